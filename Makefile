@@ -33,7 +33,7 @@ format: .venv/.ready ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/.ready ## measure beside other solvers; tables go to docs/benchmarks.md
+bench: .venv/.ready ## measure and compare with other solvers; each table goes to docs/benchmarks/NAME.md
 	$(BIN)/python -m benchmarks $(tables)
 
 docs: .venv/.docs ## build the documentation site into site/

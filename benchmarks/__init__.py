@@ -1,1 +1,1 @@
-"""Benchmarks: `make bench` runs them side by side and writes the tables to docs/benchmarks.md."""
+"""Benchmarks: `make bench` runs them side by side and writes each table to docs/benchmarks/NAME.md."""

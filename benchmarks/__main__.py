@@ -1,34 +1,28 @@
-"""evenlag beside what else there is, on the same groups, one after another in one run."""
+"""Run benchmarks one after another and write each table to a file of its own, docs/benchmarks/NAME.md."""
 
 import argparse
-import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.tables import OTHERS, TABLES
 
-DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-HEAD = """# Benchmarks
-
-Written by `make bench` (about an hour and a half on two cores; `make bench tables="scale rules"` renews some of
-them). `make bench tables=others` measures other people's tools, `OTHERS=few` their small cells alone. A gap is
-(spread − proven bound) / mean load. Times are of a shared machine: compare them within a table only.
-"""
+FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks"
 
 
-def sections() -> dict[str, str]:
-    """Tables that docs/benchmarks.md has already, by name."""
-    text = DOCS.read_text() if DOCS.exists() else ""
-    return dict(re.findall(r"<!-- table (\w+) -->\n(.*?)(?=<!-- table |\Z)", text, flags=re.DOTALL))
+def page(name: str, lines: Iterable[str], seed: int) -> str:
+    """Return the text of a table's file: its title, how to renew it, the table and the seed."""
+    title, *rest = "\n".join(lines).split("\n")
+    lead = f"Renewed by `make bench tables={name}`. [Benchmarks](../benchmarks.md) explains gaps and times."
+    return "\n".join([title, "", lead, *rest]).rstrip() + f"\n\nSeed {seed}.\n"
 
 
-def main() -> None:
-    """Run the tables asked for and write them to docs/benchmarks.md, each as soon as it is done."""
-    names = [table.__name__ for table in TABLES]
-    parser = argparse.ArgumentParser(prog="make bench")
-    others = [table.__name__ for table in OTHERS]
+def asked() -> argparse.Namespace:
+    """Read the tables and the seed from the command line."""
+    names, others = ([table.__name__ for table in tables] for tables in (TABLES, OTHERS))
     usual = [name for name in names if name not in others]
     known = f"{', '.join(names)}; `others` for {', '.join(others)}; without: all but these"
-    parser.add_argument("tables", nargs="*", default=usual, help=f"which ones to run: {known}")
+    parser = argparse.ArgumentParser(prog="make bench")
+    parser.add_argument("tables", nargs="*", default=usual, help=f"tables to run: {known}")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if "others" in options.tables:
@@ -36,6 +30,13 @@ def main() -> None:
     unknown = set(options.tables) - {*names, "others"}
     if unknown:
         parser.error(f"no table {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    return options
+
+
+def main() -> None:
+    """Run the tables asked for and write each to its file as soon as it is done."""
+    options = asked()
+    FOLDER.mkdir(exist_ok=True)
     for table in TABLES:
         if table.__name__ not in options.tables:
             continue
@@ -44,11 +45,11 @@ def main() -> None:
             print(line, flush=True)
             lines.append(line)
         if not lines:
-            continue  # it has not what it needs, and has said so
-        done = sections()
-        done[table.__name__] = "\n".join([*lines, "", f"Seed {options.seed}.", "", ""])
-        DOCS.write_text(HEAD + "\n" + "".join(f"<!-- table {name} -->\n{done[name]}" for name in names if name in done))
-    print(f"written: {DOCS.relative_to(Path.cwd()) if DOCS.is_relative_to(Path.cwd()) else DOCS}")
+            continue  # it lacks a tool or data, and has said so
+        path = FOLDER / f"{table.__name__}.md"
+        path.write_text(page(table.__name__, lines, options.seed))
+        print(f"written: {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -183,13 +183,13 @@ def cell(rows: list[Runs]) -> str:
 
 def ablation(seed: int) -> Iterator[str]:
     """Leave out one part of the search after the other."""
-    yield f"## What each part of the search is worth: at equal time, {SEEDS} seeds\n"
+    yield f"# What each part of the search is worth: at equal time, {SEEDS} seeds\n"
     yield from table_of(SECONDS, seed)
 
 
 def ablation_few(seed: int) -> Iterator[str]:
     """The same in small groups, in groups with owners whose moves are free, and with more time where moves matter."""
-    yield f"## What each part is worth in groups of few partitions, and where partitions have owners, {SEEDS} seeds\n"
+    yield f"# What each part is worth in groups of few partitions, and where partitions have owners, {SEEDS} seeds\n"
     yield from table_of(MORE_SECONDS, seed)
 
 

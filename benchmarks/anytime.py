@@ -27,10 +27,10 @@ NEAR = 0.02  # of the mean load
 
 
 def anytime(seed: int) -> Iterator[str]:
-    """Share of the spread recovered by `pipeline.plans` within a limit, beside the published lag-aware assignor."""
-    yield "## A limit for the whole call: groups with lognormal lags\n"
+    """Share of the spread recovered by `spark.plans` within a limit, next to the published lag-aware assignor."""
+    yield "# A limit for the whole call: groups with lognormal lags\n"
     yield (
-        f"`pipeline.plans(time_limit=…, stickiness=0)` on local[{CORES}] in a session that has run one such call. "
+        f"`evenlag.spark.plans(time_limit=…, stickiness=0)` on local[{CORES}] in a session that has run one such call. "
         "Recovered: the spread that a plan saves, a share of what the proven bound leaves to save, over all groups. "
         f"Near: groups within {NEAR:.0%} of the mean load of that bound. Spread: mean over groups, of the mean load.\n"
     )

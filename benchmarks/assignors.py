@@ -31,7 +31,7 @@ WARM = {1_000_000: 2, 100_000: 10}  # calls before those that are measured; 50 f
 
 def assignors(seed: int) -> Iterator[str]:
     """Ours beside Kafka's, in milliseconds."""
-    yield "## Assignors: milliseconds, beside Kafka's own\n"
+    yield "# Assignors: milliseconds, next to Kafka's own\n"
     yield (
         "Ours / Kafka's, medians of 5 calls; ours from `Problem` to `Plan` arrays, Kafka's the assignor's call alone, "
         "in a warm JVM; reading what members tell the leader is in Kafka's time and not in ours. Each starts from its "

@@ -255,7 +255,7 @@ def balances(seed: int) -> Iterator[str]:
 
 def report(found: Sequence[dict[Line, Outcome]]) -> Iterator[str]:
     """Write what came of the histories down."""
-    yield "## What even counts cost over some days, and what they buy\n"
+    yield "# What even counts cost over some days, and what they buy\n"
     yield (
         f"{len(found)} histories of `benchmarks/weeks.py`, {DAYS:g} days each, one of each kind; work for {WORK:g} s "
         f"for a rebalance. `makespan`: the mean makespan over that of `{BOTH}` at the same horizon, in the median; "

@@ -24,7 +24,7 @@ Draw = Callable[[Random, int, int], tuple[evenlag.Problem, dict[str, Any]]]
 
 def certificates(seed: int, groups: int = GROUPS, broken: int = BROKEN) -> Iterator[str]:
     """Small groups of all kinds, each verified; then some of them with one thing changed, all to be refused."""
-    yield f"## Certificates of {groups:,} small groups\n"
+    yield f"# Certificates of {groups:,} small groups\n"
     yield "Topics, weights, subscriptions, caps, pins, owners, prices, budgets, slack and balances at random.\n"
     yield from verdicts(filter(None, (solved(Random(seed * 1_000_003 + n)) for n in range(groups))), broken)
     yield f"\nThe same for {groups // 20:,} groups with costs of pairs, orders, ceilings, units and scenarios:\n"

@@ -30,7 +30,7 @@ def draining(seed: int) -> Iterator[str]:
     names = [f"m{m}" for m in range(MEMBERS)]
     problems = [Problem.from_lags({"t": sizes}, {name: ["t"] for name in names}) for sizes in backlogs]
     even = median(float(solve(problem, objective="makespan", stickiness=0).makespan) for problem in problems)
-    yield "## A skewed backlog on a real broker: seconds until it is drained\n"
+    yield "# A skewed backlog on a real broker: seconds until it is drained\n"
     yield (
         f"{RECORDS:,} messages in {PARTITIONS} partitions (zipf {SKEW:g}, shuffled anew for each run), {MEMBERS} "
         f"members, kafka-python's consumers in processes of their own that read {RATE:g} messages a second each and "

@@ -94,10 +94,10 @@ def peak_megabytes(of: Callable[[str], bool]) -> list[float]:
 
 def fleet(seed: int) -> Iterator[str]:
     """Groups a second on local Spark and in a plain loop, in turns; memory; what one huge group adds."""
-    yield f"## A fleet on Spark: {GROUPS:,} groups × {PARTITIONS} partitions × {MEMBERS} members, lognormal\n"
+    yield f"# A fleet on Spark: {GROUPS:,} groups × {PARTITIONS} partitions × {MEMBERS} members, lognormal\n"
     yield (
-        f"`pipeline.audit` from Parquet on local[{CORES}], every strategy and the optimum under every balance, gap "
-        f"{GAP:g}, at most {LIMIT:g} s a group: {RUNS} times, each in a new process after its session has started. "
+        f"`evenlag.spark.audit` from Parquet on local[{CORES}], every strategy and the optimum under every balance, "
+        f"gap {GAP:g}, at most {LIMIT:g} s a group: {RUNS} times, each in a new process after its session has started. "
         f"The loop is the same work on the same groups, already in memory, on one core, in {RUNS + 1} parts before, "
         f"between and after these.\n"
     )

@@ -49,7 +49,7 @@ class Session:
 
 def jobs(seed: int) -> Iterator[str]:
     """Seconds of jobs in sessions with these settings."""
-    yield f"## {JOBS} small jobs in one session: {GROUPS} groups of {PARTITIONS} partitions each\n"
+    yield f"# {JOBS} small jobs in one session: {GROUPS} groups of {PARTITIONS} partitions each\n"
     yield (
         f'`pipeline.run` with `method="lag-aware"` on local[{CORES}], again and again: seconds of the first, the '
         "median of the others, and what the last two compiled.\n"

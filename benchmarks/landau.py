@@ -86,7 +86,7 @@ def landau(_seed: int) -> Iterator[str]:
             "(it has no licence, so nothing of it is here)"
         )
         return
-    yield "## Autoscaling: nine sequences of write speeds, 100 steps of 32 partitions\n"
+    yield "# Autoscaling: nine sequences of write speeds, 100 steps of 32 partitions\n"
     yield (
         "Data and packers of landaudiogo/kafka-consumer-group-autoscaler; a consumer takes a write speed of "
         f"{CAPACITY}. Rscore: write speed of the partitions that change hands / {CAPACITY}, mean of all steps. "

@@ -92,7 +92,7 @@ def compared(rows: list[list[Outcome]]) -> tuple[int, int, int]:
 
 def limits(seed: int) -> Iterator[str]:
     """Plans and proofs by limit, and where more time was worse."""
-    yield f"## More time: the same groups under limits of {LIMITS[0]:g} to {LIMITS[-1]:g} s, {SEEDS} seeds\n"
+    yield f"# More time: the same groups under limits of {LIMITS[0]:g} to {LIMITS[-1]:g} s, {SEEDS} seeds\n"
     yield (
         "Limits are of processor time, one thread. A cell: mean gap as a share of the mean load; proven; mean seconds "
         "to these proofs. Last columns: pairs of a limit and the next longer one where the plan is worse, where a "

@@ -34,7 +34,7 @@ def zipf(exponent: float, partitions: int, records: int, seed: int) -> list[int]
 
 def packing(seed: int) -> Iterator[str]:
     """How even the tasks are, how many cuts that takes, and what reading takes."""
-    yield f"## Packing: offset ranges in {TASKS} tasks\n"
+    yield f"# Packing: offset ranges in {TASKS} tasks\n"
     yield "| skew | partitions | largest task / mean | cuts | cuts needed at least | ms |"
     yield "|---" * 6 + "|"
     for exponent in SKEWS:

@@ -51,7 +51,7 @@ class Reader(threading.Thread):
 
 def pauses(seed: int) -> Iterator[str]:
     """Seconds without a message, in partitions that moved and in those that stayed."""
-    yield "## What a move costs: how long a partition stands still\n"
+    yield "# What a move costs: how long a partition stands still\n"
     yield (
         f"{MEMBERS} members (confluent-kafka with its defaults: a heartbeat every 3 s) read {PARTITIONS} partitions, "
         f"{1 / EVERY:.0f} messages a second each, of an Apache Kafka on the same machine; {CYCLES} times a member "

@@ -294,7 +294,7 @@ def pcmax(seed: int) -> Iterator[str]:
     of_berndt = [instance for instance in instances if instance.family in BERNDT]
     lawrinenko, berndt = drawn(of_lawrinenko, share, seed), drawn(of_berndt, share, seed)
     limits = " and ".join(f"{limit:g} s" for limit in LIMITS)
-    yield f"## Public instances of P||Cmax: proven in {limits}\n"
+    yield f"# Public instances of P||Cmax: proven in {limits}\n"
     yield (
         "P||Cmax is a group of one topic without a count rule: jobs are partitions, their sizes lags, machines "
         f'members (`balance="none", objective="makespan", stickiness=0`). Here {len(lawrinenko):,} of the '
@@ -355,7 +355,7 @@ def frangioni(_: int) -> Iterator[str]:
         print("table frangioni is left as it is: PCMAX_FOLDER names no folder with the instances", file=sys.stderr)
         return
     cases = [(f"U_3_{n:04}_{m}_{at}", n, m, best) for (n, m), optima in UNSOLVED.items() for at, best in optima.items()]
-    yield f"## Hard instances of França and Frangioni: {PATIENCE:g} s\n"
+    yield f"# Hard instances of França and Frangioni: {PATIENCE:g} s\n"
     yield (
         f"Uniform sizes up to 10,000 (`U`, range 3): the {len(cases)} instances that none of the three published runs "
         "of table `pcmax` solved in 500 s; without a count rule, as there. `published`: the makespan of the solution "

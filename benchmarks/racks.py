@@ -23,7 +23,7 @@ ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
 
 def racks(seed: int) -> Iterator[str]:
     """Gaps with prices of crossings, and the frontier of spread against crossings."""
-    yield "## Racks: gap at 2 s as a share of the mean load\n"
+    yield "# Racks: gap at 2 s as a share of the mean load\n"
     yield (
         "Lognormal lags, three racks, one replica read, balance `group`. Groups with owners: those of a drift, moves "
         "at the default price. The objective has crossings and moves in it; in brackets the crossings of the plan; "
@@ -37,7 +37,7 @@ def racks(seed: int) -> Iterator[str]:
             how: dict[str, Any] = {"balance": "group", "time_limit": SECONDS} | ({} if owned else {"stickiness": 0})
             cells = [gap(solve(problem, **how)), *(gap(solve(problem, **how, **asked)) for _, asked in ASKED)]
             yield f"| {partitions:,} × {members} | {'yes' if owned else 'no'} | " + " | ".join(cells) + " |"
-    yield "\n### What it costs to read locally\n"
+    yield "\n## What it costs to read locally\n"
     yield (
         "Groups without owners: spread as a share of the mean load, within budgets of crossings, from the fewest (0 %) "
         "to those of a plan for the spread alone (100 %). In brackets the crossings, and a gap above 1e-4.\n"

@@ -25,7 +25,7 @@ SIGMA = 1.0  # of the lognormal lags
 
 def scenarios(seed: int) -> Iterator[str]:
     """Objective of each plan as a share of the mean load, over scenarios that have nothing in common."""
-    yield "## Scenarios: mean spread over all of them, as a share of the mean load\n"
+    yield "# Scenarios: mean spread over all of them, as a share of the mean load\n"
     yield (
         "Lognormal lags, drawn anew for every scenario and for now, so that no plan for one is of use for another. "
         "`stickiness=0`; balance `both`; limits 2 s, the last 10 s. Published: the best of them all.\n"

@@ -50,7 +50,7 @@ class Call:
 
 def short_of_time(seed: int) -> Iterator[str]:
     """Cold and warm calls of `solve` under limits, beside the published lag-aware assignor."""
-    yield f"## Short of time: groups of {PARTITIONS} × {MEMBERS}, lognormal lags\n"
+    yield f"# Short of time: groups of {PARTITIONS} × {MEMBERS}, lognormal lags\n"
     yield (
         f'`evenlag.spark.solve(want="plan", stickiness=0, time_limit=…)` from Parquet on local[{CORES}]: cold is the '
         "first call after `local_session` in a new process, warm the second. Seconds are until the call is back and "

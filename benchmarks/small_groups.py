@@ -26,7 +26,7 @@ WARM_UP = 50  # groups
 
 def small_groups(seed: int) -> Iterator[str]:
     """Fleets of growing size in one session each; then one in many files."""
-    yield f"## Very many small groups: {PARTITIONS} partitions × {MEMBERS} members, lognormal lags\n"
+    yield f"# Very many small groups: {PARTITIONS} partitions × {MEMBERS} members, lognormal lags\n"
     yield (
         f'`pipeline.solve(want="plan", time_limit=None)` from Parquet on local[{CORES}], a new process for each fleet, '
         f"after one of {WARM_UP} groups. Memory: peak, in MB.\n"

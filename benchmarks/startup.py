@@ -29,7 +29,7 @@ CALLS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
 
 def startup(seed: int) -> Iterator[str]:
     """Each call in turn, so that all meet the same machine."""
-    yield "## Start: processor time of a process\n"
+    yield "# Start: processor time of a process\n"
     yield (
         f"User and system time of whole processes, medians of {RUNS} runs, all calls in turn in every run; files are "
         "in the cache. Ratios are to the bare interpreter and to `import numpy` of the same run. The last row is what "

@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md, each a function of the seed that yields lines of Markdown as they are measured."""
+"""The tables of docs/benchmarks/, each a function of the seed that yields lines of Markdown as they are measured."""
 
 import time
 import tracemalloc
@@ -70,7 +70,7 @@ def header(*titles: str) -> list[str]:
 
 def grid(seed: int) -> Iterator[str]:
     """One topic, balance `group`: gaps to the proven bound beside those of hand-written models."""
-    yield "## One topic: gap to the bound, as a share of the mean load\n"
+    yield "# One topic: gap to the bound, as a share of the mean load\n"
     yield (
         f"evenlag's own bound for all; models written by hand get {MIP_SECONDS:g} s and two threads ('–': no plan in "
         "that time, or too large to be written down); `*`: proven optimal; `best greedy`: the best published one.\n"
@@ -94,7 +94,7 @@ def grid(seed: int) -> Iterator[str]:
 
 def heuristics(seed: int) -> Iterator[str]:
     """Every published heuristic and the solver: spread, and time as a ratio to `lag-aware` in the same run."""
-    yield "## Published heuristics: spread as a share of the mean load\n"
+    yield "# Published heuristics: spread as a share of the mean load\n"
     sizes = GRID[:5]
     yield from header("lags", "strategy", *(f"{p} × {c}" for p, c in sizes), "time / lag-aware")
     for kind in LAGS:
@@ -113,7 +113,7 @@ def heuristics(seed: int) -> Iterator[str]:
 
 def scale(seed: int) -> Iterator[str]:
     """How time and memory grow with the group."""
-    yield "## Scale: limit 10 s\n"
+    yield "# Scale: limit 10 s\n"
     yield from header(
         "lags", "P × C", "topics", "balance", "gap", "status", "seconds", "× first", "peak MB of arrays in 2 s"
     )
@@ -138,7 +138,7 @@ def scale(seed: int) -> Iterator[str]:
 
 def rules(seed: int) -> Iterator[str]:
     """Many topics and mixed subscriptions."""
-    yield "## Topics and subscriptions: gap at 2 s (topics) and 5 s (mixed)\n"
+    yield "# Topics and subscriptions: gap at 2 s (topics) and 5 s (mixed)\n"
     yield from header("group", "balance", "spread / mean load", "gap", "status", "seconds")
     cases = [
         (f"{t} topics × {c} members, {kind}", many_topics(kind, t, c, seed), balance, 2.0)
@@ -156,7 +156,7 @@ def rules(seed: int) -> Iterator[str]:
 
 def frontiers(seed: int) -> Iterator[str]:
     """What moves buy: spread beyond the unbound optimum, at shares of all partitions moved."""
-    yield "## Moves: spread over the bound, as a share of the mean load, `compare.frontier` in 5 s\n"
+    yield "# Moves: spread over the bound, as a share of the mean load, `compare.frontier` in 5 s\n"
     shares = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
     yield from header("group", *(f"{share:.0%} moved" for share in shares), "points", "seconds")
     for partitions, members in ((50, 5), (200, 20), (5000, 500)):
@@ -176,7 +176,7 @@ def frontiers(seed: int) -> Iterator[str]:
 
 def budgets(seed: int) -> Iterator[str]:
     """Budgets and prices of moves: how many plans are proven best, and the widest gap."""
-    yield "## Budgets of 0 … 50 moves and prices of 0.1 % and 1 %: proven in 1 s and 5 s, one topic, balance `group`\n"
+    yield "# Budgets of 0 … 50 moves and prices of 0.1 % and 1 %: proven in 1 s and 5 s, one topic, balance `group`\n"
     yield from header("group", *LAGS, "widest gap in 1 s", "in 5 s")
     wanted: list[dict[str, Any]] = [{"max_moves": most, "stickiness": 0} for most in (0, 1, 2, 5, 10, 20, 50)]
     wanted += [{"stickiness": price} for price in ("0.1%", "1%")]
@@ -201,7 +201,7 @@ def budgets(seed: int) -> Iterator[str]:
 
 def large_budgets(seed: int) -> Iterator[str]:
     """The gaps of plans within a budget of moves in groups too large for a proof."""
-    yield "## Budgets in larger groups: 200 × 20, gap in 10 s as a share of the mean load, one topic, balance `group`\n"
+    yield "# Budgets in larger groups: 200 × 20, gap in 10 s as a share of the mean load, one topic, balance `group`\n"
     yield "`*`: proven optimal; `–`: the counts alone take more moves.\n"
     most = (0, 1, 2, 5, 10, 20, 50)
     yield from header("group", *(f"{moves} {'move' if moves == 1 else 'moves'}" for moves in most))
@@ -220,7 +220,7 @@ def large_budgets(seed: int) -> Iterator[str]:
 
 def without_counts(seed: int) -> Iterator[str]:
     """Balance `none`, beside Karmarkar and Karp's differencing, which knows no counts."""
-    yield "## No count rule: spread over the bound, as a share of the mean load\n"
+    yield "# No count rule: spread over the bound, as a share of the mean load\n"
     yield from header("lags", "P × C", "numberpartitioning (Karmarkar–Karp)", "evenlag 2 s", "status")
     for kind in LAGS:
         for partitions, members in GRID[:5]:

@@ -53,7 +53,7 @@ WAYS: dict[str, Way] = {
 
 def terms(seed: int) -> Iterator[str]:
     """Results of each way to solve, against all plans; a wrong one stops the table with an error."""
-    yield f"## {GROUPS:,} small groups with all kinds of terms, against all plans\n"
+    yield f"# {GROUPS:,} small groups with all kinds of terms, against all plans\n"
     yield (
         "Two to four members, up to eight partitions; at random: prices, budgets, order of criteria, ceiling, units, "
         "scenarios, pins, caps, weights, racks, sizes, own costs of pairs. A plan must keep every limit, OPTIMAL be "

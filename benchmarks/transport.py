@@ -23,7 +23,7 @@ EMPTY = 64
 def transport(seed: int) -> Iterator[str]:
     """Seconds from the tables to the tasks: as rows, and gathered by Spark."""
     rows = GROUPS * (PARTITIONS + MEMBERS)
-    yield f"## From Spark to Python: {rows:,} rows, {GROUPS:,} groups\n"
+    yield f"# From Spark to Python: {rows:,} rows, {GROUPS:,} groups\n"
     yield (
         f"Typed rows of both tables on local[{CORES}], through one shuffle to {TASKS} tasks that count what comes; the "
         f"second of two runs. `collect_list` is with the copies found and the members joined before, as NumPy does in "

@@ -284,7 +284,7 @@ def weeks(seed: int) -> Iterator[str]:
     """Whole histories: mean makespan under each horizon, beside the best of all published strategies in hindsight."""
     seeds = range(seed, seed + HISTORIES)
     names = [*HORIZONS, *KNOWN]
-    yield f"## Five days of a group: mean makespan, beside the best of {2 * len(PUBLISHED)} published\n"
+    yield f"# Five days of a group: mean makespan, next to the best of {2 * len(PUBLISHED)} published\n"
     yield (
         f"`benchmarks/weeks.py` draws {HISTORIES} histories of ten kinds: three topics of 16 partitions that follow "
         "time zones of their own, 6 to 10 members that restart one by one each night, bursts; a snapshot every ten "

@@ -62,7 +62,7 @@ def eplb(seed: int) -> Iterator[str]:
     if not checkout:
         print(f"eplb: not run; set {CHECKOUT} to a clone of github.com/deepseek-ai/EPLB")
         return
-    yield "## Beside others: DeepSeek's EPLB, experts to packs of equal counts\n"
+    yield "# Compared with DeepSeek's EPLB, experts to packs of equal counts\n"
     yield (
         f"`balanced_packing` of deepseek-ai/EPLB at {COMMIT[:7]} with {EPLB.packages[0]}, and evenlag with balance "
         "`group` and the makespan: with the processor time that theirs takes for a layer of this shape as its limit, "

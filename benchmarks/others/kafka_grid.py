@@ -18,7 +18,7 @@ ASSIGNORS = ("uniform", "range")
 
 def kafka_grid(seed: int) -> Iterator[str]:
     """Milliseconds of each baseline and of Kafka's, group by group."""
-    yield "## Beside others: Kafka's ServerSideAssignorBenchmark\n"
+    yield "# Compared with Kafka's ServerSideAssignorBenchmark\n"
     yield (
         f"Its grid: members, partitions, topics; all members read all topics, or {BUCKETS} buckets of members a bucket "
         "of topics each. Milliseconds of ours / Kafka's, medians of 5 calls; ours from `Problem` to `Plan` arrays, "

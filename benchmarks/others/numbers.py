@@ -15,7 +15,7 @@ LIMIT = 10.0
 
 def prtpy(seed: int) -> Iterator[str]:
     """Each set of numbers with every exact method, then with evenlag, in the same processor time."""
-    yield "## Beside others: prtpy, multiway number partitioning\n"
+    yield "# Compared with prtpy, multiway number partitioning\n"
     yield (
         f"{PRTPY.packages[0]} from PyPI, the best of its exact methods ({', '.join(METHODS['spread'])} for the "
         f"difference of bins, {' and '.join(METHODS['makespan'])} for the largest bin), and evenlag with balance "

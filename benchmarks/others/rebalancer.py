@@ -50,7 +50,7 @@ SET_UPS = (
 
 def rebalancer(seed: int) -> Iterator[str]:
     """Each group with every set-up, then with evenlag in the processor time that the best of them took."""
-    yield "## Beside others: Meta's Rebalancer\n"
+    yield "# Compared with Meta's Rebalancer\n"
     yield (
         f"{', '.join(REBALANCER.packages)} from PyPI, the best of {len(SET_UPS)} set-ups (goals: moves of its local "
         f"search, or HiGHS up to {MOST_PAIRS:,} partitions × members), {limit()} s for each of them; evenlag "

@@ -278,7 +278,7 @@ def test_table_says_why_a_tool_cannot_be_had(table: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(eplb.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, stdout=""))
     monkeypatch.setenv("EPLB", str(tmp_path))
     lines = list(table(0))
-    assert lines[0].startswith("## Beside others: ")
+    assert lines[0].startswith("# Compared with ")
     assert lines[-1] == "\nNot run: needs Python 3.99."
 
 
