@@ -1,0 +1,39 @@
+"""The frontier after a member left."""
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+import evenlag
+from evenlag.model.balance import count_rule
+from evenlag.model.check import violation
+from tests.support.problems import alike, random_owners
+from tests.support.searching import loads_of
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_the_curve_after_a_member_left(seed: int) -> None:
+    random = Random(seed)
+    lags = {name: [random.randint(0, 10_000) for _ in range(30)] for name in ("t", "u")}
+    owned = random_owners(random, lags, 7)
+    del owned["c006"]
+    problem = alike(lags, 6, owned=owned)
+    points = evenlag.compare.frontier(problem, time_limit=1.5).points
+    moves, spreads, bounds = ([getattr(point, name) for point in points] for name in ("moves", "spread", "bound"))
+    assert len(points) > 2
+    assert all(later > earlier for earlier, later in pairwise(moves))
+    assert all(later < earlier for earlier, later in pairwise(spreads))
+    assert all(later <= earlier for earlier, later in pairwise(bounds))
+    assert all(bound <= spread for bound, spread in zip(bounds, spreads, strict=True))
+    # Each of the six gets five of each topic, so whoever has more gives the others away.
+    held = [[sum(name == topic for name, _ in these) for these in owned.values()] for topic in lags]
+    assert moves[0] == sum(max(count - 5, 0) for counts in held for count in counts)
+    held_before = {name for these in owned.values() for name in these}
+    for point in points:
+        assert violation(point.plan, count_rule(problem)) is None
+        moved = [name for m in owned for name in point.assignment[m] if name in held_before and name not in owned[m]]
+        assert len(moved) == point.moves
+        loads = loads_of(point.plan)
+        assert point.spread == max(loads) - min(loads)
