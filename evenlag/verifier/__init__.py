@@ -1,7 +1,7 @@
-"""A checker of results that shares no code with what finds them: plain Python, whole numbers.
+"""An independent checker of results: plain Python, exact arithmetic, no code shared with the search.
 
 It reads the documents of a problem and a result, checks the plan and its figures, and proves the bound again from the
-certificate. It imports nothing of evenlag but its errors.
+certificate. From the rest of evenlag it imports the errors alone.
 """
 
 from evenlag.verifier.verdict import Verdict, verify

@@ -1,4 +1,4 @@
-"""All plans that the count balance allows, looked at one by one where they are few."""
+"""Exhaustive enumeration of the plans that the count balance allows."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError, moves_of
 
-MOST_PARTITIONS = 400  # that are handed out one within another
-STEPS_A_WAY = 100  # of an effort, that it takes to look at a way to hand the partitions out
+MOST_PARTITIONS = 400  # recursion depth: one call a partition
+STEPS_A_WAY = 100  # effort for one complete plan
 
 Holder = list[int | None]
 
 
 def allowed_plans(group: Group, counts: Counts, effort: int) -> Iterator[Holder]:
-    """Yield every plan that the balance allows, whatever it moves: depth first, one partition after another.
+    """Yield every plan that the balance allows, depth first. Budgets of moves are ignored.
 
     Raises
     ------
     UncheckedError
-        There are too many ways to hand the partitions out.
+        There are too many plans.
     """
     here, most = group.here, effort // STEPS_A_WAY
     if len(here) > MOST_PARTITIONS:
-        raise UncheckedError("there are too many plans to look at one by one")
+        raise UncheckedError("there are too many plans to enumerate")
     holder: Holder = [None] * len(group.partitions)
     total, cell = dict.fromkeys(group.active, 0), dict.fromkeys(counts.cells, 0)
     topic = [name for name, _ in group.partitions]
@@ -48,7 +48,7 @@ def allowed_plans(group: Group, counts: Counts, effort: int) -> Iterator[Holder]
         for m in group.takers[p]:
             looked += 1
             if looked > 10 * most:
-                raise UncheckedError("there are too many plans to look at one by one")
+                raise UncheckedError("there are too many plans to enumerate")
             (lo, hi), n = counts.totals[m], total[m]
             cell_lo, cell_hi = counts.cells.get((t, m), (0, len(here)))
             inside = cell.get((t, m), 0)
@@ -72,16 +72,16 @@ def allowed_plans(group: Group, counts: Counts, effort: int) -> Iterator[Holder]
 
 @dataclass(frozen=True)
 class Best:
-    """The best of all plans.
+    """The optimum over all plans.
 
     Attributes
     ----------
     value : Fraction or None
-        The least objective within budgets and ceiling; None where no plan keeps them.
+        The lowest objective within budgets and ceiling; None if no plan keeps them.
     criteria : tuple of int or None
-        The least of the criteria that come first, in their order.
+        The lowest values of the criteria that come first, in their order.
     plans : int
-        How many plans the count balance allows.
+        Number of plans that the count balance allows.
     """
 
     value: Fraction | None
@@ -90,12 +90,12 @@ class Best:
 
 
 def best_of_all(group: Group, question: Question, counts: Counts, terms: Terms, effort: int) -> Best:
-    """Return the best of all plans that the count balance allows.
+    """Return the optimum over all plans that the count balance allows.
 
     Raises
     ------
     UncheckedError
-        There are too many.
+        There are too many plans.
     """
     value, number = _Valued(group, question), 0
     values, criteria = list[Fraction](), list[tuple[int, ...]]()
@@ -110,7 +110,7 @@ def best_of_all(group: Group, question: Question, counts: Counts, terms: Terms, 
 
 
 class _Valued:
-    """Objectives in whole numbers."""
+    """Compute objectives in whole numbers."""
 
     def __init__(self, group: Group, question: Question) -> None:
         self.group, self.spread, self.worst = group, question.kind == "spread", question.across == "worst"
@@ -127,7 +127,7 @@ class _Valued:
         ]  # fmt: skip
 
     def of(self, holder: Sequence[int | None]) -> int:
-        """Return the objective of a plan, times the scale."""
+        """Return the objective of a plan, multiplied by `scale`."""
         values = []
         for lags, factors in self._futures:
             loads = [0] * len(factors)

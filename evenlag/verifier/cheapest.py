@@ -1,4 +1,4 @@
-"""Plans that reach the least of the criteria that come first: a flow says which pairs and counts these have."""
+"""The pairs and counts of all plans that are optimal in the criteria that come first, found by a minimum-cost flow."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ MOST_PAIRS = 20_000
 
 
 def cheapest(group: Group, counts: Counts, terms: Terms, holder: Sequence[int | None]) -> tuple[Group, Counts]:
-    """Return the group and the counts of all plans that reach the least of the criteria, as this one does.
+    """Return the group and counts restricted to plans that are optimal in the criteria; `holder` is such a plan.
 
     Raises
     ------
     UncheckedError
-        Another plan comes to less, which budgets or a ceiling may forbid; or there are too many pairs.
+        Some plan has lower criteria (budgets or a ceiling may forbid it), or there are too many pairs.
     """
     pairs = [(p, m) for p in group.here for m in group.takers[p]]
     if len(pairs) > MOST_PAIRS:
-        raise UncheckedError("criteria come before its objective, and there are too many pairs to prove them least")
+        raise UncheckedError(
+            "criteria come before the objective, and there are too many pairs to prove that they are lowest"
+        )
     costs, topic = _in_order(group, terms), {p: group.partitions[p][0] for p in group.here}
     cells = sorted({(topic[p], m) for p, m in pairs})
     of_cell, of_member = Counter[Cell](), Counter[int]()
@@ -40,7 +42,7 @@ def cheapest(group: Group, counts: Counts, terms: Terms, holder: Sequence[int | 
     held = [int(holder[p] == m) for p, m in pairs]
     flow = Flow(arcs, [*held, *(of_cell[cell] for cell in cells), *(of_member[m] for m in counts.totals)])
     if flow.cycle() is not None:
-        raise UncheckedError("criteria come before its objective, and are not proven to be least")
+        raise UncheckedError("criteria come before the objective, and are not proven to be lowest")
     flow.narrow()
     limits = [arc.limits for arc in flow.arcs]
     takers = [list[int]() for _ in group.partitions]
@@ -56,7 +58,7 @@ def _constant(cost: int, _amount: int) -> int:
 
 
 def _in_order(group: Group, terms: Terms) -> Costs:
-    """Return one table of costs, in which a unit of a criterion outweighs all that the later ones can come to."""
+    """Return one table of costs in which a unit of a criterion outweighs all later criteria together."""
     by_name = {pair.name: pair.costs for pair in terms.pairs}
     factor, total = 1, [[0] * len(group.members) for _ in group.partitions]
     for name in reversed(terms.first):

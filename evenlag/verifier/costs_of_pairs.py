@@ -11,12 +11,12 @@ from typing import Any
 from evenlag.verifier.group import Group, Number
 from evenlag.verifier.question import Question, RefusedError, moves_of
 
-Costs = list[list[int]]  # of each partition at each member
+Costs = list[list[int]]  # costs[partition][member]
 
 
 @dataclass(frozen=True)
 class PairCost:
-    """A cost of giving partitions to members: a price for each unit, and a budget for all together."""
+    """Cost of giving partitions to members, with a price for each unit and a budget for the total."""
 
     name: str
     costs: Costs
@@ -24,7 +24,7 @@ class PairCost:
     budget: int | None
 
     def of(self, holder: Sequence[int | None]) -> int:
-        """Return the units that a plan costs."""
+        """Return the total cost of a plan, in units."""
         return sum(costs[m] for costs, m in zip(self.costs, holder, strict=True) if m is not None)
 
 
@@ -40,12 +40,13 @@ class Terms:
     Attributes
     ----------
     any : bool
-        Whether there are any.
+        True if there are any.
     pairs : list of PairCost
     max_load : Fraction or None
         The most load per weight, in messages.
     first : dict of str to int or None
-        Criteria that come before the objective, and the budgets asked for; it has what they came to as budgets.
+        Criteria that come before the objective, each with the budget asked for. `pairs` has the values reached as
+        budgets.
     """
 
     def __init__(self, group: Group, asked: Mapping[str, Any]) -> None:
@@ -63,27 +64,30 @@ class Terms:
             self.first = {name: None if most is None else int(most) for name, most in asked["first"]}
             self.max_load = None if asked["max_load"] is None else Fraction(asked["max_load"])
         except (KeyError, TypeError, ValueError) as error:
-            raise RefusedError(f"the costs of pairs of the certificate cannot be read ({error!r})") from error
+            raise RefusedError(f"cannot read the costs of pairs in the certificate ({error!r})") from error
         if any(pair.price < 0 for pair in self.pairs):
-            raise RefusedError("a cost of pairs has a price below 0")
+            raise RefusedError("the certificate has a cost of pairs with a price below 0")
 
     def price(self, holder: Sequence[int | None]) -> Fraction:
-        """Return what a plan pays for pairs, in messages."""
+        """Return the price of a plan's pairs, in messages."""
         return sum((Fraction(pair.price * pair.of(holder)) for pair in self.pairs if pair.price), Fraction(0))
 
     @property
     def units(self) -> list[Fraction]:
-        """Numbers of which all that plans pay are multiples, added up."""
+        """Return for each cost the number that every price paid for it is a multiple of."""
         return [
             Fraction(pair.price) * gcd(*(cost for costs in pair.costs for cost in costs)) for pair in self.pairs
         ]  # fmt: skip
 
     def broken(self, question: Question, holder: Sequence[int | None], *, asked: bool = False) -> str | None:
-        """Say which budget, or the ceiling, a plan breaks; of what comes first those that were `asked` for."""
+        """Return a message if the plan breaks a budget or the ceiling, else None.
+
+        With `asked`, criteria that come first have the budgets asked for, else the values reached.
+        """
         for pair in self.pairs:
             most = self.first[pair.name] if asked and pair.name in self.first else pair.budget
             if most is not None and (cost := pair.of(holder)) > most:
-                return f"the plan comes to {cost} {pair.name}; the budget is {most}"
+                return f"the plan costs {cost} {pair.name}; the budget is {most}"
         most = self.first["moves"] if asked and "moves" in self.first else question.max_moves
         if most is not None and (moves := moves_of(self.group, holder)) > most:
             return f"the plan moves {moves} partitions; max_moves is {most}"
@@ -94,7 +98,7 @@ class Terms:
         return None
 
     def criteria(self, holder: Sequence[int | None]) -> tuple[int, ...]:
-        """Return what a plan comes to in the criteria that come first."""
+        """Return the values of the criteria that come first."""
         by_name = {pair.name: pair for pair in self.pairs}
         return tuple(
             by_name[name].of(holder) if name in by_name else moves_of(self.group, holder) for name in self.first
@@ -107,12 +111,12 @@ class Terms:
 
 
 def costs_of(group: Group, name: str, fetch_from: str) -> Costs:
-    """Return what each pair costs.
+    """Return the cost of each pair.
 
     Raises
     ------
     RefusedError
-        The problem says nothing of such a cost.
+        The problem has no such cost.
     """
     members = range(len(group.members))
     if group.parts is not None:
@@ -134,11 +138,11 @@ def costs_of(group: Group, name: str, fetch_from: str) -> Costs:
             [amount * _crosses(racks, group.racks[m], fetch_from) for m in members]
             for amount, racks in zip(traffic, group.partition_racks, strict=True)
         ]
-    raise RefusedError(f"the problem says nothing of what pairs cost in {name!r}")
+    raise RefusedError(f"the problem has no cost of pairs named {name!r}")
 
 
 def _crosses(racks: list[str] | None, rack: str | None, fetch_from: str) -> bool:
-    """Return True if a member reads across racks: both racks are known, and its own is none of the partition's."""
+    """Return True if a member reads across racks: both racks are known, and it may read no replica in its own."""
     read = [each for each in racks or () if each]
     if fetch_from == "leader":
         read = [racks[0]] if racks and racks[0] else []

@@ -1,8 +1,8 @@
-"""The count balance as limits of counts: by its formula where members are alike, and else by the best flow.
+"""The count balance as limits on counts: by formula if members are alike, else by a minimum-cost flow.
 
-Counts n[t, m] are flows from topics over members to a sink, and each partition more costs no less than the one before.
-Such a flow is best if and only if no cycle of changes by one lowers its cost; then nodes have potentials, and a flow is
-one of the best if and only if each count lies where its next change costs no less than the potentials differ.
+Counts n[t, m] are flows from topics over members to a sink with convex costs: each further partition costs no less than
+the one before. Such a flow is optimal if and only if no cycle of changes by one lowers its cost. Then nodes have
+potentials. The optimal flows are those in which no change of a count costs less than the difference of potentials.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Cell = tuple[str, int]  # topic and member
 
 @dataclass(frozen=True)
 class Counts:
-    """The counts that a plan may have: all that lie within these limits.
+    """Lower and upper limits on the counts of a plan.
 
     Attributes
     ----------
     totals : dict of member to (int, int)
-        Each active member holds so many partitions.
+        Partitions that each active member may hold, from and to.
     cells : dict of (topic, member) to (int, int)
-        And so many of a topic; what is not in it has no limits of its own.
+        Partitions of one topic that a member may hold. A cell that is missing has no limits of its own.
     """
 
     totals: dict[int, Range]
@@ -38,19 +38,19 @@ class Counts:
 
 
 def counts_of(group: Group, question: Question, holder: Sequence[int | None]) -> Counts:
-    """Return the limits that the balance sets.
+    """Return the limits that the count balance sets.
 
     Parameters
     ----------
     group : Group
     question : Question
     holder : list of int or None (P,)
-        A plan to begin with that keeps pins, caps and subscriptions.
+        A plan to start from, which keeps pins, caps and subscriptions.
 
     Raises
     ------
     UncheckedError
-        The best counts are too far from those of the plan.
+        The optimal counts are too far from those of the plan.
     """
     sizes, slack = Counter(group.partitions[p][0] for p in group.here), question.slack
     by_group, by_topic = question.balance in ("both", "group"), question.balance in ("both", "topic")
@@ -91,7 +91,7 @@ def _wider(limits: Range, slack: int, within: Range) -> Range:
 
 
 def _summed(totals: dict[int, Range], cells: dict[Cell, Range]) -> Counts:
-    """Return the limits; where cells have any, totals are no less and no more than the cells of a member allow."""
+    """Return the limits, with totals tightened to what the cells of a member allow."""
     if not cells:
         return Counts(totals, cells)
     least, most = Counter[int](), Counter[int]()
@@ -102,7 +102,7 @@ def _summed(totals: dict[int, Range], cells: dict[Cell, Range]) -> Counts:
 
 
 def shares_of(group: Group, sizes: Counter[str]) -> dict[Cell, Range]:
-    """Return the whole numbers around each member's share of each topic, by weight among its subscribers."""
+    """Return each member's share of each topic, by weight among its subscribers, rounded down and up."""
     shares = {}
     for topic in sizes:
         takers = [m for m in group.active if topic in group.allowed(m)]
@@ -116,14 +116,14 @@ def shares_of(group: Group, sizes: Counter[str]) -> dict[Cell, Range]:
 def _best(
     group: Group, hard: Counts, shares: dict[Cell, Range], *, even: bool, held: Counter[Cell], extreme: bool
 ) -> Counts:
-    """Return the limits of the best counts: nearest to the shares, then, if `even`, of the least sum of n² / weight.
+    """Return limits of the optimal counts: nearest to the shares, then, if `even`, with the lowest sum of n² / weight.
 
-    The limits are those that the potentials set, or, if `extreme`, the least and the greatest of any best counts.
+    With `extreme` they are the lowest and highest of any optimal counts, else those that the potentials set.
     """
     number = len(group.here)
     common = lcm(*((1 / group.weights[m]).denominator for m in group.active))
     steps = {m: int(common / group.weights[m]) * even for m in group.active}
-    near = number * number * max(steps.values(), default=0) + 1  # outweighs all unevenness
+    near = number * number * max(steps.values(), default=0) + 1  # outweighs every difference in evenness
 
     def far(cell: Cell, n: int) -> int:
         lo, hi = shares.get(cell, (0, number))
@@ -153,7 +153,7 @@ def _amounts(counts: Counts, held: Counter[Cell]) -> list[int]:
 
 
 def check_counts(group: Group, counts: Counts, holder: Sequence[int | None]) -> None:
-    """Raise RefusedError where a plan does not keep the balance."""
+    """Raise RefusedError if a plan breaks the count balance."""
     held = held_by(group, holder)
     totals = Counter(m for m in holder if m is not None)
     for m, (lo, hi) in counts.totals.items():
@@ -167,17 +167,17 @@ def check_counts(group: Group, counts: Counts, holder: Sequence[int | None]) -> 
 
 
 def held_by(group: Group, holder: Sequence[int | None]) -> Counter[Cell]:
-    """Return how many partitions of each topic each member has."""
+    """Return the number of partitions of each topic that each member holds."""
     return Counter((group.partitions[p][0], m) for p, m in enumerate(holder) if m is not None)
 
 
 def fewest_moves(group: Group, counts: Counts, held: Counter[Cell]) -> int:
-    """Return the fewest moves that the balance allows, shown by counts that reach them.
+    """Check that these counts reach the fewest moves that the balance allows, and return their moves.
 
     Raises
     ------
     RefusedError
-        Other counts need fewer, or these are none that a plan may have.
+        Other counts need fewer moves, or the balance does not allow these.
     """
     sizes = Counter(group.partitions[p][0] for p in group.here)
     hard = _hard(group, sizes)

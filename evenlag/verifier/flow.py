@@ -1,4 +1,4 @@
-"""Flows of whole numbers in which each unit more on an arc costs no less than the one before."""
+"""Integer flows with convex costs: each further unit on an arc costs no less than the one before."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 
 from evenlag.verifier.question import UncheckedError
 
-MOST_CYCLES = 300  # that are cancelled
-MOST_FREE = 1000  # arcs that the best flows differ in, and whose extremes are asked about
+MOST_CYCLES = 300  # negative cycles that are cancelled before giving up
+MOST_FREE = 1000  # arcs whose extremes are computed, at most
 
 Range = tuple[int, int]
 Node = object
-Step = tuple[Node, Node, int, int, int]  # from, to, cost, arc, and whether it gets one more or one less
-Changes = list[tuple[int, int]]  # arcs, and whether they get one more or one less
+Step = tuple[Node, Node, int, int, int]  # from, to, cost, arc, +1 or -1
+Changes = list[tuple[int, int]]  # arc, +1 or -1
 
 
 @dataclass(frozen=True)
 class Arc:
-    """An arc: its ends, the limits of what flows over it, and what the next unit costs where n flow."""
+    """Arc with its ends, the limits of its flow, and the cost of the next unit at a flow of n."""
 
     tail: Node
     head: Node
@@ -28,13 +28,13 @@ class Arc:
 
 
 class Flow:
-    """A flow, to be made better.
+    """Flow that can be optimized.
 
     Parameters
     ----------
     arcs : list of Arc
     amounts : list of int
-        On each of them, within its limits.
+        Flow on each arc, within its limits.
     """
 
     def __init__(self, arcs: list[Arc], amounts: list[int]) -> None:
@@ -42,7 +42,7 @@ class Flow:
         self.potential: dict[Node, int] = {}
 
     def _steps(self) -> list[Step]:
-        """Return all changes by one."""
+        """Return all changes of one arc by one unit."""
         steps: list[Step] = []
         for i, (arc, n) in enumerate(zip(self.arcs, self.amounts, strict=True)):
             if n < arc.limits[1]:
@@ -52,7 +52,7 @@ class Flow:
         return steps
 
     def cycle(self) -> Changes | None:
-        """Return a cycle of changes that lowers the cost, or None and leave potentials behind."""
+        """Return a cycle of changes that lowers the cost; if there is none, set `potential` and return None."""
         steps = self._steps()
         potential: dict[Node, int] = {node: 0 for arc in self.arcs for node in (arc.tail, arc.head)}
         came: dict[Node, Step] = {}
@@ -69,12 +69,12 @@ class Flow:
         return None
 
     def narrow(self) -> None:
-        """Make the flow a best one, and narrow limits to what best flows have.
+        """Make the flow optimal, and narrow the limits to the flows that are optimal too.
 
         Raises
         ------
         UncheckedError
-            It is too far from the best.
+            The flow is too far from an optimal one.
         """
         for _ in range(MOST_CYCLES):
             if (found := self.cycle()) is None:
@@ -82,7 +82,7 @@ class Flow:
             for i, sign in found:
                 self.amounts[i] += sign
         else:
-            raise UncheckedError("the best counts are far from those of the plan")
+            raise UncheckedError("the optimal counts are too far from those of the plan")
         for i, (arc, n) in enumerate(zip(self.arcs, self.amounts, strict=True)):
             differ, (lo, hi) = self.potential[arc.head] - self.potential[arc.tail], (n, n)
             while hi < arc.limits[1] and arc.cost(hi) == differ:
@@ -92,7 +92,7 @@ class Flow:
             self.arcs[i] = replace(arc, limits=(lo, hi))
 
     def extremes(self) -> list[Range]:
-        """Return the least and greatest amount on each arc, of all flows within the limits, whatever they cost.
+        """Return the lowest and highest flow on each arc over all flows within the limits, at any cost.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class Flow:
         """
         free = [i for i, arc in enumerate(self.arcs) if arc.limits[0] < arc.limits[1]]
         if len(free) > MOST_FREE:
-            raise UncheckedError("the extremes of too many counts would have to be found")
+            raise UncheckedError("the extremes of too many counts would have to be computed")
         least, greatest = self.amounts[:], self.amounts[:]
         for i in free:
             for sign, end in ((1, self.arcs[i].limits[1]), (-1, self.arcs[i].limits[0])):
@@ -112,7 +112,7 @@ class Flow:
         return list(zip(least, greatest, strict=True))
 
     def _way(self, i: int, sign: int) -> Changes | None:
-        """Return changes of other arcs that make up for one unit more (less) on an arc."""
+        """Return changes of other arcs that balance a change of arc `i` by `sign`, or None."""
         begin, end = (self.arcs[i].head, self.arcs[i].tail)[::sign]
         leaving: dict[Node, list[Step]] = {}
         for step in self._steps():
@@ -129,7 +129,7 @@ class Flow:
 
 
 def _back(came: dict[Node, Step], begin: Node, end: Node) -> Changes:
-    """Return the changes on the way from a node to another, backwards."""
+    """Return the changes on the path between two nodes, last first."""
     changes = []
     while True:
         a, _, _, i, sign = came[end]
@@ -140,7 +140,7 @@ def _back(came: dict[Node, Step], begin: Node, end: Node) -> Changes:
 
 
 def _round(came: dict[Node, Step]) -> Changes | None:
-    """Return a cycle of the steps by which nodes were reached last, if there is one."""
+    """Return a cycle in the predecessor graph, or None."""
     settled: set[Node] = set()
     for start in came:
         node, trail = start, set[Node]()

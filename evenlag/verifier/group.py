@@ -1,4 +1,4 @@
-"""A consumer group as its problem file states it, in plain Python."""
+"""A consumer group as stated by a problem file, in plain Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Number = int | Fraction
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """P partitions and M members; every index below refers to these, both in ascending order of their names.
+    """P partitions and M members. Indices refer to these, both in ascending order of their names.
 
     Attributes
     ----------
@@ -30,21 +30,21 @@ class Group:
     weights : list of Fraction (M,)
     caps : list of int or None (M,)
     topics_of : list of set of str (M,)
-        What each member subscribes to.
+        Subscriptions of each member.
     owner, pin : list of int or None (P,)
-        The member that held the partition and could keep it, and the one that must get it.
+        Member that held the partition and could keep it, and member that must get it.
     together : list of list of str
         Topics whose partitions of one number go to one member.
     racks, partition_racks : lists (M,) and (P,)
-        Rack of each member, and of each partition's replicas, the leader's first; None where it is not known.
+        Rack of each member, and racks of each partition's replicas, the leader's first; None if unknown.
     sizes, traffic : list of int (P,), or None
-        Of each partition; None: not given.
+        Size and traffic of each partition; None if not given.
     costs : dict of name to list of list of int (P, M)
-        Costs of pairs that the problem gives by itself.
+        Costs of pairs that the problem file states.
     parts : (Group, list of list of int), or None
-        Of a group of units: the group that it was made of, and which of its partitions each unit is.
+        For a group of units: the original group, and the partitions of each unit.
     only : list of list of int (P, …), or None
-        Members that alone may hold each partition, of those that could.
+        Members that each partition is restricted to; None: no restriction.
     """
 
     partitions: list[tuple[str, int]]
@@ -72,7 +72,7 @@ class Group:
 
     @cached_property
     def here(self) -> list[int]:
-        """Partitions with a subscriber: those that a plan hands out."""
+        """Partitions with a subscriber, which a plan assigns."""
         subscribed = set().union(*self.topics_of)
         return [p for p, (topic, _) in enumerate(self.partitions) if topic in subscribed]
 
@@ -123,7 +123,7 @@ class Group:
 
     @cached_property
     def scale(self) -> int:
-        """A number by which every load per weight, in messages, becomes whole."""
+        """Factor that makes every load per weight, in messages, a whole number."""
         return lcm(*((1 / share).denominator for share in self.share.values()))
 
     def load_unit(self, lags: Sequence[int]) -> Fraction:
@@ -133,7 +133,7 @@ class Group:
 
     @property
     def judged_by(self) -> list[tuple[Fraction, list[int]]]:
-        """Weight and lags of each scenario, or the lags of now where there is none."""
+        """Weight and lags of each scenario; without scenarios the current lags."""
         return self.futures or [(Fraction(1), self.lags)]
 
 
@@ -143,12 +143,12 @@ def read_group(document: Mapping[str, Any]) -> Group:
     Raises
     ------
     InvalidProblemError
-        It is no problem file; `Problem.from_dict` says more exactly what is wrong.
+        The document cannot be read. `Problem.from_dict` gives a more exact message.
     """
     try:
         return _read(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidProblemError(f"the problem cannot be read ({error!r}); check it with Problem.from_dict") from error
+        raise InvalidProblemError(f"cannot read the problem ({error!r}); check it with Problem.from_dict") from error
 
 
 def _read(document: Mapping[str, Any]) -> Group:
@@ -194,7 +194,7 @@ def _lags(topics: Mapping[str, Any]) -> dict[tuple[str, int], int]:
 
 
 def _numbered(topics: Mapping[str, Any] | None, partitions: list[tuple[str, int]], default: Any) -> list[Any] | None:
-    """Return what is given of each partition; None where nothing is."""
+    """Return the value given for each partition, else the default; None if the problem has none."""
     if topics is None:
         return None
     given = {}
@@ -205,7 +205,7 @@ def _numbered(topics: Mapping[str, Any] | None, partitions: list[tuple[str, int]
 
 
 def _costs(entry: Mapping[str, Any], index: Mapping[Any, int], members: list[str]) -> list[list[int]]:
-    """Return what each pair costs: what is said of it, else of its member, else nothing."""
+    """Return the cost of each pair: its own, else that of its member, else 0."""
     of_members = entry.get("members") or {}
     costs = [[int(of_members.get(member, 0)) for member in members] for _ in index]
     for topic, number, member, cost in entry.get("pairs") or ():
@@ -214,7 +214,7 @@ def _costs(entry: Mapping[str, Any], index: Mapping[Any, int], members: list[str
 
 
 def _owners(index: Mapping[Any, int], entries: list[Mapping[str, Any]], topics_of: list[set[str]]) -> list[int | None]:
-    """Of two claims to a partition that of the higher generation stands; a tie leaves it without an owner."""
+    """Return the owner of each partition: the claim of the highest generation, or None in a tie."""
     claims: dict[int, list[tuple[int, int]]] = {}
     for m, entry in enumerate(entries):
         generation = entry.get("generation")
@@ -230,11 +230,11 @@ def _owners(index: Mapping[Any, int], entries: list[Mapping[str, Any]], topics_o
 
 
 def common_divisor(numbers: Sequence[Number]) -> Fraction:
-    """Return the greatest number that all are whole multiples of; 0 if all are 0."""
+    """Return the greatest common divisor of rational numbers; 0 if all are 0."""
     common = lcm(*(Fraction(number).denominator for number in numbers))
     return Fraction(gcd(*(int(number * common) for number in numbers)), common)
 
 
 def _number(value: Any, default: int) -> Fraction:
-    """Return the number that the decimals say: 0.1 is meant as a tenth."""
+    """Return the exact decimal: 0.1 is a tenth."""
     return Fraction(default if value is None else str(value))

@@ -1,9 +1,9 @@
-"""A search for a plan below a bound, by what members may hold: nothing is left out, so where it ends there is none.
+"""Complete search for a plan below a bound, by dynamic programming over the sets of partitions that members may hold.
 
-Loads are whole numbers here: messages per weight times a common factor. For every member the sets of partitions are
-listed that a plan below the bound could give it, and these lists are joined: sets of members that hold the same
-partitions in all are told apart by their lowest and highest load and their moves alone. Where that is too much, plans
-with each number of moves are looked for by themselves, and prices of partitions (reduced_costs.py) leave few sets.
+Loads are whole numbers here: messages per weight times a common factor. For every member the search lists the sets of
+partitions that a plan below the bound could give it, and joins these lists member by member. A state is the set of
+partitions held so far; its labels are the lowest load, the highest load and the moves. If that takes too long, each
+number of moves is searched separately, and prices of partitions (reduced_costs.py) exclude most sets.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError
 from evenlag.verifier.reduced_costs import Option, places, reduced
 
-AT_ONCE = 0.5  # of the effort, that joining all sets of members alike may take
-STEPS = 15  # that each joined set takes, as many as pairs that do not fit
+AT_ONCE = 0.5  # share of the effort for joining the complete lists of members alike
+STEPS = 15  # effort for a set that fits; one that does not takes 1
 
-Label = tuple[int, int, int]  # lowest load, highest load (one less than what any plan has, at least), moves
-Subsets = dict[tuple[int, ...], tuple[list[int], list[int]]]  # by what is counted: loads, and sets
-States = dict[int, list[Label]]  # by what is held: bit i stands for partition i
-Lists = dict[int, list[Option]]  # of each member
+Label = tuple[int, int, int]  # lowest load, highest load (at least the proven minimum - 1), moves
+Subsets = dict[tuple[int, ...], tuple[list[int], list[int]]]  # by counts: loads and sets
+States = dict[int, list[Label]]  # by set of partitions held: bit i is partition i
+Lists = dict[int, list[Option]]  # options of each member
 
 
 class Search:
-    """A search for a plan below a bound, complete or given up.
+    """Complete search for a plan below a bound, which gives up beyond an effort.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class Search:
     counts : Counts
         Exact limits.
     pair : (Fraction, Fraction)
-        The largest load is at least the one, the smallest at most the other.
+        Lower bound on the largest load, upper bound on the smallest.
     bound : Fraction
         In messages.
     effort : int
-        How many sets and pairs of them are looked at before it is given up.
+        Number of sets and pairs of sets to try before giving up.
     """
 
     def __init__(
@@ -55,27 +55,27 @@ class Search:
         self.scale, self.price, self.most = scale, int(price * scale), int(bound * scale) - 1
         self.spread = question.kind == "spread"
         self.high, self.low = int(-(-(pair[0] * scale) // 1)), int(pair[1] * scale // 1)
-        self.here = sorted(group.here, key=lambda p: -group.lags[p])  # bit 0 is the biggest
+        self.here = sorted(group.here, key=lambda p: -group.lags[p])  # bit 0 is the largest
         self.factor = {m: int(scale / group.share[m]) for m in group.active}
         owned = sum(group.owner[p] is not None for p in group.here)
         lost = sum(group.owner[p] is not None and group.owner[p] not in group.active for p in group.here)
-        self.lost = lost  # moves of every plan, counted where they are taken
+        self.lost = lost  # moves that every plan makes; counted at the member that takes the partition
         self.budget = owned if question.max_moves is None else min(question.max_moves, owned)
         self.own = {m: sum(1 << i for i, p in enumerate(self.here) if group.owner[p] == m) for m in group.active}
         self.elsewhere = {
             m: sum(1 << i for i, p in enumerate(self.here) if group.owner[p] not in (None, m)) for m in group.active
         }
         self.all = (1 << len(self.here)) - 1
-        self.exactly: int | None = None  # the number of moves that is looked at by itself
+        self.exactly: int | None = None  # the number of moves that is searched separately
 
     def width(self, moves: int) -> int:
-        """Return the widest spread (highest makespan) of a plan below the bound with so many moves; below 0: none."""
+        """Return the largest spread (makespan) of a plan below the bound with these moves; negative if none."""
         if moves > (self.budget if self.exactly is None else self.exactly):
             return -1
         return self.most - self.price * (moves if self.exactly is None else self.exactly)
 
     def window(self, moves: int) -> tuple[int, int]:
-        """Return the least and greatest load of a member of such a plan."""
+        """Return the lowest and highest load of a member in such a plan."""
         width = self.width(moves)
         if width < 0:
             return 1, 0
@@ -84,12 +84,12 @@ class Search:
         return 0, width
 
     def found(self) -> Fraction | None:
-        """Return the objective of a plan below the bound, or None where there is none.
+        """Return the objective of a plan below the bound, or None if there is no such plan.
 
         Raises
         ------
         UncheckedError
-            It takes more than the effort allowed.
+            The search takes more than the effort allowed.
         """
         if self.width(self.lost) < max(self.high - (self.low if self.spread else 0), 0):
             return None
@@ -104,11 +104,11 @@ class Search:
 
     @property
     def _alike(self) -> bool:
-        """Return True if all members may hold the same, at the same cost."""
+        """Return True if all members may hold the same sets at the same cost."""
         return len({self._kind(m) for m in self.group.active}) == 1 and not any(self.own.values())
 
     def _by_moves(self, lists: Lists) -> Fraction | None:
-        """Look for plans with each number of moves by themselves: the more moves, the narrower their loads."""
+        """Search each number of moves separately: the more moves, the narrower the window of loads."""
         matter = bool(self.price) or self.budget < sum(own.bit_count() for own in self.own.values()) + self.lost
         moves, most = (0 if self.price else self.budget), self.budget
         prices: dict[int, int] = {}
@@ -134,17 +134,17 @@ class Search:
         return None
 
     def _beside(self, low: int) -> tuple[int, int]:
-        """Return the most load that the others leave a member, if all have the least or more, one of them the highest.
+        """Return the highest load that the other members leave to one, if each has at least `low` and one the highest.
 
-        The first is for a member below the highest load, the second for one that may have it.
+        The first number is for a member below the highest load, the second for one that may have it.
         """
         total, members = self._sum_of(self.all), len(self.group.active)
         if len(set(self.factor.values())) > 1 or members < 2:
-            return self.most + self.low, self.most + self.low  # no less than any window's end
+            return self.most + self.low, self.most + self.low  # at least the end of any window
         return total - self.high - (members - 2) * low, total - (members - 1) * low
 
     def _joined_all(self, lists: Lists) -> Fraction | None:
-        """Return the least objective of all plans of these sets, if it is below the bound."""
+        """Return the lowest objective of all plans made of these sets, if it is below the bound."""
         if not all(lists.values()):
             return None
         labels = self._joined(list(lists), lists, 0).get(self.all, []) if self._alike else self._in_halves(lists)
@@ -160,12 +160,12 @@ class Search:
     def _spend(self, amount: int) -> None:
         self.effort -= amount
         if self.effort < 0:
-            raise UncheckedError("looking at all plans again takes too long; a larger effort may do")
+            raise UncheckedError("trying all plans takes too long; a larger effort may do")
 
-    # ---- what one member may hold
+    # ---- sets of one member
 
     def _options(self, m: int) -> list[Option]:
-        """List the sets that a plan below the bound could give a member: of its own, and of others, put together."""
+        """List the sets that a plan below the bound could give a member: of its own partitions and of others'."""
         group, own = self.group, self.own[m]
         mine = [i for i, p in enumerate(self.here) if m in group.takers[p]]
         kept = [i for i in mine if own >> i & 1] or mine[: len(mine) // 2]
@@ -194,7 +194,7 @@ class Search:
         return found
 
     def _subsets(self, chosen: list[int], m: int) -> Subsets:
-        """Return all subsets that are not too large, by takes, own ones and numbers of topics, their loads rising."""
+        """Return all subsets within the limits by (takes, own partitions, count of each topic), loads ascending."""
         group, own, elsewhere, factor = self.group, self.own[m], self.elsewhere[m], self.factor[m]
         topics = group.topics
         most = self.counts.totals[m][1]
@@ -221,7 +221,7 @@ class Search:
         }
 
     def _allowed(self, m: int, counts: tuple[int, ...], others: tuple[int, ...]) -> bool:
-        """Return True if a member may hold so many of each topic."""
+        """Return True if a member may hold these counts of each topic."""
         held = [a + b for a, b in zip(counts[2:], others[2:], strict=True)]
         lo, hi = self.counts.totals[m]
         if not lo <= sum(held) <= hi:
@@ -235,9 +235,9 @@ class Search:
     # ---- joining
 
     def _fits(self, label: Label, moves: int, left: int, members: int) -> bool:
-        """Return True if a partial plan may go on; `left` is the load of all other members, of equal weights."""
+        """Return True if a partial plan can be completed; `left` is the load of the other members, of equal weights."""
         low, high, _ = label
-        width, lacking = self.width(moves), max(self.high - high, 0)  # some member has the highest load, or more
+        width, lacking = self.width(moves), max(self.high - high, 0)  # some member has at least the highest load
         high += lacking
         if self.spread:
             if high - low > width:
@@ -249,11 +249,11 @@ class Search:
 
     def _sum_of(self, held: int) -> int:
         if len(set(self.factor.values())) > 1:
-            return 0  # is not held against anything
+            return 0  # weights differ: no check by the load left
         return sum(self.group.lags[self.here[i]] for i in places(held)) * next(iter(self.factor.values()))
 
     def _in_halves(self, lists: Lists) -> list[Label]:
-        """Join half of the members, and the other half, and then both where they hold all partitions together."""
+        """Join each half of the members, then the pairs of states that hold all partitions together."""
         order = sorted(lists, key=lambda m: len(lists[m]))
         halves = [self._joined(part, lists, len(order) - len(part)) for part in (order[::2], order[1::2])]
         found = []
@@ -267,9 +267,9 @@ class Search:
         return found
 
     def _joined(self, members: list[int], lists: Lists, others: int) -> States:
-        """Return what these members may hold together.
+        """Return the sets that these members may hold together, with their labels.
 
-        Of members that are alike each takes the biggest partition left, so that no two orders are looked at.
+        If members are alike, each takes the largest partition left, so that no order is tried twice.
         """
         by_first: Lists = {}
         for option in lists[members[0]] if self._alike else ():
@@ -302,7 +302,7 @@ class Search:
 
 
 def _undominated(labels: list[Label]) -> list[Label]:
-    """Return the labels that no other one is as good as in all."""
+    """Return the labels that no other label dominates."""
     if len(labels) == 1:
         return labels
     kept: list[Label] = []

@@ -1,7 +1,7 @@
-"""How high the largest and how low the smallest load must be: one argument at a time, by its name and number.
+"""Arguments that bound the largest load from below and the smallest from above, each with a name and a number.
 
-Every argument gives a pair: the largest load is at least the one, the smallest at most the other, in messages per
-weight. C members are active, S is all lag, and each member holds `fewest` to `most` partitions.
+Every argument gives a pair: a lower bound on the largest load and an upper bound on the smallest, in messages per
+weight. C members are active, S is the total lag, and each member holds `fewest` to `most` partitions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Pair = tuple[Fraction | int, Fraction | int]
 
 
 class Loads:
-    """The arguments for one group and the lags of one scenario.
+    """Arguments for one group and the lags of one scenario.
 
     Parameters
     ----------
@@ -32,42 +32,42 @@ class Loads:
     def __init__(self, group: Group, counts: Counts, lags: Sequence[int]) -> None:
         self.group, self.counts, self.lags = group, counts, lags
         self.big = sorted((lags[p] for p in group.here), reverse=True)
-        self.tops = [0, *accumulate(self.big)]  # of so many of the biggest
-        self.lows = [0, *accumulate(reversed(self.big))]  # of so many of the smallest
+        self.tops = [0, *accumulate(self.big)]  # tops[n]: lag of the n largest partitions
+        self.lows = [0, *accumulate(reversed(self.big))]  # lows[n]: lag of the n smallest partitions
         self.total, self.members = self.tops[-1], len(group.active)
         self.fewest = min(lo for lo, _ in counts.totals.values())
         self.most = max(hi for _, hi in counts.totals.values())
 
     def of(self, name: str, number: int) -> Pair:
-        """Return what an argument proves.
+        """Return the pair that an argument proves.
 
         Raises
         ------
         RefusedError
-            There is no such argument, or it presupposes what does not hold of the group.
+            There is no such argument, or it does not apply to the group.
         """
         if name not in ARGUMENTS:
-            raise RefusedError(f"there is no argument {name!r} on loads")
+            raise RefusedError(f"the certificate names an unknown argument on loads, {name!r}")
         needs_equal = name not in ("mean", "member", "subscriptions", "topic", "weights")
         if needs_equal and not self.group.equal_weights:
-            raise RefusedError(f"the argument {name!r} is for members of one weight")
+            raise RefusedError(f"the argument {name!r} applies to members of equal weight only")
         pair: Pair = getattr(self, name)(number)
         return pair
 
     def rounded(self, pair: Pair) -> Pair:
-        """Every load is a multiple of what all lags at all members are."""
+        """Return the pair rounded to multiples of the unit of loads."""
         unit = self.group.load_unit(self.lags)
         return ceil(Fraction(pair[0]) / unit) * unit, floor(Fraction(pair[1]) / unit) * unit
 
     def mean(self, _: int) -> Pair:
-        """Some member holds the mean or more, some the mean or less."""
+        """Prove that some member holds at least the mean, and some at most the mean."""
         mean = Fraction(self.total, self.members)
         return mean, mean
 
     def member(self, m: int) -> Pair:
-        """One member holds at least its pins, and at most the biggest partitions that its counts let it take."""
+        """Prove that a member holds at least its pins, and at most the largest partitions that its counts allow."""
         if m not in self.group.active:
-            raise RefusedError("an argument names a member that takes nothing")
+            raise RefusedError("an argument names a member that may not hold a partition")
         pins = sum(self.lags[p] for p in self.group.here if self.group.pin[p] == m)
         most, taken = self.counts.totals[m][1], 0
         by_topic: dict[str, list[int]] = {}
@@ -80,14 +80,14 @@ class Loads:
         return pins / self.group.share[m], taken / self.group.share[m]
 
     def subscriptions(self, m: int) -> Pair:
-        """Topics that only members with no more subscriptions than one may take must fit on them; likewise mirrored."""
+        """Prove a cap on the load of members that take only the topics that member m takes."""
         group, mine = self.group, self.group.allowed(m)
         inside = [n for n in group.active if group.allowed(n) <= mine]
         lag = sum(self.lags[p] for p in group.here if group.partitions[p][0] in mine)
         return 0, lag / sum((group.share[n] for n in inside), Fraction(0))
 
     def topic(self, t: int) -> Pair:
-        """Topics open only to the subscribers of one topic must fit on them."""
+        """Prove that topics open only to the subscribers of topic t must fit on these."""
         group = self.group
         takers = {m for m in group.active if group.topics[t] in group.allowed(m)}
         inside = {
@@ -97,11 +97,11 @@ class Loads:
         return lag / sum((group.share[n] for n in takers), Fraction(0)), self.total
 
     def biggest(self, _: int) -> Pair:
-        """One member holds the biggest partition, and the others share what is left at best."""
+        """Prove that one member holds the largest partition, and the others at best share the rest evenly."""
         return self.oversized(1) if self.members > 1 else (self.total, self.total)
 
     def oversized(self, j: int) -> Pair:
-        """Some j members hold the j biggest partitions and enough others; the rest share what is left."""
+        """Prove that some j members hold the j largest partitions and enough others; the rest share what is left."""
         count = len(self.big)
         self._check(1 <= j < self.members and j <= count)
         least = max(j * self.fewest, count - (self.members - j) * self.most, j)
@@ -109,7 +109,7 @@ class Loads:
         return Fraction(heavy, j), Fraction(self.total - heavy, self.members - j)
 
     def undersized(self, j: int) -> Pair:
-        """Some j members hold the j smallest partitions and at most so many others."""
+        """Prove that some j members hold the j smallest partitions and at most the others that counts allow."""
         count = len(self.big)
         self._check(1 <= j < self.members and j <= count)
         greatest = max(min(j * self.most, count - (self.members - j) * self.fewest), j)
@@ -117,7 +117,7 @@ class Loads:
         return Fraction(self.total - light, self.members - j), Fraction(light, j)
 
     def pigeonholes(self, t: int) -> Pair:
-        """Among the t·C + 1 biggest partitions some t + 1 share a member; likewise among the smallest."""
+        """Prove that among the t·C + 1 largest partitions some t + 1 share a member; likewise among the smallest."""
         count, last = len(self.big), t * self.members + 1
         self._check(t >= 1 and last <= count)
         others = min(max(self.fewest - t - 1, 0), count - last)
@@ -126,26 +126,26 @@ class Loads:
         return high, low
 
     def uneven(self, _: int) -> Pair:
-        """Those who hold one partition more hold the smallest at best, and the others the biggest."""
+        """Prove that members with one partition more at best hold the smallest, and the others the largest."""
         over = len(self.big) - self.members * self.fewest
         self._check(self.most == self.fewest + 1 and 0 < over < self.members)
         held = over * self.most
         return Fraction(self.lows[held], over), Fraction(self.total - self.lows[held], self.members - over)
 
     def pairs(self, _: int) -> Pair:
-        """With at most two each, big with small is best for both ends."""
+        """Prove that with at most two partitions each, pairing large with small is best for both ends."""
         self._check(self.most <= 2)
         places = self.big + [0] * (2 * self.members - len(self.big))
         pairs = [places[i] + places[-1 - i] for i in range(self.members)]
         return max(pairs), min(pairs)
 
     def companions(self, low: int) -> Pair:
-        """Nobody fills every member to more than `low`: what each big partition wastes is more than there is."""
+        """Prove that no plan fills every member beyond `low`: large partitions waste more lag than there is."""
         self._check(self._wasted(low + 1) > self.total)
         return 0, low
 
     def _wasted(self, low: int) -> int:
-        """Return how much lag it takes to bring every member to a load."""
+        """Return the lag needed to bring every member to a load of `low`."""
         positive = [lag for lag in reversed(self.big) if lag]
         if not positive:
             return self.members * low
@@ -156,7 +156,7 @@ class Loads:
                 short = max(low - lag, 0)
                 needed += lag + (max(short, two) if short else 0) - low
                 lacking += [short] if short else []
-        # A lag below `two` may serve one that lacks no more than it, and saves the difference.
+        # A partition with a lag below `two` may serve a member that lacks at most that lag, and saves the difference.
         lacking.sort()
         served, place = 0, 0
         for lag in positive:
@@ -169,7 +169,7 @@ class Loads:
         return needed
 
     def topics(self, j: int) -> Pair:
-        """The holders of the j biggest partitions hold enough of every topic too, and enough in total."""
+        """Prove that the holders of the j largest partitions also hold enough of every topic, and enough in total."""
         fits = self.group.equal_subscriptions and bool(self.counts.cells)
         self._check(fits and 1 <= j < self.members and j <= len(self.big))
         of_topic: dict[str, list[int]] = {}
@@ -191,7 +191,7 @@ class Loads:
         return Fraction(heavy, j), Fraction(self.total - heavy, self.members - j)
 
     def weights(self, j: int) -> Pair:
-        """The j biggest are on the j heaviest members at best; what is left is for the others."""
+        """Prove that the j largest partitions are at best on the j heaviest members; the others share the rest."""
         shares = sorted(self.group.share.values(), reverse=True)
         self._check(1 <= j <= min(len(shares), len(self.big)))
         rest = sum(shares[j:], Fraction(0))
@@ -200,7 +200,7 @@ class Loads:
 
     def _check(self, holds: bool) -> None:
         if not holds:
-            raise RefusedError("an argument on loads does not hold of this group")
+            raise RefusedError("an argument on loads does not apply to this group")
 
 
 ARGUMENTS = (

@@ -1,7 +1,8 @@
-"""How many moves a window of loads takes at least: what each member must give to get under it, and take to get into it.
+"""Lower bound on the moves that bring all loads into a window.
 
-To get its load down a member gives its biggest partitions and takes the smallest there are; to get it up it takes the
-biggest and gives its smallest. Every departure is a move, and every arrival is one or is a partition without an owner.
+At best a member lowers its load by giving its largest partitions and taking the smallest there are. It raises its load
+by taking the largest and giving its smallest. Every departure is a move. Every arrival is a move too, unless the
+partition has no owner.
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, RefusedError, UncheckedError
 
-MOST_WINDOWS = 2_000_000  # that are looked at
+MOST_WINDOWS = 2_000_000  # windows to try
 
 
 def check_moves(
     group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int, base: Fraction,
     bound: Fraction,
 ) -> None:  # fmt: skip
-    """Raise RefusedError unless every plan of a narrow window takes so many moves that it costs at least the bound.
+    """Raise RefusedError unless the moves into any narrow window make every plan in it cost at least the bound.
 
     Parameters
     ----------
     group, question
-        Without scenarios.
+        A group without scenarios, and its question.
     counts : Counts
     pair : (Fraction, Fraction)
-        The largest load is at least the one, the smallest at most the other.
+        Lower bound on the largest load, upper bound on the smallest.
     fewest : int
-        Moves of any plan.
+        Lower bound on the moves of any plan.
     base : Fraction
-        What is proven of the spread (makespan), whatever is moved.
+        Lower bound on the spread (makespan), at any number of moves.
     bound : Fraction
         In messages.
     """
@@ -44,22 +45,22 @@ def check_moves(
     unit = group.load_unit(group.lags)
     moves, looked = fewest, 0
     while budget is None or moves <= budget:
-        width = (ceil((bound - price * moves) / unit) - 1) * unit  # the widest of a plan with so many below the bound
+        width = (
+            ceil((bound - price * moves) / unit) - 1
+        ) * unit  # the widest window of a plan below the bound with `moves` moves
         if width < base or width < 0:
             return
         looked += len(argument.breaks[0]) + len(argument.breaks[1])
         if looked > MOST_WINDOWS:
-            raise UncheckedError(f"more than {MOST_WINDOWS:,} windows of loads would have to be looked at")
+            raise UncheckedError(f"more than {MOST_WINDOWS:,} windows of loads would have to be tried")
         needed = argument.fewest_within(int(width * scale))
         if needed <= moves:
-            raise RefusedError(
-                f"a window of loads may take no more than {moves} moves, which costs less than the bound"
-            )
+            raise RefusedError(f"some window of loads may take only {moves} moves, which costs less than the bound")
         moves = needed
 
 
 class _Argument:
-    """Loads at which a member needs one more departure or arrival, sorted."""
+    """Sorted loads at which a member needs one more departure or arrival."""
 
     def __init__(
         self, group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int, scale: int
@@ -95,7 +96,7 @@ class _Argument:
                 break
             reached = (load - big[gives] + self._small[takes]) * factor
             least = reached if least is None else min(least, reached)
-            self.down.append(least)  # a window that ends below takes one departure more
+            self.down.append(least)  # a window that ends below needs one more departure
             if lo - count + gives >= 0:
                 self.down_takes.append(least)
         most: int | None = None
@@ -105,7 +106,7 @@ class _Argument:
                 break
             reached = (load + self._big[takes] - small[gives]) * factor
             most = reached if most is None else max(most, reached)
-            self.up.append(most)  # a window that begins above takes one arrival more
+            self.up.append(most)  # a window that begins above needs one more arrival
             if count + takes - hi >= 0:
                 self.up_gives.append(most)
 
@@ -118,7 +119,7 @@ class _Argument:
         return max(departures, arrivals - self.unowned, self.fewest)
 
     def fewest_within(self, width: int) -> int:
-        """Return the fewest moves that a window of a width may take; more than there are partitions without any."""
+        """Return a lower bound on the moves into any window of this width; more than the partitions if none fits."""
         if not self.spread:
             return self._moves(0, width)
         first, last = self.highest - width, self.lowest

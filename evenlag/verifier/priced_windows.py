@@ -1,8 +1,8 @@
-"""Windows of loads that hold no plan, shown by prices of partitions.
+"""Exclusion of windows of loads by prices of partitions.
 
-A plan below the bound has all its loads in a window. In any plan the members hold all partitions together, so they hold
-the sum of all prices. Where the dearest sets of partitions with loads in a window come to less than that, there is no
-plan in it, whatever the prices are.
+A plan below the bound has all its loads in one window. Together the members hold all partitions, hence the sum of all
+prices. If even the sets of highest price with loads in the window add up to less, the window holds no plan. That is
+true for any prices.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, RefusedError, UncheckedError
 
-MOST_CELLS = 200_000_000  # of all tables: about half a minute
-NOTHING = -(1 << 80)  # the worth of a load that no set of partitions has
+MOST_CELLS = 200_000_000  # in all tables together: about half a minute
+NOTHING = -(1 << 80)  # value of a load that no set of partitions has
 
-Table = list[list[int]]  # the most that a set of partitions is worth, by its number (where it matters) and load
+Table = list[list[int]]  # highest value of a set of partitions, by its size (if sizes matter) and load
 
 
 def check(
     group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], bound: Fraction,
     proof: Mapping[str, Any],
 ) -> str:  # fmt: skip
-    """Prove a bound of the spread (makespan) of members alike, and say how.
+    """Prove a bound on the spread (makespan) of a group whose members are alike, and return an explanation.
 
     Raises
     ------
     RefusedError, UncheckedError
     """
     if not group.equal_weights or not group.equal_subscriptions or group.sided:
-        raise UncheckedError("prices are checked for members alike")
+        raise UncheckedError("proofs by prices are checked only if all members are alike")
     try:
         unit, all_prices = int(proof["unit"]), [[int(price) for price in prices] for prices in proof["prices"]]
         worth = [int(each) for each in proof["worth"]]
     except (KeyError, TypeError, ValueError) as error:
-        raise RefusedError(f"the prices of the certificate cannot be read ({error!r})") from error
+        raise RefusedError(f"cannot read the prices in the certificate ({error!r})") from error
     windows = _Windows(group, question, counts, pair, bound, unit)
     kinds = sorted(windows.demand)
     if any(len(prices) != len(kinds) for prices in all_prices) or len(worth) != len(all_prices):
         raise RefusedError("the certificate has prices for other partitions")
     if windows.cells * len(all_prices) > MOST_CELLS:
-        raise UncheckedError(f"its prices take tables of more than {MOST_CELLS:,} numbers")
+        raise UncheckedError(f"checking its prices takes tables of more than {MOST_CELLS:,} numbers")
     for prices, said in zip(all_prices, worth, strict=True):
         priced = dict(zip(kinds, prices, strict=True))
         total = sum(priced[lag] * times for lag, times in windows.demand.items())
         if total != said:
-            raise RefusedError(f"all partitions are worth {total} by their prices, not {said}")
+            raise RefusedError(f"the prices of all partitions add up to {total}, not {said}")
         windows.exclude(priced, total)
     if windows.open:
         low = min(windows.open) * unit
         raise RefusedError(f"the prices do not exclude loads from {low:,} on, so a plan may lie below the bound")
-    return f"prices of partitions leave no window of loads, in {len(all_prices)} tables"
+    return f"prices of partitions exclude every window of loads, in {len(all_prices)} tables"
 
 
 class _Windows:
-    """The windows of plans below a bound, in units; lags are rounded down to them."""
+    """Windows of the plans below a bound, in units that lags are rounded down to."""
 
     def __init__(
         self, group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], bound: Fraction,
@@ -72,7 +72,7 @@ class _Windows:
         self.members = len(group.active)
         limits = set(counts.totals.values())
         if len(limits) > 1:
-            raise UncheckedError("prices are checked for members with equal counts")
+            raise UncheckedError("proofs by prices are checked only if all members have equal counts")
         self.fewest, most = limits.pop()
         self.most = min(most, len(lags))
         self.counted = self.fewest > 0 or self.most < len(lags)
@@ -89,7 +89,7 @@ class _Windows:
             loss = sum(sorted((lag % unit for lag in lags), reverse=True)[:held])
             first, last = ceil(Fraction(high - width - loss, unit)), max(-(-(low - loss) // unit), 0)
             self.width = (width + loss) // unit
-            self.capacity = min(last + self.width, largest // unit)  # no load of such a plan is beyond `largest`
+            self.capacity = min(last + self.width, largest // unit)  # no load of such a plan exceeds `largest`
             self.open = set(range(max(first, 0), min(last, self.capacity) + 1))
         else:
             self.open, self.width, self.capacity = {0}, width // unit, width // unit
@@ -97,7 +97,7 @@ class _Windows:
         self.cells = len(lags) * levels * (self.capacity + 1)
 
     def exclude(self, priced: Mapping[int, int], total: int) -> None:
-        """Leave out the windows in which members hold less than all is worth."""
+        """Exclude the windows in which the members together can hold less than the total price."""
         tops = [_window_maxima(row, self.width) for row in self._table(priced)]
         for low in list(self.open):
             held = [row[low] for row in tops]
@@ -109,7 +109,7 @@ class _Windows:
                 self.open.discard(low)
 
     def _table(self, priced: Mapping[int, int]) -> Table:
-        """Return the most that one member can hold by load, for each number of partitions that it may hold."""
+        """Return the highest value that one member can hold at each load, for each number of partitions it may hold."""
         size = self.capacity + 1
         levels = self.most + 1 if self.counted else 1
         table: Table = [[NOTHING] * size for _ in range(levels)]
@@ -125,7 +125,7 @@ class _Windows:
 
 
 def _window_maxima(row: list[int], width: int) -> list[int]:
-    """Return the largest number in each window [i, i + width]."""
+    """Return the maximum of each window [i, i + width]."""
     best: list[int] = [0] * len(row)
     queue: deque[int] = deque()
     for i in range(len(row) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""The question that a result answers: the count balance, the objective, the price and the budget of moves."""
+"""The question that a result answers: count balance, objective, price and budget of moves."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ACROSS = ("mean", "worst")
 
 
 class RefusedError(Exception):
-    """A result or its certificate is wrong; the message says where."""
+    """Raised if a result or its certificate is wrong; the message names the error."""
 
 
 class UncheckedError(Exception):
-    """A bound cannot be checked again; the message says why."""
+    """Raised if a bound cannot be checked again; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Question:
         "both", "topic", "group" or "none".
     slack : int
     across : str
-        "mean" or "worst": what counts of several scenarios.
+        "mean" or "worst" of the scenarios.
     price : int or Fraction
-        Messages a move.
+        Price of a move, in messages.
     max_moves : int or None
-        The budget; where `fewest`, the fewest moves that the balance allows.
+        Budget of moves. With `fewest` it is the fewest moves that the balance allows.
     fewest : bool
     """
 
@@ -52,10 +52,10 @@ class Question:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Question:
-        """Read it from a certificate."""
+        """Read the question from a certificate."""
         asked = document.get("question")
         if not isinstance(asked, Mapping):
-            raise RefusedError("the certificate does not say what was asked")
+            raise RefusedError("the certificate has no question")
         try:
             budget = asked["max_moves"]
             question = cls(
@@ -63,11 +63,11 @@ class Question:
                 None if budget is None else int(budget), bool(asked["fewest"]),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
-            raise RefusedError(f"the certificate does not say what was asked ({error!r})") from error
+            raise RefusedError(f"cannot read the question in the certificate ({error!r})") from error
         known = question.kind in KINDS and question.balance in BALANCES and question.across in ACROSS
-        free = not (question.fewest and question.price)  # moves are made fewest, or have a price
+        free = not (question.fewest and question.price)  # moves are minimized first or have a price, not both
         if not known or not free or question.slack < 0 or question.price < 0:
-            raise RefusedError("the certificate is of a question that does not exist")
+            raise RefusedError("the question in the certificate is not one that evenlag asks")
         return question
 
     def loads(self, group: Group, holder: Sequence[int | None], lags: Sequence[int]) -> list[Fraction]:
@@ -84,7 +84,7 @@ class Question:
         return max(loads) - (min(loads) if self.kind == "spread" else 0)
 
     def combined(self, group: Group, values: Sequence[Number]) -> Fraction:
-        """Return what a value for each scenario comes to: their mean by weight, or the largest."""
+        """Combine one value for each scenario: the weighted mean or the largest."""
         weights = [weight for weight, _ in group.judged_by]
         if self.across == "worst":
             return Fraction(max(values))
@@ -98,5 +98,5 @@ class Question:
 
 
 def moves_of(group: Group, holder: Sequence[int | None]) -> int:
-    """Return how many partitions leave their owner."""
+    """Return the number of partitions that leave their owner."""
     return sum(owner is not None and owner != m for owner, m in zip(group.owner, holder, strict=True))

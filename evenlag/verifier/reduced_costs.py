@@ -1,9 +1,9 @@
-"""Prices of partitions that leave few of the sets that members may hold.
+"""Exclusion of sets of partitions by their reduced costs (Lagrangian relaxation).
 
-Whatever prices partitions have, a plan holds the sum of all prices. A set costs the moves that it takes, less what it
-is worth. So no plan makes fewer moves than all prices and each member's cheapest set come to. A set that is dearer than
-the cheapest by more than what a plan may make beyond that is in no such plan. Which prices prove most is found by
-subgradient steps; what they prove is reckoned in whole numbers.
+For any prices of partitions, a plan holds the sum of all prices. The reduced cost of a set is its moves minus its
+price. So every plan makes at least as many moves as the sum of all prices plus each member's lowest reduced cost. If a
+set's reduced cost exceeds the lowest by more than the moves that are left, no plan uses the set. Subgradient steps
+improve the prices; the bound itself is computed in whole numbers.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-UNIT = 10_000  # of prices: so many are one move
-ROUNDS = 400  # of steps
-PATIENCE = 12  # rounds without a better bound, before steps are halved
-FEW = 40  # sets of a member: then they may as well be joined
+UNIT = 10_000  # price units of one move
+ROUNDS = 400  # subgradient steps
+PATIENCE = 12  # rounds without a better bound before steps are halved
+FEW = 40  # sets of a member that are few enough to join
 
 
 @dataclass(frozen=True)
 class Option:
-    """A set of partitions that one member may hold, its load, and the moves it takes and gives."""
+    """Set of partitions that one member may hold, its load, and the partitions it takes and gives up."""
 
     held: int
     load: int
@@ -28,35 +28,35 @@ class Option:
 
 
 Lists = dict[int, list[Option]]
-Sets = list[tuple[int, tuple[int, ...], Option]]  # what a set costs, its partitions, and itself
-Prices = dict[int, int]  # of each partition
+Sets = list[tuple[int, tuple[int, ...], Option]]  # cost of a set, its partitions, the set
+Prices = dict[int, int]  # price of each partition
 
 
 def reduced(
     lists: Lists, partitions: int, moves: int, prices: Prices, matter: bool, spend: Callable[[int], None]
 ) -> tuple[Lists | None, Prices]:
-    """Leave out the sets that no plan with so many moves could use.
+    """Exclude the sets that no plan within a number of moves can use.
 
     Parameters
     ----------
     lists : dict of member to list of Option
     partitions : int
-        Bits of a set.
+        Number of partitions, the bits of a set.
     moves : int
-        At most so many; 0 where moves cost nothing.
+        Limit on moves; 0 if moves cost nothing.
     prices : dict
-        To begin with.
+        Prices to start from.
     matter : bool
-        Whether moves count.
+        True if moves count.
     spend : callable
-        Told how many sets are priced.
+        Called with the number of sets priced.
 
     Returns
     -------
     lists : dict of member to list of Option, or None
-        None where there is no such plan.
+        None if there is no such plan.
     prices : dict
-        The best ones found.
+        Best prices found.
     """
     sets = [[(UNIT * one.takes * matter, tuple(places(one.held)), one) for one in each] for each in lists.values()]
     best = prices or dict.fromkeys(range(partitions), 0)
@@ -102,7 +102,7 @@ def reduced(
 
 
 def places(held: int) -> Iterator[int]:
-    """Yield the bits of a set."""
+    """Yield the positions of the bits of a set."""
     while held:
         bit = held & -held
         yield bit.bit_length() - 1

@@ -1,4 +1,4 @@
-"""Partitions that go together as one partition: the group of units, in which every other rule is the same."""
+"""Units: partitions that go together are treated as one partition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def units_of(group: Group) -> Group:
     """Return the group whose partitions are the units, with the names that certificates use.
 
     A unit's lag is the sum of its partitions' lags. A member takes it if it subscribes to all of its topics. Its owner
-    is the member that owns all of its partitions, or nobody.
+    is the member that owns all of its partitions, or None.
     """
     unit_of, taken = {topic: topic for topic in group.topics}, set(group.topics)
     for topics in group.together:
@@ -48,12 +48,12 @@ def _sums(lags: list[int], parts: list[list[int]]) -> list[int]:
 
 
 def holders_of_units(units: Group, holder: Sequence[int | None]) -> list[int | None]:
-    """Return who holds each unit; raise RefusedError where two members hold one."""
+    """Return the holder of each unit; raise RefusedError if its partitions have several."""
     assert units.parts is not None
     whole, parts = units.parts
     for each in parts:
         for p in each:
             if holder[p] != holder[each[0]]:
                 one, two = ("{}-{}".format(*whole.partitions[q]) for q in (p, each[0]))
-                raise RefusedError(f"{one} and {two} go together, but to two members")
+                raise RefusedError(f"{one} and {two} must go together, but the plan gives them to two members")
     return [holder[each[0]] for each in parts]

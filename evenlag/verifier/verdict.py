@@ -23,7 +23,7 @@ from evenlag.verifier.move_argument import check_moves
 from evenlag.verifier.question import Question, RefusedError, UncheckedError, moves_of
 from evenlag.verifier.units import holders_of_units, units_of
 
-EFFORT = 20_000_000  # steps of a search: some seconds
+EFFORT = 20_000_000  # steps of a search: a few seconds
 VERIFIED, PLAN_VERIFIED, REFUSED = "verified", "plan verified", "refused"
 
 
@@ -35,11 +35,11 @@ class Verdict:
     ----------
     outcome : str
         "verified": the plan keeps all rules, all figures are right, and the bound is proven again. "plan verified":
-        the same without the bound. "refused": something is wrong.
+        plan and figures are right, but the bound is not proven again. "refused": something is wrong.
     reason : str
-        How the bound was proven again, why it was not, or what is wrong.
+        Explanation: the proof used, why there is none, or what is wrong.
     bound_by : str or None
-        The stage that proved the bound first.
+        Stage of the search that proved the bound.
     """
 
     outcome: str
@@ -47,31 +47,31 @@ class Verdict:
     bound_by: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON knows it."""
+        """Return the verdict as a dict of JSON types."""
         return {"outcome": self.outcome, "reason": self.reason, "bound_by": self.bound_by}
 
 
 class Documented(Protocol):
-    """A result or a problem."""
+    """Object with a document: a result or a problem."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its document."""
+        """Return the document."""
 
 
 Given = Documented | Mapping[str, Any]
 
 
 def verify(result: Given, problem: Given, *, effort: float = 1.0) -> Verdict:
-    """Check a result again, sharing no code with what found it: plain Python and whole numbers.
+    """Check a result again, in plain Python and exact arithmetic, without any code of the search.
 
     Parameters
     ----------
     result : Result or dict
         A result, or the document of a result file.
     problem : Problem or dict
-        The problem that it answers, or the document of its problem file.
+        The problem solved, or the document of its problem file.
     effort : float
-        How much more than usual is looked at before a bound is left unproven; 1 takes some seconds at most.
+        Multiple of the usual work before a bound is left unproven; 1 takes a few seconds at most.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def verify(result: Given, problem: Given, *, effort: float = 1.0) -> Verdict:
     Raises
     ------
     InvalidProblemError
-        One of the two is no such document.
+        `result` or `problem` is not such a document.
     """
     document, group = _document(result, "result"), read_group(_document(problem, "problem"))
     try:
@@ -97,7 +97,7 @@ def _document(given: Given, what: str) -> Mapping[str, Any]:
 
 
 class _Check:
-    """The check of one result."""
+    """Check of one result."""
 
     def __init__(self, document: Mapping[str, Any], group: Group, effort: int) -> None:
         self.document, self.effort = document, effort
@@ -108,14 +108,14 @@ class _Check:
         self.question = Question.read(certificate)
         self.bound = self._number(certificate.get("bound"), "bound")
         self.whole, self.holds = group, self._plan(group)
-        self.group, self.holder = group, self.holds  # what is decided: of partitions that go together their units
+        self.group, self.holder = group, self.holds  # with topics that go together: units in place of partitions
         if group.together:
             self.group = units_of(group)
             self.holder = holders_of_units(self.group, self.holds)
         self.terms = Terms(self.group, certificate["question"])
 
     def verdict(self) -> Verdict:
-        """Return what is found."""
+        """Run all checks."""
         by = self.document.get("bound_by")
         if self.document.get("status") == "EMPTY":
             return self._empty()
@@ -158,7 +158,7 @@ class _Check:
         return holder
 
     def _asked(self) -> None:
-        """Compare the question with what the result says of it."""
+        """Check that the result states the question of the certificate."""
         question, terms = self.question, self.terms
         prices = {pair.name: _plain(Fraction(pair.price)) for pair in terms.pairs if pair.price}
         of_moves = prices.pop("moves", _plain(Fraction(question.price)))
@@ -172,7 +172,7 @@ class _Check:
             ("first", first, []),
         ):
             if (said := self.document.get(name, default)) != asked:
-                raise RefusedError(f"the certificate is for a {name} of {asked}, and the result for {said}")
+                raise RefusedError(f"{name} is {asked} in the certificate, and {said} in the result")
 
     def _rules(self) -> None:
         """Check subscriptions, pins, caps, the budget and the balance."""
@@ -180,13 +180,15 @@ class _Check:
         for p, m in enumerate(self.holder):
             topic, number = group.partitions[p]
             if m is None and p in set(group.here):
-                raise RefusedError(f"{topic}-{number} goes to nobody, though it has subscribers")
+                raise RefusedError(
+                    f"the plan leaves {topic}-{number} without a member, though its topic has subscribers"
+                )
             if m is not None and topic not in group.topics_of[m]:
                 raise RefusedError(
                     f"{topic}-{number} goes to {group.members[m]!r}, who does not subscribe to its topic"
                 )
             if group.pin[p] not in (None, m):
-                raise RefusedError(f"{topic}-{number} is pinned to another member than {group.members[m or 0]!r}")
+                raise RefusedError(f"the plan gives {topic}-{number} to another member than it is pinned to")
         for m, number in Counter(m for m in self.holder if m is not None).items():
             cap = group.caps[m]
             if cap is not None and number > cap:
@@ -204,23 +206,23 @@ class _Check:
 
     @cached_property
     def counts(self) -> Counts:
-        """The counts that the balance allows."""
+        """Counts that the balance allows."""
         return counts_of(self.group, self.question, self.holder)
 
     @property
     def _stays(self) -> bool:
-        """Return True if the plan is today's assignment because another one does not pay."""
+        """True if the plan is today's assignment because a change does not pay."""
         return self.document.get("pays") is False and self.holder == [
             owner if p in set(self.group.here) else None for p, owner in enumerate(self.group.owner)
         ]
 
     def _empty(self) -> Verdict:
         if self.group.active or any(m is not None for m in self.holder):
-            raise RefusedError("the status is EMPTY, but there are partitions to hand out")
-        return Verdict(VERIFIED, "there is nothing to hand out", None)
+            raise RefusedError("the status is EMPTY, but there are partitions to assign")
+        return Verdict(VERIFIED, "there is nothing to assign", None)
 
     def _figures(self) -> None:
-        """Compare all figures with those of the plan."""
+        """Compute all figures from the plan, and compare them with those of the result."""
         group, question, document = self.whole, self.question, self.document
         loads = question.loads(group, self.holds, group.lags)
         held, lags = Counter[str](), Counter[str]()
@@ -245,9 +247,7 @@ class _Check:
         for name, right in figures.items():
             said = document.get(name)
             if said != (right if isinstance(right, dict) else _plain(right)):
-                raise RefusedError(
-                    f"{name} is {_shown(right)} by the plan and the certificate, and {said} in the result"
-                )
+                raise RefusedError(f"{name} is {_shown(right)} by plan and certificate, and {said} in the result")
         if self.bound > objective and document.get("violation") is None and not self._stays:
             raise RefusedError(f"the bound {_shown(self.bound)} lies above the objective {_shown(objective)}")
         if document.get("status") == "OPTIMAL" and self.bound < objective and not self._stays:
@@ -262,7 +262,7 @@ class _Check:
     # ---- the bound
 
     def _proven(self, proof: Any) -> str:
-        """Prove the bound again, and say how.
+        """Prove the bound again, and return an explanation.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class _Check:
         if self.terms.any and proof.get("kind") != "scenarios":
             return self._with_terms(proof)
         if self.bound <= 0 and not self.terms.any:
-            return "no objective is below 0"
+            return "an objective is never below 0"
         ways: dict[Any, Callable[[Mapping[str, Any]], str]] = {
             "loads": self._by_loads,
             "moves": self._by_moves,
@@ -292,12 +292,12 @@ class _Check:
             return ways[kind](proof)
         if kind == "none":
             raise UncheckedError(str(proof.get("reason")))
-        raise RefusedError(f"there is no kind of proof {kind!r}")
+        raise RefusedError(f"the certificate has an unknown kind of proof, {kind!r}")
 
     def _with_terms(self, proof: Mapping[str, Any]) -> str:
-        """Look at all plans; where they are too many, prove the bound without the terms beyond loads and moves.
+        """Enumerate all plans; if there are too many, prove the bound without the terms beyond loads and moves.
 
-        Of criteria that come first all plans are kept that reach the least of them, and no others.
+        Criteria that come first then restrict the plans to those that are optimal in them.
         """
         try:
             return self._by_plans(proof)
@@ -309,31 +309,31 @@ class _Check:
             relaxed.group, relaxed.counts = cheapest(self.group, self.counts, self.terms, self.holder)
         relaxed.terms = Terms(self.group, {})
         try:
-            return relaxed._proven(proof) + ", whatever pairs cost"
+            return relaxed._proven(proof) + "; costs of pairs only add to that"
         except RefusedError as error:
             raise UncheckedError(
-                "costs of pairs, or a ceiling, are in its proof, and the plans are too many"
+                "its proof uses costs of pairs or a ceiling, and there are too many plans to enumerate"
             ) from error
 
     def _fewest(self) -> None:
         """Check that no plan moves fewer partitions than the budget."""
         fewest = self._moves(self.certificate)
-        budget = self.question.max_moves  # None: it binds no plan
+        budget = self.question.max_moves  # None: no plan reaches it
         if budget is None and self.document.get("status") == "OPTIMAL":
             budget = moves_of(self.group, self.holder)
         if budget not in (None, fewest):
             raise RefusedError(f"the fewest moves are {fewest}, not {budget}")
 
     def _moves(self, document: Mapping[str, Any]) -> int:
-        """Return the fewest moves that the balance allows, by counts that reach them."""
+        """Return the fewest moves that the balance allows, proven by the counts of the certificate."""
         try:
             counts = Counter({(t, self.group.members.index(member)): int(n) for t, member, n in document["counts"]})
         except (KeyError, TypeError, ValueError) as error:
-            raise RefusedError(f"the counts of the certificate cannot be read ({error!r})") from error
+            raise RefusedError(f"cannot read the counts in the certificate ({error!r})") from error
         return fewest_moves(self.group, self.counts, counts)
 
     def _pair(self, proof: Mapping[str, Any], lags: list[int]) -> tuple[Fraction, Fraction]:
-        """Return what the two arguments of a proof say of the largest and the smallest load."""
+        """Return the bounds on the largest and the smallest load by the two arguments of a proof."""
         loads = Loads(self.group, self.counts, lags)
         ends = []
         for end, field in enumerate(("largest", "smallest")):
@@ -342,12 +342,12 @@ class _Check:
                 name, number = argument  # type: ignore[misc]
                 pair = loads.of(name, int(number))
             except (TypeError, ValueError) as error:
-                raise RefusedError(f"the argument on the {field} load cannot be read ({error!r})") from error
+                raise RefusedError(f"cannot read the argument on the {field} load ({error!r})") from error
             ends.append(Fraction(loads.rounded(pair)[end]))
         return ends[0], ends[1]
 
     def _best_pair(self, proof: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
-        """Return the most that any argument says of the largest and the smallest load, the proof's own among them."""
+        """Return the best bounds on the largest and the smallest load by any argument, including the proof's."""
         group = self._alone
         loads = Loads(group, self.counts, group.lags)
         high, low = self._pair(proof["each"][0], group.lags) if proof.get("each") else loads.rounded(loads.mean(0))
@@ -362,16 +362,16 @@ class _Check:
 
     @property
     def _alone(self) -> Group:
-        """The group with the lags that count, where there are not several scenarios."""
+        """The group with the lags of its only scenario; raise UncheckedError if there are several."""
         if len({tuple(lags) for _, lags in self.group.judged_by}) > 1:
-            raise UncheckedError("its proof is for groups without scenarios")
+            raise UncheckedError("this kind of proof is checked only for groups with one scenario")
         return replace(self.group, lags=self.group.judged_by[0][1], futures=[])
 
     def _base(self, proof: Mapping[str, Any]) -> Fraction:
-        """Return what the arguments on loads prove of the spread (makespan), in all scenarios together."""
+        """Return the bound on the spread (makespan) by arguments on loads, over all scenarios."""
         each, futures = proof.get("each"), {tuple(lags): lags for _, lags in self.group.judged_by}
         if not isinstance(each, list) or len(each) != len(futures):
-            raise RefusedError("the proof is not of all scenarios")
+            raise RefusedError("the proof does not cover all scenarios")
         least = {}
         for part, lags in zip(each, [futures[key] for key in sorted(futures)], strict=True):
             high, low = self._pair(part, lags)
@@ -385,31 +385,31 @@ class _Check:
         return base
 
     def _about(self, question: Question, bound: Fraction) -> _Check:
-        """Return the check of another bound for the same group."""
+        """Return a check of another question and bound for the same group."""
         other = copy(self)
         other.question, other.bound = question, bound
         return other
 
     def _by_loads(self, proof: Mapping[str, Any]) -> str:
-        """The largest load is at least one number, the smallest at most another, and there are the fewest moves."""
+        """Prove the bound by the largest load, the smallest load and the fewest moves."""
         base = self._base(proof)
         moves = self._moves(proof) if self.question.price and "counts" in proof else 0
         self._reaches(base + self.question.price * moves)
         names = " and ".join(dict.fromkeys(part[end][0] for part in proof["each"] for end in ("largest", "smallest")))
-        return f"the loads of any plan are that uneven: {names}" + (f"; {moves} moves" if moves else "")
+        return f"the loads of every plan are at least this uneven: {names}" + (f"; {moves} moves" if moves else "")
 
     def _by_moves(self, proof: Mapping[str, Any]) -> str:
-        """Windows of loads that are narrow enough take so many moves that they cost the bound."""
+        """Prove the bound by the moves that bring all loads into a narrow window."""
         group, counts, base = self._alone, self.counts, self._base(proof)
         moves = self._moves(proof) if "counts" in proof else 0
         check_moves(group, self.question, counts, self._pair(proof["each"][0], group.lags), moves, base, self.bound)
-        return "the moves that narrow windows of loads take cost as much"
+        return "every narrower window of loads takes moves that cost as much"
 
     def _by_scenarios(self, proof: Mapping[str, Any]) -> str:
-        """Each scenario alone has a bound."""
+        """Prove the bound by a bound for each scenario."""
         given, futures = proof.get("scenarios"), sorted({tuple(lags) for _, lags in self.group.judged_by})
         if not isinstance(given, list) or len(given) != len(futures):
-            raise RefusedError("the proof is not of all scenarios")
+            raise RefusedError("the proof does not cover all scenarios")
         bounds, question = {}, replace(self.question, fewest=False)
         for part, lags in zip(given, futures, strict=True):
             alone = self._about(question, self._number(part.get("bound"), "bound"))
@@ -419,41 +419,41 @@ class _Check:
             alone._proven(part.get("proof"))
             bounds[lags] = alone.bound
         self._reaches(self.question.combined(self.group, [bounds[tuple(lags)] for _, lags in self.group.judged_by]))
-        return f"each of {len(bounds)} scenarios was proven again by itself"
+        return f"the bound of each of {len(bounds)} scenarios was proven again"
 
     def _by_plans(self, proof: Mapping[str, Any]) -> str:
-        """All plans are looked at one by one."""
+        """Prove the bound by enumerating all plans."""
         best = self._best(self.group)
         if proof.get("kind") == "plans" and best.plans != proof.get("plans"):
             raise RefusedError(f"there are {best.plans} plans, not {proof.get('plans')}")
         budgets = self.terms.budgets(self.question)
         if self.document.get("status") == "OPTIMAL" and self.terms.first and best.criteria != budgets:
             names = ", ".join(self.terms.first)
-            raise RefusedError(f"{names} come to {best.criteria} at least, and not to {budgets}")
-        return f"all {best.plans} plans were looked at again"
+            raise RefusedError(f"the lowest {names} are {best.criteria}, not {budgets}")
+        return f"all {best.plans} plans were enumerated again"
 
     def _best(self, group: Group) -> Best:
-        """Look at all plans, and refuse a bound that one of them is below."""
+        """Return the optimum over all plans; raise RefusedError if it is below the bound."""
         best = best_of_all(group, self.question, self.counts, self.terms, self.effort)
         if best.value is None or best.value < self.bound:
             raise RefusedError(f"a plan has the objective {_shown(best.value)}, below the bound {_shown(self.bound)}")
         return best
 
     def _by_search(self, proof: Mapping[str, Any]) -> str:
-        """No plan is below the bound, by what members may hold."""
+        """Prove by a complete search that no plan is below the bound."""
         group, counts = self._alone, self.counts
         found = Search(group, self.question, counts, self._best_pair(proof), self.bound, self.effort).found()
         if found is not None:
             raise RefusedError(f"a plan has the objective {_shown(found)}, below the bound {_shown(self.bound)}")
-        return "all that members may hold was put together again, and no plan is below the bound"
+        return "a complete search over the sets that members may hold found no plan below the bound"
 
     def _by_windows(self, proof: Mapping[str, Any]) -> str:
-        """Prices of partitions leave no window of loads."""
+        """Prove by prices of partitions that no window of loads holds a better plan."""
         counts, pair = self.counts, self._best_pair(proof)
         return priced_windows.check(self._alone, self.question, counts, pair, self.bound, proof)
 
     def _by_solver(self, proof: Mapping[str, Any]) -> str:
-        """A solver says so: small groups are looked at again, others are left to it."""
+        """Repeat a solver's proof by a complete search; raise UncheckedError if the group is too large."""
         name = f"{proof.get('solver')} {proof.get('version')}"
         try:
             return self._by_search(proof)
@@ -461,15 +461,15 @@ class _Check:
             raise UncheckedError(f"{name} proved it, with {proof.get('booleans')} booleans; {error}") from error
 
     def _reaches(self, proven: Fraction) -> None:
-        """Refuse a bound that an argument does not reach, the objectives that there may be considered."""
+        """Raise RefusedError if `proven`, rounded up to a possible objective, is below the bound."""
         step = self._step
         least = -(-proven // step) * step
         if least < self.bound:
-            raise RefusedError(f"the proof comes to {_shown(least)}, and not to the bound {_shown(self.bound)}")
+            raise RefusedError(f"the proof shows a bound of {_shown(least)} only, not {_shown(self.bound)}")
 
     @property
     def _step(self) -> Fraction:
-        """A number that every objective is a multiple of."""
+        """Number that every objective is a multiple of."""
         group, question = self.group, self.question
         weights = [weight for weight, _ in group.judged_by]
         parts = [1 if question.across == "worst" else weight / sum(weights) for weight in weights]

@@ -139,7 +139,7 @@ def test_terms_are_checked_and_broken_ones_refused(asked: str) -> None:
         assert evenlag.verify(changed, RACKED).outcome == "refused"
     if question["max_load"] is not None:
         question["max_load"] = 1
-        assert "max_load of 1" in evenlag.verify(document, RACKED).reason
+        assert "max_load is 1 in the certificate" in evenlag.verify(document, RACKED).reason
         document["max_load"] = 1
         assert "max_load is 1" in evenlag.verify(document, RACKED).reason
 
@@ -150,7 +150,7 @@ def test_a_criterion_that_could_be_less_is_refused() -> None:
     assert loose["costs"]["crossings"] > document["costs"]["crossings"]
     loose["certificate"]["question"]["first"], loose["first"] = [["crossings", None]], ["crossings"]
     verdict = evenlag.verify(loose, RACKED)
-    assert (verdict.outcome, "crossings come to" in verdict.reason) == ("refused", True)
+    assert (verdict.outcome, "lowest crossings are" in verdict.reason) == ("refused", True)
 
 
 @pytest.mark.parametrize("seed", seeds(15))
@@ -209,7 +209,7 @@ def test_plans_of_the_least_criteria_are_those_of_the_flow(seed: int) -> None:
     assert sorted(map(str, kept)) == sorted(map(str, best))
     other = random.choice(holders)
     if terms.criteria(other) != min(worth):
-        with pytest.raises(UncheckedError, match="not proven to be least"):
+        with pytest.raises(UncheckedError, match="not proven to be lowest"):
             cheapest(group, counts, terms, other)
 
 
@@ -227,7 +227,7 @@ def test_units_are_checked_as_partitions_of_their_own() -> None:
     holder = next(names for names in document["assignment"].values() if ["a", 0] in names)
     other = next(names for names in document["assignment"].values() if names is not holder)
     other.append(holder.pop(holder.index(["a", 0])))
-    assert "go together, but to two members" in evenlag.verify(document, problem).reason
+    assert "go together, but the plan gives them to two" in evenlag.verify(document, problem).reason
 
 
 @pytest.mark.parametrize("across", ["mean", "worst"])
@@ -246,7 +246,7 @@ def test_bounds_of_scenarios_are_proven_again_one_by_one(price: int, across: str
     assert evenlag.verify(changed, problem).outcome == "refused"
     for part in document["certificate"]["proof"]["scenarios"]:
         part["bound"] = str(Fraction(part["bound"]) - 100)
-    assert "the proof comes to" in evenlag.verify(document, problem).reason
+    assert "the proof shows" in evenlag.verify(document, problem).reason
 
 
 # ---- broken on purpose -----------------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ def test_the_fewest_moves_are_shown_without_the_plan_that_breaks_the_balance() -
     document["certificate"]["counts"] = [[t, m, 1] for m, names in named.items() for t, _ in names]
     assert "counts of the fewest moves" in evenlag.verify(document, problem).reason
     del document["certificate"]["counts"]
-    assert "cannot be read" in evenlag.verify(document, problem).reason
+    assert "cannot read" in evenlag.verify(document, problem).reason
 
 
 def test_prices_that_prove_less_leave_windows_open() -> None:
@@ -455,7 +455,7 @@ def test_what_is_no_result_is_an_error() -> None:
     problem, _ = GROUPS["enumeration"]
     with pytest.raises(InvalidProblemError, match="result must be"):
         evenlag.verify([], problem)
-    with pytest.raises(InvalidProblemError, match="cannot be read"):
+    with pytest.raises(InvalidProblemError, match="cannot read"):
         evenlag.verify({}, {"topics": 3})
 
 
