@@ -1,14 +1,11 @@
-"""How many members a group needs: held against all plans there are, and as a user meets it."""
+"""How many members a group needs, against all plans that there are and on a real broker."""
 
-import json
 import math
 import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import cache
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -18,93 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenlag
-from evenlag import pipeline
 from evenlag.compare import SizeRow, size
 from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
 from evenlag.live import snapshot
-from evenlag.report.picture import blank_figure, head, save
 from tests.support.broker import Broker
-from tests.support.command import evenlag as run
-from tests.support.command import refused
-from tests.support.exact import Group, every_plan
-from tests.support.fleet import fleet, write_tables
+from tests.support.exact import every_plan
 from tests.support.problems import alike, cases, seeds
+from tests.support.sizes import NEVER, Time, drained, least_time, random_case, resized
 from tests.support.traffic import commit, create_topics, produce
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-NEVER = math.inf
-Time = Fraction | float
-
-
-# ---- all plans, by definition ----------------------------------------------------------------------------------------
-
-
-def resized(problem: evenlag.Problem, members: int) -> evenlag.Problem:
-    """The first members by name, and new ones like them; no pins, no caps."""
-    document = problem.to_dict()
-    names = sorted(document["members"])
-    topics = document["members"][names[0]]["topics"]
-    weights = {document["members"][name]["weight"] for name in names}
-    new = {f"z{i}": {"topics": topics, "weight": min(weights) if len(weights) == 1 else 1} for i in range(members)}
-    kept = {name: document["members"][name] for name in names[:members]}
-    more = dict(list(new.items())[: members - len(kept)])
-    return evenlag.Problem.from_dict({**document, "members": {**kept, **more}, "pins": []})
-
-
-def drained(load: int, rate: Fraction, reads: Fraction) -> Time:
-    """When a member has read everything: the least t with load + rate · t <= reads · t; never if it falls behind."""
-    if rate > reads or (rate == reads and load):
-        return NEVER
-    return load / (reads - rate) if load else Fraction(0)
-
-
-def least_time(problem: evenlag.Problem, rates: Sequence[Fraction], capacity: Fraction, balance: str) -> Time:
-    """The least time to drain of all assignments that keep the balance.
-
-    One partition after another goes to each member; what is already as slow as the best there is, is not gone on with,
-    since nobody is done sooner for having more to read.
-    """
-    group = Group(problem)
-    allowed = {counts.tobytes() for counts in group.allowed_counts(balance)}
-    best: Time = NEVER
-
-    @cache
-    def alone(m: int, held: tuple[int, ...]) -> Time:
-        rate = sum((rates[p] for p in held), Fraction(0))
-        return drained(sum(group.lags[p] for p in held), rate, capacity * Fraction(problem.weights[m]))
-
-    def go_on(plan: tuple[int, ...], held: tuple[tuple[int, ...], ...], slowest: Time) -> None:
-        nonlocal best
-        if slowest >= best:
-            return
-        if len(plan) == len(group.lags):
-            if group.counts(dict(enumerate(plan)))[0].tobytes() in allowed:
-                best = slowest
-            return
-        for m in group.members:
-            more = (*held[m], len(plan))
-            go_on((*plan, m), (*held[:m], more, *held[m + 1 :]), max(slowest, alone(m, more)))
-
-    go_on((), ((),) * len(group.members), Fraction(0))
-    return best
-
-
-def random_case(seed: int) -> tuple[evenlag.Problem, list[Fraction], Fraction, str]:
-    random = Random(seed)
-    sizes = random.choice([[3], [4], [5], [6], [2, 2], [3, 2], [2, 2, 2], [1, 3]])
-    top = random.choice([9, 100, 10_000])
-    topics = {f"t{i}": [random.choice([0, random.randint(0, top)]) for _ in range(n)] for i, n in enumerate(sizes)}
-    names = "abc"[: random.randint(1, 3)]
-    weights = {name: random.choice([1, 2, 0.5]) for name in names} if random.random() < 0.3 else {}
-    problem = alike(topics, names, weights=weights)
-    capacity = Fraction(random.choice([1, 3, 50, 12.5]))
-    rates = [Fraction(0)] * len(problem.lags)
-    if random.random() < 0.6:
-        rates = [Fraction(random.randint(0, 12), random.choice([1, 7, 20])) * capacity / 20 for _ in rates]
-    return problem, rates, capacity, random.choice(["both", "both", "topic", "group", "none"])
+    pass
 
 
 @pytest.mark.slow
@@ -372,220 +294,6 @@ def test_progress_is_told() -> None:
     assert all(done < total for done, total in seen)
 
 
-# ---- the command -----------------------------------------------------------------------------------------------------
-
-HEAD = "snapshot_ts,group,topic,partition,log_end_offset,current_offset,consumer_id\n"
-PINNED = {
-    "members", "drain_seconds", "bound_seconds", "range_seconds", "cooperative_sticky_seconds", "uniform_seconds",
-}  # fmt: skip
-
-
-@pytest.fixture
-def billing(tmp_path: Path) -> Path:
-    path = tmp_path / "billing.json"
-    topics, members = {"t": [600, *[100] * 5]}, {"a": {"topics": ["t"]}, "b": {"topics": ["t"]}}
-    path.write_text(json.dumps({"group": "billing", "topics": topics, "members": members}))
-    return path
-
-
-@pytest.fixture
-def record(tmp_path: Path) -> Path:
-    """Two snapshots, 100 s apart: 200 and 300 messages come in, a reads 1,000 of 5,000 and b 50 of 50."""
-    path = tmp_path / "record.csv"
-    rows = ["00:00Z,g,t,0,5000,0,a", "00:00Z,g,t,1,50,0,b", "01:40Z,g,t,0,5200,1000,a", "01:40Z,g,t,1,350,50,b"]
-    path.write_text(HEAD + "".join(f"2026-01-02T00:{row}\n" for row in rows))
-    return path
-
-
-def test_the_answer_as_json(billing: Path) -> None:
-    done = run("size", billing, "--drain", "75s", "--capacity", 10, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert (told["fewest"], told["proven"], told["binding_from"]) == (3, True, 4)
-    assert all(set(each) >= PINNED for each in told["sizes"])
-    assert told["sizes"][0]["drain_seconds"] == 110
-    assert (told["capacity"], told["capacity_source"], told["rates"], told["incoming"]) == (10, "given", "none", 0)
-    assert told["deadline_seconds"] == 75
-
-
-def test_the_answer_as_text(billing: Path) -> None:
-    said = " ".join(run("size", billing, "--drain", "75s", "--capacity", 10).stdout.split())
-    assert "3 members meet the deadline, and fewer cannot: 2 would take at least 1 min 20 s" in said
-    assert "From 4 members on, the hottest partition, t-0, sets the time: it alone takes 1 min" in said
-    assert "A member reads 10 messages a second (as given)." in said
-    assert "No messages are assumed to arrive meanwhile, because a single snapshot has no rates." in said
-    none = " ".join(run("size", billing, "--drain", "59s", "--capacity", 10).stdout.split())
-    assert "No group size meets the deadline: t-0 alone takes 1 min" in none
-    assert "members that read 11 messages a second" in none
-
-
-def test_capacity_and_rates_come_from_the_record(record: Path) -> None:
-    told = json.loads(run("size", record, "--drain", "30m", "--json").stdout)
-    assert (told["capacity"], told["capacity_source"], told["rates"], told["incoming"]) == (10, "backlog", "record", 5)
-    assert [each["drain_seconds"] for each in told["sizes"][:2]] == [4500 / 5, 4200 / 8]
-    assert (told["fewest"], told["binding_from"]) == (1, 2)
-    said = run("size", record, "--drain", "30m").stdout
-    assert "the median of 1 times that a member had a backlog" in said
-    assert "Meanwhile 5 messages a second arrive" in said
-    later = json.loads(run("size", record, "--drain", "30m", "--horizon", "100s", "--json").stdout)
-    assert [each["drain_seconds"] for each in later["sizes"][:2]] == [5000 / 5, 4400 / 8]
-
-
-def test_a_picture(billing: Path, tmp_path: Path) -> None:
-    for name, drain in (("a.png", "70s"), ("b.svg", "1s")):
-        done = run("size", billing, "--drain", drain, "--capacity", 10, "--plot", tmp_path / name)
-        assert done.returncode == 0
-        assert (tmp_path / name).stat().st_size > 5_000
-    refused(
-        run("size", billing, "--drain", "9s", "--capacity", 1, "--plot", tmp_path / "a.xyz"), "unknown picture format"
-    )
-
-
-@pytest.mark.parametrize(
-    ("group", "title"),
-    [
-        ("pay", "pay: lag"),
-        ("a$\\frac$b", "a$\\frac$b: lag"),  # matplotlib would take it for a formula
-        ("connect-jdbc-sink-orders-production-of-shop-eu", "connect-jdbc-sink-o…roduction-of-shop-eu: lag"),
-    ],
-)
-def test_a_picture_is_named_after_any_group(tmp_path: Path, group: str, title: str) -> None:
-    figure = blank_figure(9, 5)
-    axes = figure.subplots()
-    head(axes, group, "lag")
-    save(figure, tmp_path / "head.png")
-    assert axes.get_title(loc="left") == title
-
-
-def test_a_picture_of_one_size_has_whole_members(tmp_path: Path) -> None:
-    alone = tmp_path / "alone.json"
-    alone.write_text(json.dumps({"topics": {"t": [90]}, "members": {"a": {"topics": ["t"]}}}))
-    done = run("size", alone, "--drain", "1s", "--capacity", 10, "--plot", tmp_path / "alone.svg")
-    assert done.returncode == 0
-    assert "<!-- 1 -->" in (tmp_path / "alone.svg").read_text()
-    assert "<!-- 1.00 -->" not in (tmp_path / "alone.svg").read_text()
-
-
-def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
-    refused(
-        run("size", billing, "--drain", "15m"),
-        "billing.json: a single snapshot has no rates, so the rate at which members read is unknown: give capacity",
-    )
-    refused(run("size", billing, "--drain", "soon", "--capacity", 1), "drain must be seconds or a time such as")
-    for none in ("0", "0s", "0.0m"):
-        refused(
-            run("size", billing, "--drain", none, "--capacity", 1),
-            f"drain must be a time > 0, such as 15m, not '{none}'",
-        )
-    for rate in ("nan", "inf"):
-        refused(
-            run("size", billing, "--drain", "1m", "--capacity", rate),
-            f"capacity must be messages per second > 0 and < 2^63, not {rate}",
-        )
-    refused(run("size", tmp_path / "none.json", "--drain", "1m", "--capacity", 1), "none.json")
-    refused(run("size", billing, "--drain", "1m", "--capacity", 1, "--horizon", "1h"), "no rates for a horizon")
-    for words in (("--capacity", "0"), ("--capacity", "1", "--most", "0"), ()):
-        assert run("size", billing, *(("--drain", "-5") if not words else ("--drain", "1m", *words))).returncode != 0
-    assert run("size", billing, "--capacity", 1).returncode == 2
-
-
-# ---- a fleet ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_path: Path) -> None:
-    offsets, members = fleet(3)
-    now = "2026-01-01T00:01:40Z"
-    later = [row | {"snapshot_ts": now, "log_end_offset": row["log_end_offset"] + 40} for row in offsets]
-    again = [row | {"snapshot_ts": now} for row in members]
-    alone = [row | {"group": "alone"} for row in offsets if row["group"] == "g000"]  # nobody is in the members table
-    places = write_tables(tmp_path, [*offsets, *later, *alone], [*members, *again])
-    tables = [pipeline.read_table(spark, path, kind) for path, kind in zip(places, ("offsets", "members"), strict=True)]
-    told: list[tuple[int, ...]] = []
-    sizes = pipeline.size(
-        *tables, drain_seconds=600, capacity=30, most=4, group_time_limit=20, deterministic=True,
-        progress=lambda *done: told.append(done),
-    )  # fmt: skip
-    rows = {row["group"]: row.asDict(recursive=True) for row in sizes.collect()}
-    assert sorted(rows) == ["alone", "g000", "g001", "g002"]
-    assert "has no members" in rows["alone"]["error"]
-    assert rows["alone"]["sizes"] == []
-    assert told[-1][:2] == (4, 4)
-    for group in ("g000", "g001", "g002"):
-        row, words = rows[group], ("--members", places[1], "--group", group, "--drain", "10m", "--capacity", 30)
-        here = json.loads(
-            run("size", places[0], *words, "--most", 4, "--time-limit", 20, "--deterministic", "--json").stdout
-        )
-        same = ("fewest", "proven", "binding_from", "incoming", "capacity", "hottest_seconds", "sizes")
-        assert {name: row[name] for name in same} == {name: here[name] for name in same}
-        for name in ("moves", "units", "bound"):
-            assert row[f"handover_{name}"] == here["handover"][name]
-        assert [row["hottest_topic"], row["hottest_partition"]] == here["hottest"]
-        assert (row["error"], row["snapshots"], row["snapshot_ts"]) == (None, 2, now)
-        assert row["members"] == len({each["consumer_id"] for each in members if each["group"] == group})
-    with pytest.raises(InvalidProblemError, match="capacity must be"):
-        pipeline.size(*tables, drain_seconds=600, capacity=0)
-
-
-def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_path: Path) -> None:
-    offsets, members = fleet(6)
-    members = [row for row in members if row["group"] != "g005"]  # which has no members then
-    broken = offsets[0] | {"partition": "x"}
-    places = write_tables(tmp_path, [*offsets, broken], members)
-    asked = ("--drain", "3m", "--capacity", 60, "--most", 4)
-    placed = ("--offsets", places[0], "--members", places[1], "--out", tmp_path / "out")
-    words = ("size", *placed, *asked, "--group-time-limit", 20, "--deterministic")
-    done = run(*words, "--json")
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    (tmp_path / "good").mkdir()
-    good = write_tables(tmp_path / "good", offsets, members)
-    answers, rows = dict.fromkeys(document["answers"], 0), {row["group"]: row for row in document["groups"]}
-    assert list(rows) == [row["group"] for row in document["groups"]]
-    lacks = []
-    for group in (f"g{n:03}" for n in range(5)):
-        words_of_one = ("--members", good[1], "--group", group, *asked, "--time-limit", 20, "--deterministic", "--json")
-        here = json.loads(run("size", good[0], *words_of_one).stdout)
-        row, today = rows[group], len({each["consumer_id"] for each in members if each["group"] == group})
-        same = ("fewest", "proven", "binding_from", "hottest_seconds")
-        assert {name: row[name] for name in same} == {name: here[name] for name in same}
-        assert (row["members"], row["capacity"], row["capacity_source"]) == (today, 60, "given")
-        lack = math.inf if here["fewest"] is None else here["fewest"] - today
-        answers["none" if lack == math.inf else "more" if lack > 0 else "fewer" if lack < 0 else "enough"] += 1
-        lacks.append((-lack, group))
-        written = spark.read.parquet(f"{tmp_path}/out/sizes").filter(f"`group` = '{group}'").orderBy("members")
-        assert [each.asDict() for each in written.drop("group", "snapshot_ts").collect()] == here["sizes"]
-    assert [group for _, group in sorted(lacks)] == list(rows)
-    assert document["answers"] == answers | {"failed": 1}
-    assert sum(count > 0 for count in answers.values()) > 1
-    assert document["rejects"] == 1
-    [error] = document["errors"]
-    assert error.startswith("g005: InvalidProblemError")
-    assert document["written"] == [f"{tmp_path}/out/{name}" for name in ("groups", "sizes")]
-    assert spark.read.parquet(f"{tmp_path}/out/groups").count() == 6
-    refused(run(*words), "exists already")
-    shown = run(*words, "--overwrite").stdout
-    assert "6 groups: " in shown
-    assert "1 failed" in shown
-    assert "failed: g005: InvalidProblemError" in shown
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "missing argument 'INPUT'"),
-        (("a.csv", "--out", "o"), "evenlag size has no --out; evenlag fleet size has"),
-        (("a.csv", "--group-time-limit", 2), "evenlag size has no --group-time-limit; evenlag fleet size has"),
-        (("a.csv", "--horizon", "auto"), "auto applies to plans; a size needs one lag"),
-        (("--offsets", "b.csv", "--group", "g"), "no such option '--group'"),
-        (("a.csv", "--offsets", "b.csv"), "got unexpected extra argument"),
-    ],
-)
-def test_what_goes_with_one_group_and_what_with_a_fleet(words: tuple[Any, ...], said: str) -> None:
-    done = run("size", *words, "--drain", "5m")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in " ".join(done.stderr.split())
-
-
 # ---- a real broker ---------------------------------------------------------------------------------------------------
 
 
@@ -690,22 +398,4 @@ def _through(problem: evenlag.Problem, row: Any, rates: list[Fraction], capacity
     return max(
         drained(sum(int(problem.lags[p]) for p in mine), sum((rates[p] for p in mine), Fraction(0)), capacity * weight)
         for mine, weight in zip(held, problem.weights, strict=True)
-    )
-
-
-def test_the_report_says_the_least_that_must_move(tmp_path: Path) -> None:
-    path = tmp_path / "group.json"
-    problem = alike([60, 60, 60, 60], "ab", owned={"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]})
-    path.write_text(json.dumps(problem.to_dict()))
-    words = ("--drain", "6s", "--capacity", 10)
-    assert json.loads(run("size", path, *words, "--json").stdout)["handover"] == {
-        "moves": 2, "units": 2, "bound": 2, "sized": False
-    }  # fmt: skip
-    said = " ".join(run("size", path, *words).stdout.split())
-    assert "Getting there from today's assignment moves 2 partitions, the least possible." in said
-    sized = " ".join(run("size", path, *words, "--move-sizes", "t=7").stdout.split())
-    assert "moves 2 partitions of size 14 in total, the least possible." in sized
-    assert (
-        "Getting there from today's assignment needs no move."
-        in run("size", path, "--drain", "12s", "--capacity", 10).stdout
     )

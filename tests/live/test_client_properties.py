@@ -163,3 +163,21 @@ def test_a_command_for_a_topic_names_the_property(tmp_path: Path) -> None:
     path.write_text("ssl.ca.location=/none.pem\n")
     done = evenlag("fleet", "replay", "kafka://127.0.0.1:1/t", "--command-config", path)
     refused(done, "client property 'ssl.ca.location': /none.pem cannot be read")
+
+
+def test_a_properties_file_is_read_and_an_error_names_the_line_without_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(
+        "# comment\n! comment\n\nsecurity.protocol=SASL_SSL\n sasl.password = a=b#c \nssl.ca.location: /ca\n"
+    )
+    assert read_client_config(path) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.password": "a=b#c",
+        "ssl.ca.location": "/ca",
+    }
+    path.write_text("a=1\nsecret\n")
+    with pytest.raises(SourceError, match=r"client\.properties, line 2: not a property") as caught:
+        read_client_config(path)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(SourceError, match=r"absent: cannot be read: No such file"):
+        read_client_config(tmp_path / "absent")

@@ -19,8 +19,10 @@ from evenlag.live import user_data
 from evenlag.live.user_data import (
     StickyUserData,
     WeightedUserData,
+    decode_own,
     decode_sticky,
     decode_weighted,
+    encode_own,
     encode_sticky,
     encode_weighted,
 )
@@ -328,3 +330,24 @@ def test_no_bytes_make_it_allocate_much(decode: Decode) -> None:
             assert taken <= MOST_BESIDES + MOST_PER_BYTE * len(raw), (len(raw), raw[:40].hex())
     finally:
         tracemalloc.stop()
+
+
+# ---- our own -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", [1, 2, 2**31 - 1])
+def test_the_weight_in_our_own_user_data_is_read_back_and_every_changed_bit_is_found(weight: int) -> None:
+    data = encode_own(weight)
+    assert decode_own(data) == weight
+    for bit in range(8 * len(data)):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(UserDataError):
+            decode_own(bytes(changed))
+    for size in range(len(data)):
+        with pytest.raises(UserDataError):
+            decode_own(data[:size])
+    with pytest.raises(UserDataError):
+        decode_own(data + b"\0")
+    with pytest.raises(UserDataError):
+        encode_own(0)

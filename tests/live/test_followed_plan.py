@@ -1,0 +1,192 @@
+"""Plans that consumers follow: published to a file or topic under a higher version, read and checked there."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import confluent_kafka
+import pytest
+from confluent_kafka import KafkaError
+
+from evenlag.errors import InvalidPlanError, SourceError
+from evenlag.live import followed_plan
+from evenlag.live.follow import (
+    FollowedPlan,
+    PlanFile,
+    PlanTopic,
+    publish,
+)
+from evenlag.live.followed_plan import place_of
+from tests.support.command import evenlag, refused
+from tests.support.plain_kafka import plan
+
+GOOD: Mapping[str, Any] = {"group": "billing", "assignment": {"c1": [["t", 0]], "c2": [["t", 1]]}}
+
+
+def test_a_plan_is_published_under_a_higher_version_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "followed.json"
+    file = PlanFile(path, "billing")
+    (missing,) = file.news()
+    assert str(missing) == f"{path}: cannot be read (no such file or directory)"
+    first = publish(GOOD | {"spread": 3, "version": 7}, file)
+    assert json.loads(path.read_text()) == {**GOOD, "version": first.version}
+    assert file.news() == [first]
+    assert file.news() == []
+    second = publish(GOOD, file)
+    assert second.version > first.version
+    assert file.news() == [second]
+    path.write_text(json.dumps(GOOD | {"version": 2**62}))
+    assert publish(GOOD, file).version == 2**62 + 1
+    path.write_text("{")
+    (broken,) = file.news()
+    assert str(broken).startswith(f"{path}: not valid JSON (")
+    assert publish(GOOD, file).version > second.version
+
+
+BROKEN: list[tuple[Any, str]] = [
+    ([], "a plan must be a JSON object with group, version and assignment"),
+    (GOOD, "the plan has no version; publish it by `evenlag publish`, which adds one"),
+    (GOOD | {"version": 0}, "version must be a whole number from 1, not 0"),
+    (GOOD | {"version": "1"}, "version must be a whole number from 1, not '1'"),
+    (GOOD | {"version": 1, "group": ""}, "group must be a name, not ''"),
+    (GOOD | {"version": 1, "group": "other"}, "a plan for group 'other', not 'billing'"),
+    (GOOD | {"version": 1, "assignment": []}, "assignment must map each member to its partitions"),
+    (GOOD | {"version": 1, "assignment": {"c1": "t"}}, "member 'c1': partitions must be a list, not t"),
+    (
+        GOOD | {"version": 1, "assignment": {"c1": [["t", -1]]}},
+        "member 'c1': ['t', -1] is not a [topic, partition] pair",
+    ),
+    (
+        GOOD | {"version": 1, "assignment": {"c1": [["t", True]]}},
+        "member 'c1': ['t', True] is not a [topic, partition] pair",
+    ),
+    (
+        GOOD | {"version": 1, "assignment": {"c1": [["\ud800", 1]]}},
+        "member 'c1': ['\\ud800', 1] is not a [topic, partition] pair",
+    ),
+    (GOOD | {"version": 1, "assignment": {"c\ud800": []}}, "'c\\ud800' is not a valid member name"),
+    (GOOD | {"version": 1, "assignment": {"c1": ["t-1"]}}, "member 'c1': t-1 is not a [topic, partition] pair"),
+    (
+        GOOD | {"version": 1, "assignment": {"c1": [["t", 0]], "c2": [["t", 0]]}},
+        "the plan assigns t-0 to both 'c1' and 'c2'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "message"), BROKEN, ids=[message[:30] for _, message in BROKEN])
+def test_what_is_no_plan_is_told(tmp_path: Path, document: Any, message: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(document))
+    (told,) = PlanFile(path, "billing").news()
+    assert isinstance(told, InvalidPlanError)
+    assert str(told).startswith(f"{path}: {message}")
+
+
+def test_a_member_named_twice_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text('{"group": "billing", "version": 1, "assignment": {"c1": [], "c1": [["t", 0]]}}')
+    (told,) = PlanFile(path, "billing").news()
+    assert "'c1' is given twice" in str(told)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (GOOD | {"assignment": {"c1": [["t", 0], ["t", 0]]}}, "the plan assigns t-0 to both 'c1' and 'c1'"),
+        (GOOD | {"assignment": {"c1": []}}, "assigns no partition; all its consumers would stop"),
+        (GOOD | {"group": "other"}, "is for group 'billing', but the plan is for 'other'"),
+        ({}, "group must be a name, not None"),
+    ],
+)
+def test_a_broken_plan_is_not_published(tmp_path: Path, document: Mapping[str, Any], message: str) -> None:
+    path = tmp_path / "followed.json"
+    with pytest.raises(InvalidPlanError, match=message):
+        publish(document, PlanFile(path, "billing"))
+    assert not path.exists()
+
+
+def test_the_command_publishes_a_result_file(tmp_path: Path) -> None:
+    problem = tmp_path / "problem.json"
+    problem.write_text(json.dumps({"group": "billing", "topics": {"t": [5, 4, 3]}, "members": MEMBERS}))
+    plan_file, place = tmp_path / "plan.json", tmp_path / "followed.json"
+    assert evenlag("plan", problem, "--out", plan_file).returncode == 0
+    done = evenlag("publish", plan_file, place)
+    assert (done.returncode, done.stderr) == (0, "")
+    (published,) = PlanFile(place, "billing").news()
+    assert isinstance(published, FollowedPlan)
+    assert published.to_dict()["assignment"] == json.loads(plan_file.read_text())["assignment"]
+    assert done.stdout == f"group billing: version {published.version}, 3 partitions to 2 members, at {place}\n"
+    told = json.loads(evenlag("publish", plan_file, place, "--json").stdout)
+    assert told["version"] > published.version
+    refused(evenlag("publish", problem, place), f"{problem}: assignment must map each member to its partitions")
+    refused(evenlag("publish", tmp_path / "none.json", place), "cannot be read")
+    refused(
+        evenlag("publish", plan_file, "kafka://plans"),
+        "kafka://plans: not a topic address; write kafka://HOST:PORT/TOPIC",
+    )
+
+
+MEMBERS = {"c1": {"topics": ["t"]}, "c2": {"topics": ["t"]}}
+
+
+def test_a_place_of_plans_is_a_file_or_one_topic() -> None:
+    place = place_of("kafka://a:1,b:2/plans", "billing", {"client.id": "c"})
+    assert isinstance(place, PlanTopic)
+    assert (place.topic, place.group) == ("plans", "billing")
+    assert place._config == {"log_level": 0, "client.id": "c", "bootstrap.servers": "a:1,b:2"}
+    assert isinstance(place_of("plans.json", "billing"), PlanFile)
+    for text, why in {
+        "kafka://a/plans": "not a topic address; write kafka://",
+        "kafka://a:1/t,u": "several topics; name one topic of plans",
+    }.items():
+        with pytest.raises(SourceError, match=f"^{text}: {why}"):
+            place_of(text, "billing")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            "Broker: Unknown topic or partition; create it with cleanup.policy=compact",
+        ),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "Broker: Topic authorization failed"),
+    ],
+)
+def test_why_a_topic_of_plans_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, error: int, said: str) -> None:
+    described = SimpleNamespace(topics={"plans": SimpleNamespace(error=KafkaError(error), partitions={})})
+    reader = SimpleNamespace(list_topics=lambda *_, **__: described, close=lambda: None)
+    monkeypatch.setattr(confluent_kafka, "Consumer", lambda _: reader)
+    (news,) = PlanTopic("plans", {}, "billing").news()
+    assert str(news) == f"topic plans: {said}"
+
+
+def test_a_topic_that_could_not_be_written_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 0.1)
+    place = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
+    with pytest.raises(SourceError, match="topic plans: the plan was not written"):
+        place.write(plan(1, c1="0"))
+    assert place._reader is None
+    (unread,) = place.news()
+    assert str(unread).startswith("topic plans: cannot be read (")
+
+
+def test_nothing_is_published_where_the_plan_before_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have a higher version, and followers would keep it."""
+    folder = tmp_path / "plans.json"
+    folder.mkdir()
+    with pytest.raises(SourceError, match=r"plans\.json: cannot be read \(is a directory\)"):
+        publish(GOOD, PlanFile(folder, "billing"))
+    monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 0.1)
+    topic = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
+    with pytest.raises(SourceError, match=r"topic plans: cannot be read \([^{}]+\)$"):
+        publish(GOOD, topic)
+
+
+def test_a_topic_of_plans_needs_a_group() -> None:
+    with pytest.raises(SourceError, match="topic plans: the group is unknown"):
+        PlanTopic("plans", {"bootstrap.servers": "localhost:9092"})

@@ -1,0 +1,167 @@
+"""Rows of a snapshot for each state that a group can be in, from scripted answers instead of a broker."""
+
+from collections.abc import Collection, Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from evenlag.live import Snapshot, snapshot
+from evenlag.live.cluster import capture
+from evenlag.live.cluster.client import Cluster
+from evenlag.live.cluster.rows import Layout, LogOffsets, offset_rows, partitions_of
+from evenlag.live.group_state import Commits, Description, Failure, Group, Subscription
+from evenlag.live.group_state import Member as MemberState
+from evenlag.live.ownership import Ownership
+
+NOW = "2026-01-02T03:04:05.678Z"
+
+
+class ScriptedCluster:
+    """Answers with the next of some descriptions of one group at each look; all its partitions have a commit."""
+
+    requests: Mapping[str, int] = {}
+
+    def __init__(self, *descriptions: Description | Failure, commits: Commits | Failure | None = None):
+        self.descriptions = list(descriptions)
+        self.commits = commits
+
+    def close(self) -> None:
+        pass
+
+    def groups(self) -> tuple[dict[str, str], list[Failure]]:
+        return {"g": "classic"}, [Failure("KafkaConnectionError", "broker 2 is down")]
+
+    def partitions(self, topics: Collection[str]) -> Layout:
+        return {topic: {number: () for name, number in self._known() if name == topic} for topic in topics}
+
+    def log_offsets(self, partitions: Collection[tuple[str, int]]) -> LogOffsets:
+        return dict.fromkeys(partitions, (0, 9))
+
+    def describe(self, groups: Mapping[str, str]) -> dict[str, Description | Failure]:
+        return dict.fromkeys(groups, self.descriptions.pop(0) if len(self.descriptions) > 1 else self.descriptions[0])
+
+    def committed(self, groups: Iterable[str]) -> dict[str, Commits | Failure]:
+        return dict.fromkeys(groups, self.commits or Commits())
+
+    def _known(self) -> Iterable[tuple[str, int]]:
+        return self.commits.offsets if isinstance(self.commits, Commits) else ()
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, *descriptions: Description | Failure, **options: Any) -> Snapshot:
+    cluster = ScriptedCluster(*descriptions, **options)
+    monkeypatch.setattr(capture, "_client", lambda: lambda *_: cluster)
+    monkeypatch.setattr(capture, "SETTLE_PAUSE", 0.01)
+    taken = snapshot("somewhere", timeout=0.2)
+    assert taken.warnings[0] == "groups of a broker may be missing: broker 2 is down"
+    return taken
+
+
+def test_passing_states_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    member = MemberState("m1", "app", "/10.0.0.1", None, ())
+    taken = scripted(
+        monkeypatch,
+        Failure("NOT_COORDINATOR", "moved"),
+        Description("Reconciling"),
+        Description("PreparingRebalance"),
+        Description("Stable", (member,)),
+    )
+    assert [row["consumer_id"] for row in taken.members] == ["m1"]
+    assert len(taken.warnings) == 1
+
+
+def test_a_group_that_never_settles_is_taken_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = scripted(monkeypatch, Description("CompletingRebalance", (MemberState("m1", "app", None, None, ()),)))
+    assert [row["consumer_id"] for row in taken.members] == ["m1"]
+    assert "group 'g' is still rebalancing (CompletingRebalance)" in taken.warnings[1]
+
+
+def test_groups_that_fail_do_not_take_the_others_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    failure = Failure("GROUP_AUTHORIZATION_FAILED", "Group authorization failed")
+    assert "group 'g' is left out: Group authorization failed (the user" in scripted(monkeypatch, failure).warnings[1]
+    taken = scripted(monkeypatch, Description("Empty"), commits=failure)
+    assert "group 'g' is left out: Group authorization failed" in taken.warnings[1]
+    assert len(scripted(monkeypatch, Description("Dead")).warnings) == 1
+    taken = scripted(monkeypatch, Description("Empty"))
+    assert taken.warnings[1] == "groups without members or committed offsets that this user may see: g"
+
+
+def test_partitions_on_the_way_to_a_member_count_as_the_groups() -> None:
+    member = MemberState("m", None, None, None, partitions=(("a", 0),), target=(("a", 0), ("b", 1)))
+    group = Group("g", Description("Reconciling", (member,)), Commits({("c", 9): 4}))
+    two = {0: (), 1: ()}
+    partitions, warnings = partitions_of(group, {}, {"a": two, "b": two, "c": {0: ()}})
+    assert partitions == [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("c", 0)]
+    assert warnings == ["group 'g', topic c: partitions 9 no longer exist; left out"]
+
+
+def test_offsets_that_a_broker_does_not_tell_stay_null() -> None:
+    group = Group("g", Description("Empty"), Commits({("a", 0): 9, ("a", 1): Failure("X", "no commit"), ("a", 2): 1}))
+    lost = Failure("NOT_LEADER", "no leader")
+    log: LogOffsets = {("a", 0): (0, 7), ("a", 1): (0, 7), ("a", 2): (lost, lost)}
+    layout: Layout = {"a": {0: ("r1", "r2"), 1: (), 2: ("", "r2")}}
+    rows, warnings = offset_rows(NOW, group, sorted(log), layout, log)
+    assert [row["replica_racks"] for row in rows] == [["r1", "r2"], None, ["", "r2"]]
+    assert [row["lag"] for row in rows] == [0, None, None]  # a commit beyond the end is no negative lag
+    assert [row["log_end_offset"] for row in rows] == [7, 7, None]
+    assert warnings == [
+        "group 'g', topic a: offsets of partitions 1 left null: no commit",
+        "group 'g', topic a: offsets of partitions 2 left null: no leader",
+    ]
+
+
+def test_racks_begin_with_the_leaders_even_if_it_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    rack_of = {1: "r1", 2: "r2", 3: None, 4: ""}
+    replicas = {0: [1, 2], 1: [3, 2, 1], 2: [2, 3, 1], 3: [4, 3], 4: [2, 1, 2]}
+    told = SimpleNamespace(
+        brokers=[SimpleNamespace(node_id=node, rack=rack) for node, rack in rack_of.items()],
+        topics=[SimpleNamespace(name="a", error_code=0, partitions=[
+            SimpleNamespace(partition_index=p, replica_nodes=nodes, leader_id=nodes[0]) for p, nodes in replicas.items()
+        ])],
+    )  # fmt: skip
+    monkeypatch.setattr("evenlag.live.cluster.client.Brokers", lambda *_: mock.Mock(run=lambda _: told))
+    assert Cluster("", {}, 1.0).partitions(["a"]) == {
+        "a": {0: ("r1", "r2"), 1: ("", "r2", "r1"), 2: ("r2", "r1"), 3: (), 4: ("r2", "r1")}
+    }
+
+
+def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {
+        ("a", 0): Ownership(7, "c2", "5f3a", 12, "zone-a").encode() + "\0",  # as confluent-kafka commits it
+        ("a", 1): Ownership(8, "c1").encode(),  # handed to it, and not taken yet
+        ("a", 2): Ownership(8, None).encode(),  # given up
+        ("b", 0): Ownership(8, "c1", "77aa", 3).encode(),
+        ("b", 1): '{"evenlag": 3}',
+        ("old", 0): "offsets of before",
+    }
+    commits = Commits(dict.fromkeys([*told, ("old", 1)], 5), told)
+    taken = scripted(monkeypatch, Description("Empty", protocol="classic"), commits=commits)
+    owners = {(row["topic"], row["partition"]): (row["consumer_id"], row["client_id"]) for row in taken.offsets}
+    nobody = (None, None)
+    assert owners == {
+        ("a", 0): ("c2", "c2"), ("a", 1): ("c1", "c1"), ("a", 2): nobody, ("b", 0): ("c1", "c1"), ("b", 1): nobody,
+        ("old", 0): nobody, ("old", 1): nobody,
+    }  # fmt: skip
+    columns = ("consumer_id", "client_id", "topics", "protocol", "group_epoch", "generation", "rack")
+    assert [[row[name] for name in columns] for row in taken.members] == [
+        [name, name, ["a", "b"], "follow", 8, None, rack] for name, rack in (("c1", None), ("c2", "zone-a"))
+    ]
+    (unread,) = taken.warnings[1:]
+    assert unread.startswith("group 'g': the owners of b-1 cannot be read: metadata of version 3, not 1 or 2: ")
+
+
+def test_followers_that_have_all_stopped_are_no_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    commits = Commits({("a", 0): 5}, {("a", 0): Ownership(8, None).encode()})
+    taken = scripted(monkeypatch, Description("Empty"), commits=commits)
+    assert (taken.members, [row["consumer_id"] for row in taken.offsets]) == ([], [None])
+    assert taken.warnings[1:] == ["group 'g' follows a plan, but all its consumers have stopped: it has no members"]
+
+
+def test_a_group_that_subscribes_has_the_members_that_kafka_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    member = MemberState("m1", "app", "/10.0.0.1", None, (("a", 0),), subscription=Subscription(("a",)))
+    described = Description("Stable", (member,), "classic", "range")
+    commits = Commits({("a", 0): 5, ("a", 1): 5}, {("a", 1): Ownership(8, "c1", "5f3a", 1).encode()})
+    taken = scripted(monkeypatch, described, commits=commits)
+    assert [(row["consumer_id"], row["protocol"]) for row in taken.members] == [("m1", "classic")]
+    assert [row["consumer_id"] for row in taken.offsets] == ["m1", None]

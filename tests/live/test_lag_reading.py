@@ -1,0 +1,45 @@
+"""Lags as a leader reads them: in time, in a thread of their own, with the reason for each gap."""
+
+import time
+from typing import Any
+
+import pytest
+
+from evenlag.errors import SourceError
+from evenlag.live.cluster import group_offsets
+from evenlag.live.cluster.group_offsets import Reader, Reading
+from tests.support.leaders import (
+    T,
+    forbid_threads,
+)
+
+
+def test_lags_without_a_thread_to_ask_in_are_told_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader("127.0.0.1:9", "g", {})
+    with monkeypatch.context() as short:
+        forbid_threads(short)
+        for _ in range(2):
+            with pytest.raises(SourceError, match=r"the lags could not be requested \(can't start new thread\)"):
+                reader.read(["t"], time.monotonic() + 1)
+    with pytest.raises(SourceError, match=r"no Kafka broker answers|did not arrive within"):
+        reader.read(["t"], time.monotonic() + 1)
+
+
+def test_how_long_brokers_may_take_is_a_round_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def answers(*arguments: Any) -> Reading:
+        asked.append(arguments[-1])
+        return Reading({}, {})
+
+    monkeypatch.setattr(group_offsets, "read_offsets", answers)
+    for _ in range(2):  # what is said of it must not be another text each time
+        Reader("localhost:9", "g", {}).read(["t"], time.monotonic() + 30)
+    assert asked == [24.0, 24.0]
+
+
+def test_why_the_brokers_tell_nothing_of_a_topic_is_said() -> None:
+    reading = Reading({T[0]: (0, 5, 5)}, {T[1]: "no leader"}, {"u": "TOPIC_AUTHORIZATION_FAILED: no"})
+    assert reading.gaps(T[:1]) is None
+    assert reading.gaps([*T[:2], ("u", 0)]) == "the lags of 2 partitions are unknown (no leader)"
+    assert reading.gaps([("u", 0), T[0]]) == "the lags of 1 partitions are unknown (TOPIC_AUTHORIZATION_FAILED: no)"

@@ -1,0 +1,251 @@
+"""Logins and permissions: passwords, TLS and tokens; no secret is printed or logged."""
+
+import base64
+import json
+import re
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import ResourceType
+
+from evenlag.errors import SourceError
+from evenlag.live import read_client_config, snapshot
+from evenlag.live.cluster.client_config import kafka_python_settings
+from tests.support.broker import CERTIFICATE, LOCKED_KEY, REVOKED, Broker
+from tests.support.command import evenlag_alone, refused
+from tests.support.snapshots import by_partition
+from tests.support.traffic import (
+    add_scram_user,
+    allow_describe,
+    commit,
+    create_topics,
+    produce,
+    running_group,
+)
+
+WRONG_PASSWORD = "Invalid username or password|closed at login; .*sasl.password may be wrong"
+
+
+def sasl(broker: Broker) -> dict[str, str]:
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": broker.user,
+        "sasl.password": broker.password,
+    }
+
+
+@pytest.mark.broker
+def test_what_a_user_may_not_see(broker: Broker) -> None:
+    create_topics(broker.bootstrap, {"secret": 2})
+    produce(broker.bootstrap, "secret", [3, 3])
+    with running_group(broker.bootstrap, "guarded", {"app": ["secret"]}):
+        taken = snapshot(broker.sasl_bootstrap, config=sasl(broker))
+        assert (taken.offsets, taken.members) == ([], [])
+        assert taken.warnings == [f"the user sees no consumer group at {broker.sasl_bootstrap}"]
+        with pytest.raises(SourceError, match=r"group 'guarded' at .*the ACL Describe on the group"):
+            snapshot(broker.sasl_bootstrap, ["guarded"], config=sasl(broker))
+
+        allow_describe(broker.bootstrap, broker.user, ResourceType.GROUP, "guarded")
+        taken = snapshot(broker.sasl_bootstrap, ["guarded"], config=sasl(broker))
+        assert by_partition(taken, "log_end_offset") == {("secret", 0): None, ("secret", 1): None}
+        (warning,) = taken.warnings
+        assert "topic secret: offsets of partitions 0, 1 left null" in warning
+        assert "the ACL Describe on the topic" in warning
+
+        allow_describe(broker.bootstrap, broker.user, ResourceType.TOPIC, "secret")
+        taken = snapshot(broker.sasl_bootstrap, ["guarded"], config=sasl(broker))
+        assert by_partition(taken, "log_end_offset") == {("secret", 0): 3, ("secret", 1): 3}
+        assert taken.warnings == []
+
+
+@pytest.mark.broker
+def test_a_wrong_password_or_protocol_is_told(broker: Broker) -> None:
+    with pytest.raises(SourceError, match=rf"no Kafka broker answers .*({WRONG_PASSWORD})"):
+        snapshot(broker.sasl_bootstrap, timeout=2, config=sasl(broker) | {"sasl.password": "wrong"})
+    with pytest.raises(SourceError, match=r"no Kafka broker answers .*check .* security\.protocol"):
+        snapshot(broker.sasl_bootstrap, timeout=2)
+
+
+def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The API key of every request that leaves this process by kafka-python, read off the bytes on their way out."""
+    try:
+        from kafka.net.backend.transport import KafkaTCPTransport  # since 3.1
+    except ImportError:
+        from kafka.net.transport import KafkaTCPTransport
+
+    keys: list[int] = []
+    write = KafkaTCPTransport.write
+
+    def spied(self: KafkaTCPTransport, data: bytes) -> object:
+        at = 0
+        while at < len(data):
+            size, key = struct.unpack_from(">ih", data, at)
+            keys.append(key)
+            at += 4 + size
+        return write(self, data)
+
+    monkeypatch.setattr(KafkaTCPTransport, "write", spied)
+    return keys
+
+
+@pytest.mark.broker
+def test_only_requests_that_read_leave_the_process_and_no_password_is_logged(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from evenlag.live.cluster.brokers import READING, Brokers
+
+    create_topics(broker.bootstrap, {"watched": 2})
+    commit(broker.bootstrap, "watched-too", {("watched", 1): 0})
+    for kind in (ResourceType.GROUP, ResourceType.TOPIC):
+        allow_describe(broker.bootstrap, broker.user, kind, "watched")
+    keys = requests_sent(monkeypatch)
+    caplog.set_level(1)
+    with running_group(broker.bootstrap, "watched", {"a": ["watched"], "b": ["^watched"]}, group_protocol="consumer"):
+        snapshot(broker.bootstrap)
+        taken = snapshot(broker.sasl_bootstrap, config=sasl(broker))
+    assert {row["group"] for row in taken.members} == {"watched"}
+
+    making_a_connection = {17, 18, 36}  # SaslHandshake, ApiVersions, SaslAuthenticate
+    assert set(keys) - making_a_connection == {request.API_KEY for request in READING} == {2, 3, 9, 10, 15, 16, 69}
+    assert set(keys) & making_a_connection == making_a_connection
+    said = caplog.text  # as it was when it was logged: kafka-python 3.1 cannot print what is closed
+    assert "ListGroupsRequest" in said, "nothing was logged"
+    assert broker.password not in said + repr(taken)
+
+    from kafka.protocol.consumer import OffsetCommitRequest
+
+    with closing(Brokers(broker.bootstrap, {}, 10.0)) as asked, pytest.raises(TypeError, match="OffsetCommitRequest"):
+        asked.run(asked.ask(OffsetCommitRequest(), None))
+    assert 8 not in keys
+
+
+@pytest.mark.broker
+def test_a_password_is_in_no_error(broker: Broker, tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(
+        "\n".join(f"{name}={value}" for name, value in sasl(broker).items()).replace("reader-p", "secret-p")
+    )
+    words = ("snapshot", "--bootstrap-server", broker.sasl_bootstrap, "--out", tmp_path / "out", "--timeout", 2)
+    done = evenlag_alone(*words, "--command-config", path)
+    refused(done, "no Kafka broker answers at")
+    assert re.search(WRONG_PASSWORD, done.stderr)
+    assert "secret-p" not in done.stderr
+
+
+@pytest.mark.broker
+def test_tls_and_scram(broker: Broker, tmp_path: Path) -> None:
+    create_topics(broker.bootstrap, {"sealed": 1})
+    commit(broker.bootstrap, "sealed", {("sealed", 0): 0})
+    add_scram_user(broker.bootstrap, "scram-reader", "scram-secret")
+    for kind in (ResourceType.GROUP, ResourceType.TOPIC):
+        allow_describe(broker.bootstrap, "scram-reader", kind, "sealed")
+    path = tmp_path / "client.properties"
+    login = {"security.protocol": "sasl_ssl", "sasl.mechanisms": "SCRAM-SHA-512", "sasl.username": "scram-reader"}
+    secret = {"sasl.password": "scram-secret"}
+    for trust in ({"ssl.ca.location": str(CERTIFICATE)}, {"enable.ssl.certificate.verification": "false"}):
+        path.write_text("\n".join(f"{name} = {value}" for name, value in (login | secret | trust).items()))
+        taken = snapshot(broker.tls_bootstrap, ["sealed"], config=read_client_config(path))
+        assert [row["lag"] for row in taken.offsets] == [0]
+    with pytest.raises(SourceError, match="certificate verify failed"):
+        snapshot(broker.tls_bootstrap, timeout=1, config=login | secret)
+    revoked = {"ssl.ca.location": str(CERTIFICATE), "ssl.crl.location": str(REVOKED)}
+    with pytest.raises(SourceError, match="certificate revoked"):
+        snapshot(broker.tls_bootstrap, timeout=1, config=login | secret | revoked)
+    by_name = broker.tls_bootstrap.replace("127.0.0.1", "localhost")
+    trusted = login | secret | {"ssl.ca.location": str(CERTIFICATE)}
+    with pytest.raises(SourceError, match="certificate is not valid for 'localhost'"):
+        snapshot(by_name, timeout=1, config=trusted)
+    taken = snapshot(by_name, ["sealed"], config=trusted | {"ssl.endpoint.identification.algorithm": "none"})
+    assert len(taken.offsets) == 1
+    with pytest.raises(SourceError, match=r"no Kafka broker answers.*(invalid credentials|closed at login)"):
+        snapshot(broker.tls_bootstrap, timeout=5, config=trusted | {"sasl.password": "wrong"})
+
+
+@contextmanager
+def token_endpoint() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """An endpoint that gives tokens without a signature to the client `reader`; its address, and what it was asked."""
+    asked: list[tuple[str, str]] = []
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            asked.append((base64.b64decode(self.headers["Authorization"].split()[1]).decode(), form))
+            if asked[-1][0] != "reader:s%2Fcret":
+                self.send_error(401)
+                return
+            now = time.time()
+            parts = {"alg": "none"}, {"sub": "token-reader", "iat": now, "exp": now + 300}
+            token = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"access_token": token + ".", "expires_in": 300}).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/token", asked
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.broker
+def test_tokens_of_an_endpoint(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    create_topics(broker.bootstrap, {"tokened": 1})
+    commit(broker.bootstrap, "tokened", {("tokened", 0): 0})
+    for kind in (ResourceType.GROUP, ResourceType.TOPIC):
+        allow_describe(broker.bootstrap, "token-reader", kind, "tokened")
+    caplog.set_level(1)
+    with token_endpoint() as (url, asked):
+        config = {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.token.endpoint.url": url,
+            "sasl.oauthbearer.client.id": "reader",
+            "sasl.oauthbearer.client.secret": "s/cret",
+            "sasl.oauthbearer.scope": "kafka",
+        }
+        taken = snapshot(broker.oauth_bootstrap, ["tokened"], config=config)
+        assert [row["lag"] for row in taken.offsets] == [0]
+        assert asked == [("reader:s%2Fcret", "grant_type=client_credentials&scope=kafka")], (
+            "one token for all connections"
+        )
+        wrong = config | {"sasl.oauthbearer.client.secret": "wr0ng-s"}
+        with pytest.raises(
+            SourceError, match=r"token endpoint http.*: HTTP 401 Unauthorized; check client id"
+        ) as error:
+            snapshot(broker.oauth_bootstrap, config=wrong)
+    with pytest.raises(SourceError, match=r"token endpoint .*: returned no token: .*refused"):
+        snapshot(broker.oauth_bootstrap, config=config)
+    with pytest.raises(SourceError, match=r"token endpoint file:.*must begin with https"):
+        snapshot(broker.oauth_bootstrap, config=config | {"sasl.oauthbearer.token.endpoint.url": "file:///etc/passwd"})
+    del config["sasl.oauthbearer.client.id"]
+    with pytest.raises(SourceError, match=r"'sasl\.oauthbearer\.client\.id' is missing"):
+        snapshot(broker.oauth_bootstrap, config=config)
+    said = caplog.text + str(error.value)
+    assert "ListGroupsRequest" in said
+    assert not any(secret in said for secret in ("s/cret", "s%2Fcret", "eyJ", "wr0ng-s"))
+
+
+def test_files_of_tls_that_cannot_be_used_are_named_and_nobody_is_asked_for_a_password() -> None:
+    tls = {"security.protocol": "SSL", "ssl.certificate.location": str(CERTIFICATE)}
+    locked = tls | {"ssl.key.location": str(LOCKED_KEY)}
+    assert "ssl_context" in kafka_python_settings(locked | {"ssl.key.password": "locked"})
+    hint = r"'ssl\.certificate\.location': .*ssl\.key\.password may be wrong"
+    for config in (tls, locked, locked | {"ssl.key.password": "secret"}):
+        with pytest.raises(SourceError, match=hint) as caught:
+            kafka_python_settings(config)
+        assert "secret" not in str(caught.value)
+    for name in ("ssl.ca.location", "ssl.crl.location"):
+        with pytest.raises(SourceError, match=f"'{name}': .* cannot be used"):
+            kafka_python_settings({"security.protocol": "SSL", name: __file__})

@@ -1,0 +1,227 @@
+"""Plans and audits of a fleet on a real local Spark: groups that fail, deadlines, killed workers, the summary."""
+
+import statistics
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as sf
+from pyspark.sql import types
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from evenlag import pipeline
+from evenlag.errors import InvalidProblemError
+from evenlag.search.options import SolveOptions
+from evenlag.spark.driver.choice import driver_of
+from evenlag.spark.driver.kept import Kept, kept
+from evenlag.spark.driver.protocol import BATCH_BYTES
+from evenlag.spark.driver.task_context import attempt
+from evenlag.spark.jobs.fleet import check_tables
+from evenlag.spark.native.row_checks import task_rows
+from evenlag.spark.worker.task import Solver
+from evenlag.spark.worker.turns import Budget
+from evenlag.tables.outputs import SOLVED
+from tests.support.fleet import (
+    MEMBER_NAMES,
+    OFFSET_NAMES,
+    break_rows,
+    fleet,
+    write_csv,
+)
+from tests.support.frames import MEMBERS_DDL, OFFSETS_DDL, assert_same_rows, table, tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.05}
+
+
+def test_a_group_that_fails_is_a_row_and_harms_nobody(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = fleet(5)
+    capped = [row | {"max_partitions": 1} if row["group"] == "g001" else row for row in members]
+    nobody = [row for row in capped if row["group"] != "g002"]
+    unusable = [row | {"current_offset": -1} if row["group"] == "g003" else row for row in offsets]
+    out = tmp_path / "out"
+    summary = pipeline.run(
+        spark, table(spark, unusable, OFFSETS_DDL), table(spark, nobody, MEMBERS_DDL), out=out,
+        time_limit=60, **QUICK,
+    )  # fmt: skip
+    assert summary.statuses == {"EMPTY": 1, "ERROR": 2, "HEURISTIC": 2}
+    assert len(summary.errors) == 2
+    assert "g001" in summary.errors[0]
+    audit = {row["group"]: row for row in spark.read.parquet(f"{out}/audit").filter("status = 'ERROR'").collect()}
+    assert audit["g001"]["error"].startswith("InfeasibleError: group 'g001': 9 of 12 partitions do not fit")
+    assert "no usable row: all 12 rows of the group were rejected" in audit["g003"]["error"]
+    assert [audit["g003"][name] for name in ("strategy", "balance", "rejected_rows")] == ["optimal", "both", 12]
+    moves = {
+        group: {row["move"] for row in spark.read.parquet(f"{out}/plans").filter(f"`group` = '{group}'").collect()}
+        for group in ("g000", "g001", "g002", "g003")
+    }
+    assert moves["g000"] <= {"kept", "moved", "forced"}
+    assert (moves["g001"], moves["g002"], moves["g003"]) == ({None}, {"unassigned"}, set())
+
+
+def test_twice_the_same_but_for_seconds(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = fleet(6, partitions=4)
+    broken, _ = break_rows(offsets)
+    paths = write_csv(tmp_path / "o.csv", broken, OFFSET_NAMES), write_csv(tmp_path / "m.csv", members, MEMBER_NAMES)
+    shuffled = write_csv(tmp_path / "shuffled.csv", broken[::-1], OFFSET_NAMES)
+    for name, offsets_path in (("one", paths[0]), ("two", shuffled)):
+        options = {"deterministic": True, "group_time_limit": 1.0}
+        pipeline.run(spark, offsets_path, paths[1], out=tmp_path / name, **options)
+    for name in ("plans", "audit", "rejects"):
+        one, two = (spark.read.parquet(f"{tmp_path}/{each}/{name}").drop("seconds") for each in ("one", "two"))
+        assert_same_rows(one, two, ordered=True)
+
+
+def test_every_group_has_a_plan_or_is_late_however_short_the_time(spark: "SparkSession") -> None:
+    offsets, members = tables(spark, 30)
+    seen: list[tuple[int, int, int]] = []
+    solved = pipeline.solve(offsets, members, time_limit=0.5, progress=lambda *said: seen.append(said))
+    assert solved.plans.count() == 30 * 12
+    without = {row["group"] for row in solved.plans.filter("consumer_id is null").select("group").collect()}
+    groups = {row["group"]: row for row in solved.groups.collect()}
+    assert len(groups) == 30
+    assert without == {name for name, row in groups.items() if row["error"]}  # only on a very busy machine
+    assert all(groups[name]["late"] for name in without)
+    done, _, failed = seen[-1]
+    assert {total for _, total, _ in seen} <= {30, 0}  # 0 where not even counting was done in time
+    assert (seen[0][0], done - failed) == (0, 30 - len(without))
+
+
+def test_the_last_report_is_what_a_cancelled_job_left(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(*args: Any) -> Kept:
+        return Kept(kept(*args).table.filter("`group` < 'g003'"), whole=False, hint="")
+
+    monkeypatch.setattr("evenlag.spark.jobs.fleet_solver.kept", cut)
+    seen: list[tuple[int, int, int]] = []
+    pipeline.solve(*tables(spark, 5, partitions=4), group_time_limit=0.5, progress=lambda *said: seen.append(said))
+    assert seen[-1] == (3, 5, 0)
+
+
+def test_audit_alone(spark: "SparkSession") -> None:
+    offsets, members = tables(spark, 2, partitions=4)
+    audited = pipeline.audit(offsets, members, group_time_limit=0.5)
+    strategies = {row["strategy"] for row in audited.filter("`group` = 'g000'").collect()}
+    assert {"current", "optimal", "range", "lag-aware"} <= strategies
+    assert audited.filter("strategy = 'optimal'").count() == 2 * 4
+
+
+def test_today_is_held_to_the_assignor_that_the_members_table_names(spark: "SparkSession") -> None:
+    offsets, members = tables(spark, 3, partitions=4)
+    named = members.withColumn(
+        "assignor", sf.expr("case `group` when 'g000' then 'uniform' when 'g001' then 'range' end")
+    )
+    audited = pipeline.audit(offsets, named, group_time_limit=0.5)
+    rows = {row["group"]: row for row in audited.filter("strategy like 'today: %'").collect()}
+    said = {group: (row["strategy"], row["balance"]) for group, row in rows.items()}
+    assert said == {"g000": ("today: uniform", "group"), "g001": ("today: range", "topic")}
+    spreads = {row["group"]: row["spread"] for row in audited.filter("strategy = 'current'").collect()}
+    assert {group: row["spread"] for group, row in rows.items()} == {group: spreads[group] for group in rows}
+    assert all((row["excess"] is None) == (row["violation"] is not None) for row in rows.values())
+
+
+def test_the_summary_is_that_of_plain_python(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = tables(spark, 9, partitions=4)
+    out = tmp_path / "out"
+    pipeline.run(spark, offsets, members, out=out, group_time_limit=0.2)
+    audited = [row.asDict() for row in spark.read.parquet(f"{out}/audit").collect()]
+    best = {(row["group"], row["balance"]): row for row in audited if row["strategy"] == "optimal"}
+    for row in spark.read.parquet(f"{out}/summary/strategies").collect():
+        mine = [each for each in audited if each["strategy"] == row["strategy"]]
+        excess = sorted(each["excess"] for each in mine if each["excess"] is not None)
+        shares = [
+            each["excess"] / max(best[each["group"], each["balance"]]["makespan"], 1)
+            for each in mine
+            if each["excess"] is not None
+        ]
+        assert (row["groups"], row["broken"]) == (len(mine), len(mine) - len(excess))
+        assert row["optimal"] == sum(each <= 0 for each in excess) == row["optimal_share"] * len(mine)
+        if excess:
+            assert row["excess_median"] == statistics.median(excess)
+            assert row["excess_max"] == excess[-1]
+            assert row["share_p90"] == pytest.approx(np.quantile(shares, 0.9))
+            assert row["share_p99"] == pytest.approx(np.quantile(shares, 0.99))
+    today = {row["group"]: row for row in audited if row["strategy"] == "current"}
+    groups = spark.read.parquet(f"{out}/summary/groups").collect()
+    assert len(groups) == 9
+    for row in groups:
+        optimum = best[row["group"], "both"]
+        assert row["recoverable"] == today[row["group"]]["spread"] - optimum["spread"]
+        assert row["drain_saved"] == today[row["group"]]["makespan"] - optimum["makespan"]
+        assert row["binding"] == optimum["binding"]
+    gains = [row["recoverable"] for row in groups]
+    assert gains == sorted(gains, reverse=True)
+    held = Counter(
+        (row["balance"], each) for row in best.values() for each in (row["binding"] or "").split(";") if each
+    )
+    binding = spark.read.parquet(f"{out}/summary/binding").collect()
+    assert {(row["balance"], row["binding"]): row["groups"] for row in binding} == held
+
+
+def test_wrong_options_are_said_at_once(spark: "SparkSession") -> None:
+    offsets, members = tables(spark, 1)
+    wrong: dict[str, Any] = {
+        "balance": "odd",
+        "time_limit": 0,
+        "group_time_limit": -1.0,
+        "stickiness": "much",
+        "tasks": -1,
+    }
+    for name, value in wrong.items():
+        with pytest.raises(InvalidProblemError, match=name):
+            pipeline.plans(offsets, members, **{name: value})
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession", tmp_path: Path, always: bool) -> None:
+    mark = tmp_path / "killed"
+
+    def deadly(group: Any, *arguments: Any, **limits: Any) -> Any:
+        import os
+        import signal
+
+        from evenlag.spark.worker.one_group import solve_group
+
+        if group.group == "g002" and (always or not mark.exists()):
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return solve_group(group, *arguments, **limits)
+
+    offsets, members = tables(spark, 5)
+    fleet_ = check_tables(offsets, members, "latest", 2)
+    schema = to_arrow_schema(types.StructType.fromDDL(SOLVED.ddl))
+    budget = Budget(group_limit=0.2, costs=(1, 1))
+    solver = Solver(SolveOptions(method="lag-aware"), budget, "both", schema, attempt, solve=deadly)
+    rows = fleet_.packing.repartition(task_rows(fleet_.offsets, fleet_.members))
+    solved = {row["group"]: row for row in rows.mapInArrow(solver, SOLVED.ddl).collect()}
+    assert mark.exists()
+    assert sorted(solved) == [f"g{g:03}" for g in range(5)]
+    assert {len(row["plan"]) for row in solved.values()} == {12}
+    failed = {name: row["error"] for name, row in solved.items() if row["error"]}
+    assert failed == ({"g002": "its process ended with signal 9: out of memory, or a crash"} if always else {})
+    if always:
+        assert [row["status"] for row in solved["g002"]["audit"]] == ["ERROR"]
+
+
+def test_batches_are_filled_by_rows_alone_only_in_our_own_jobs(spark: "SparkSession") -> None:
+    def told(batches: Any) -> Any:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        said = [context.getLocalProperty(BATCH_BYTES) for _ in batches]
+        yield pa.RecordBatch.from_pydict({"said": said})
+
+    def said() -> str | None:
+        return spark.range(1).mapInArrow(told, "said STRING").head()["said"]  # type: ignore[index,no-any-return]
+
+    before = said()
+    with driver_of(spark).batches_by_rows():
+        assert said() == str(2**31 - 1)
+    assert said() == before != str(2**31 - 1)
