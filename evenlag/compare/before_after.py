@@ -16,7 +16,7 @@ from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
 from evenlag.search.clock import LEAST_SECONDS, Clock
-from evenlag.search.leave import weighed
+from evenlag.search.entry import weighed
 from evenlag.search.options import SolveKeywords, SolveOptions, solving_options
 from evenlag.search.solver import search
 

@@ -25,7 +25,7 @@ from evenlag.errors import EvenlagError
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
-from evenlag.search.leave import weighed
+from evenlag.search.entry import weighed
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 

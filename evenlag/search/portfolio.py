@@ -13,8 +13,7 @@ from evenlag.model.backends import AUTO_BACKEND, BACKENDS
 from evenlag.model.formulation import boolean_count
 from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.search.construct.ceiling import Ceiling
-from evenlag.search.construct.start_plans import Baselines, Construct, Greedy
+from evenlag.search.construct.start_plans import Baselines, Ceiling, Construct, Greedy
 from evenlag.search.exact.cheapest_pairs import CheapestPairs
 from evenlag.search.exact.class_program import BY_OWNER
 from evenlag.search.exact.classes import Classes

@@ -1,15 +1,22 @@
-"""A call of `solve`: the question put together, the portfolio run, the result put together."""
+"""A call of `solve`: the question put together, the portfolio run, the result put together.
+
+With `first`, each criterion in turn is made least by itself, then kept as a budget of those after it. Where no plan
+keeps the budgets and the ceiling, the error names that limit and the least that can be kept.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from evenlag.errors import InvalidPlanError, InvalidProblemError
+from evenlag.errors import InfeasibleError, InvalidPlanError, InvalidProblemError, NoPlanFoundError
+from evenlag.figures import number
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.asked_terms import FetchFrom, not_counted, resolve_objective
 from evenlag.model.backends import BACKENDS
@@ -17,20 +24,21 @@ from evenlag.model.certificate import Proof
 from evenlag.model.check import plan_violation, rule_violation
 from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE, MOVES, Objective, ObjectiveKind, price_of_moves
 from evenlag.model.pair_costs import costs_of
-from evenlag.model.plan import Plan
+from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status, StoppedBy
 from evenlag.model.units import gathered
 from evenlag.search.binding import find_binding
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.incumbent import Incumbent, Note, begin, relative_gap
-from evenlag.search.infeasible import no_plan
+from evenlag.search.incumbent import Bound, Candidate, Incumbent, Note, begin, relative_gap
 from evenlag.search.options import MOST_GAP, SolveOptions
-from evenlag.search.ordered import Criterion, in_order
 from evenlag.search.portfolio import AUTO, BOUND, FIRST, portfolio_of
 from evenlag.search.stage import Step, run_round, run_steps
 from evenlag.search.task import Target, Task
+
+CRITERION_SHARE = 0.65  # of the time left, for one criterion: loads come after them all
+CEILING_SHARE = 0.2  # of the time left, to find the least ceiling
 
 Steps = tuple[Step, ...] | Callable[[Objective], tuple[Step, ...]]
 
@@ -227,3 +235,123 @@ def _result(
             rule.fewest_moves()[1] if goal.fewest else None,
         ),
     )
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """Outcome of one criterion.
+
+    Attributes
+    ----------
+    name : str
+    value, bound : number
+        Units of the best plan, and of any plan at least, given the criteria before.
+    notes : tuple of str
+        What the user should know of the stages.
+    limit : int or None
+        The budget that was asked for.
+    """
+
+    name: str
+    value: Number
+    bound: Number
+    notes: tuple[str, ...] = ()
+    limit: int | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Return True if it is proven that no plan has less."""
+        return self.bound >= self.value
+
+
+def in_order(
+    task: Task, steps: Callable[[Objective], tuple[Step, ...]], start: Plan | None, known: Result | None = None
+) -> tuple[Task, Plan | None, tuple[Criterion, ...], Result | None]:
+    """Make one criterion after the other as small as it can be.
+
+    Parameters
+    ----------
+    task : Task
+        Its goal names the criteria in `first`.
+    steps : callable
+        Gives the portfolio for an objective.
+    start : Plan, optional
+    known : Result, optional
+        What came of the same question before: no criterion comes out worse.
+
+    Returns
+    -------
+    task : Task
+        With these criteria as budgets, and nothing first.
+    plan : Plan or None
+        Keeps them all; None where no plan keeps the budgets and the ceiling, or none was found.
+    criteria : tuple of Criterion
+    known : Result or None
+        The same, without bounds that hold only where criteria are as low as they were.
+    """
+    goal = task.goal
+    found: list[Criterion] = []
+    before = known
+    for name in goal.first:
+        clock = task.clock.part(CRITERION_SHARE)
+        side = replace(task, goal=goal.criterion(name), clock=clock, target=Target(), tie_break=False)
+        best = begin(Incumbent(side), start)
+        if before is not None:
+            best.take(Candidate(before.plan, before.method, before.fallback), "start")
+        if known is not None:
+            best.take(Bound(known.cost_bounds.get(name)), "start")
+        best = run_steps(side, best, steps(side.goal))
+        if not best.found:
+            return replace(task, goal=replace(goal, first=())), None, tuple(found), None
+        found.append(Criterion(name, best.value, best.bound, tuple(best.notes), goal.budget(name)))
+        if known is not None and best.value > side.goal.value(known.plan):
+            known = None  # its bounds are of plans that have less of this
+        start, goal = best.plan, goal.within(name, int(best.value))
+    if known is None and before is not None:
+        known = replace(before, bound=0, bound_by=None, moves_bound=0, proof=None)
+    return replace(task, goal=replace(goal, first=())), start, tuple(found), known
+
+
+def no_plan(best: Incumbent, steps: tuple[Step, ...]) -> InfeasibleError:
+    """Return the error for a task without a plan; `steps` look for the least ceiling."""
+    task, goal = best.task, best.task.goal
+    place = f"group {task.problem.group!r}"
+    for pair in goal.pairs:
+        if pair.budget is None:
+            continue
+        least = task.cache.cheapest_plan(task.rule, pair.costs, task.clock.room(found=False))
+        if least is not None and least.bound > pair.budget:
+            return InfeasibleError(
+                f"{place}: the budget of {pair.name} is {pair.budget:,}, but {task.rule.balance} balance needs "
+                f"{least.bound:,}: allow that, or relax the balance"
+            )
+    if goal.ceiling is not None:
+        reached, bound = _least_ceiling(task, steps)
+        if bound > goal.ceiling:
+            needed = f"{_no_less(bound)} messages" if bound >= reached else f"at least {number(bound)} messages"
+            return InfeasibleError(
+                f"{place}: max_load is {float(goal.ceiling):,.10g}, but the fullest member needs {needed}: "
+                f"{_no_less(reached)} can be kept; raise max_load to that, or add members"
+            )
+    limits = [f"{pair.name} {pair.budget:,}" for pair in goal.pairs if pair.budget is not None]
+    limits += [f"{MOVES} {goal.max_moves}"] if goal.max_moves is not None else []
+    limits += [f"max_load {number(goal.ceiling)}"] if goal.ceiling is not None else []
+    together = f"all of these limits together: {', '.join(limits)}"
+    if best.exhausted:
+        return InfeasibleError(f"{place}: no plan keeps {together}; raise one of them")
+    return NoPlanFoundError(
+        f"{place}: no plan was found within the time that keeps {together}; give it more time, or raise one of them"
+    )
+
+
+def _least_ceiling(task: Task, steps: tuple[Step, ...]) -> tuple[Number, Number]:
+    """Return the lowest largest load that was found, and a lower bound of any, whatever is moved or crossed."""
+    goal = Objective(ObjectiveKind.MAKESPAN, across=task.goal.across)
+    side = replace(task, goal=goal, clock=task.clock.afterwards(CEILING_SHARE), target=Target(), tie_break=False)
+    found = run_steps(side, Incumbent(side), steps)
+    return found.value, max(found.bound, side.least_base)
+
+
+def _no_less(load: Number) -> str:
+    """Return a load as people read it, rounded up: who asks for that much gets it."""
+    return number(Fraction(math.ceil(load * 100), 100) if load < 1000 else math.ceil(load))

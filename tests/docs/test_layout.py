@@ -36,7 +36,7 @@ LAYERS = (
 # The rooms of Spark, likewise.
 ROOMS = ("worker", "offsets", "driver", "native", "jobs")
 # Those of the search, likewise; what is not named is below them all, and may construct.
-SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "infeasible", "solver", "leave", "entry")
+SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "entry")
 # Those of live clusters, likewise; what is not named is below them all.
 LIVE = ("cluster", "assignor", "follow")
 KAFKA_PYTHON = "evenlag.live.kafka_python"  # the only module that imports more of it than its users may

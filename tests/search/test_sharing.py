@@ -15,7 +15,7 @@ from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
 from evenlag.model.plan import Plan
 from evenlag.search.cache import SolveCache
-from evenlag.search.construct.relabel import relabel
+from evenlag.search.construct.fresh import relabel
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 from tests.support.problems import cases

@@ -17,7 +17,7 @@ from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
 from evenlag.search.construct.start_plans import Baselines, Greedy
-from evenlag.search.leave import weighed
+from evenlag.search.entry import weighed
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 from evenlag.search.stage import Step

@@ -1,16 +1,280 @@
-"""A plan from nothing, by the best greedy method that fits the group."""
+"""A plan from nothing: by differencing, or longest first, where members are alike, else greedily.
+
+Largest differencing (Karmarkar and Karp 1982) in its balanced form (BLDM: Yakir 1996 for two sets, Michiels et al. 2003
+for more). Partitions are cut into layers of one for each member, biggest first, within their topic where topics are
+balanced. Any way to put layers on top of one another keeps the counts, so the two layers that differ most in themselves
+are laid together, big on small, until one is left. What differs: layers of many topics go into one differencing, where
+BLDM knows one class of items. What is left over of the topics after full layers makes one more layer, filled so that
+totals stay even. Partitions too big for an even share are taken out first, each with the smallest companions that its
+counts ask for.
+
+Longest processing time first (Graham 1969, "Bounds on multiprocessing timing anomalies"): at most 4/3 of the least
+makespan.
+
+Members that are alike may exchange all they hold. Of all plans that differ in names alone, `relabel` finds the one
+with the fewest moves: Kuhn 1955's assignment problem, solved by OR-Tools.
+"""
 
 from __future__ import annotations
 
+import heapq
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.graph.python import linear_sum_assignment
+
+from evenlag.model.arrays import Whole
 from evenlag.model.balance import Balance, CountRule
 from evenlag.model.plan import Plan
-from evenlag.search.construct import differencing
+from evenlag.model.problem import NOBODY
 from evenlag.search.construct.greedy import greedy
-from evenlag.search.construct.lpt import lpt
 
 
 def fresh_plan(rule: CountRule) -> Plan:
     """Start from nothing: by differencing, or longest first, where members are alike, else greedily."""
-    if not differencing.applies(rule):
+    if not members_alike(rule):
         return greedy(rule)
-    return (lpt if rule.balance == Balance.NONE else differencing.difference)(rule)
+    return (lpt if rule.balance == Balance.NONE else differenced)(rule)
+
+
+Column = NDArray[Any]
+
+MOST_MEMBERS = 500  # the assignment takes about the square of them
+
+
+def members_alike(rule: CountRule) -> bool:
+    """Return True if all members are alike: same subscriptions, same weights, no caps, no pins."""
+    problem = rule.problem
+    return not problem.capped_or_pinned and problem.equal_subscriptions and problem.equal_weights
+
+
+def differenced(rule: CountRule) -> Plan:
+    """Return a fresh plan with even counts, within the rule; `members_alike` says for which problems."""
+    problem = rule.problem
+    items = np.flatnonzero(problem.assignable)
+    classes = problem.topic_of[items] if rule.topic_bounds is not None else np.zeros(len(items), dtype=np.int32)
+    order = np.argsort(-problem.lags[items], kind="stable")
+    order = order[np.argsort(classes[order], kind="stable")]
+    items, classes = items[order], classes[order]
+    lags = problem.lags[items]
+    _, starts = np.unique(classes, return_index=True)
+    columns = _Columns(lags, np.append(starts, len(items)).astype(np.int64), int(problem.active.sum()), rule)
+    member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
+    member_of[items] = np.flatnonzero(problem.active)[columns.fill()]
+    return Plan(problem, member_of)
+
+
+class _Columns:
+    """The members as columns to be filled; lags are sorted within each class, biggest first."""
+
+    def __init__(self, lags: Column, starts: Whole, columns: int, rule: CountRule) -> None:
+        self.lags, self.columns = lags.copy(), columns
+        self.at = np.arange(len(lags))  # where the item of each place came from
+        self.sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
+        self.head, self.tail = starts[:-1].copy(), starts[1:].copy()
+        self.even_totals = rule.balance != Balance.TOPIC
+        self.column_of = np.full(len(lags), -1, dtype=np.int64)
+
+    def fill(self) -> Whole:
+        """Return the column of every item."""
+        left = np.arange(self._take_out_oversized(), self.columns)
+        if len(left):
+            sizes = self.tail - self.head
+            layers = self._full_layers(sizes // len(left), len(left))
+            self._lay(layers, *self._rest(sizes % len(left), len(left)), left)
+        columns = np.empty_like(self.column_of)
+        columns[self.at] = self.column_of
+        return columns
+
+    # ---- oversized partitions ------------------------------------------------------------------------------------
+
+    def _take_out_oversized(self) -> int:
+        """Give every partition that is more than an even share a column with the smallest companions; count them."""
+        if len(self.lags) <= 2 * self.columns:
+            return 0  # two layers on top of one another are best as they are
+        for column in range(self.columns - 1):
+            left = self.columns - column
+            sizes = self.tail - self.head
+            heads = np.where(sizes > 0, self.lags[np.minimum(self.head, len(self.lags) - 1)], -1)
+            origin = int(heads.argmax())
+            wanted = self._companions(sizes, left, origin)
+            load = int(heads[origin]) + int((self.sums[self.tail] - self.sums[self.tail - wanted]).sum())
+            remaining = int((self.sums[self.tail] - self.sums[self.head]).sum())
+            if heads[origin] <= 0:
+                return column
+            if load * left <= remaining and not self._step_up(wanted, (remaining - load * left) // left + 1):
+                return column
+            self.column_of[self.head[origin]] = column
+            self.head[origin] += 1
+            for c in np.flatnonzero(wanted).tolist():
+                self.column_of[self.tail[c] - wanted[c] : self.tail[c]] = column
+            self.tail -= wanted
+        return self.columns - 1
+
+    def _step_up(self, wanted: Whole, short: int) -> bool:
+        """Where companions leave the column just short and the next bigger one is too big a step, let it have that one.
+
+        Say whether it had to be. In lags like 0, 0, 0, 9, … a partition 5 short has no companion that fits it.
+        """
+        if len(wanted) != 1 or not wanted[0]:
+            return False
+        first = int(self.tail[0] - wanted[0])  # the biggest of the companions
+        lags, head = self.lags, int(self.head[0]) + 1
+        bigger = head + int(np.searchsorted(-lags[head:first], -lags[first])) - 1  # the smallest above it
+        if bigger < head or lags[bigger] - lags[first] < short:
+            return False
+        step = lags[first] - lags[bigger]
+        lags[[bigger, first]] = lags[[first, bigger]]  # all between them are equal: the order stays
+        self.at[[bigger, first]] = self.at[[first, bigger]]
+        self.sums[bigger + 1 : first + 1] += step
+        return True
+
+    def _companions(self, sizes: Whole, left: int, origin: int) -> Whole:
+        """How many of each class go with an oversized partition of class `origin`.
+
+        As few as leave the other columns even counts.
+        """
+        each, over = np.divmod(sizes, left)
+        wanted = each.copy()
+        if each[origin] > 0:
+            wanted[origin] -= 1
+        extras = int(over.sum()) // left if self.even_totals else 0
+        extras -= int(each[origin] == 0)  # the oversized partition is one of them
+        if extras > 0:
+            at = np.maximum(self.tail - each - 1, 0)
+            next_up = np.where(over > 0, self.lags[at].astype(np.float64), np.inf)
+            if each[origin] == 0:
+                next_up[origin] = np.inf
+            wanted[np.argsort(next_up, kind="stable")[:extras]] += 1
+        return wanted
+
+    # ---- layers --------------------------------------------------------------------------------------------------
+
+    def _full_layers(self, each: Whole, width: int) -> list[Whole]:
+        return [
+            np.arange(head + i * width, head + (i + 1) * width)
+            for head, layers in zip(self.head.tolist(), each.tolist(), strict=True)
+            for i in range(layers)
+        ]
+
+    def _rest(self, over: Whole, width: int) -> tuple[Column, list[tuple[Whole, Whole]]]:
+        """Hand out what is less than a layer, at most one of a class to a column: the loads, and who got what."""
+        loads = np.zeros(width, dtype=self.lags.dtype)
+        held = np.zeros(width, dtype=np.int64)
+        handed_out = []
+        first = np.where(over > 0, self.tail - over, 0)
+        biggest = np.where(over > 0, self.lags[first].astype(np.float64), -1)
+        for c in np.argsort(-biggest, kind="stable").tolist():
+            if not over[c]:
+                break
+            items = np.arange(self.tail[c] - over[c], self.tail[c])
+            order = (
+                np.lexsort((loads.astype(np.float64), held)) if self.even_totals else np.argsort(loads, kind="stable")
+            )
+            takers = order[: len(items)]
+            takers = takers[np.argsort(loads[takers], kind="stable")]
+            loads[takers] += self.lags[items]
+            held[takers] += 1
+            handed_out.append((items, takers))
+        return loads, handed_out
+
+    def _lay(self, layers: list[Whole], rest: Column, handed_out: list[tuple[Whole, Whole]], left: Whole) -> None:
+        """Lay the layers together and write down every item's column."""
+        loads = [self.lags[layer] for layer in layers]
+        if handed_out:
+            loads.append(rest)
+        if not loads:
+            return
+        place = _differenced(loads)
+        for layer, slots in zip(layers, place, strict=False):
+            self.column_of[layer] = left[slots]
+        for items, takers in handed_out:
+            self.column_of[items] = left[place[-1][takers]]
+
+
+def _differenced(layers: list[Column]) -> list[Whole]:
+    """Lay the two layers that differ most together, big on small, until one is left.
+
+    Returns
+    -------
+    list of int64 arrays
+        For every layer, the final slot of each of its entries.
+    """
+    nodes = list(layers)
+    merged: list[tuple[int, int, Whole, Whole]] = []
+    heap = [(-int(layer.max() - layer.min()), i) for i, layer in enumerate(nodes)]
+    heapq.heapify(heap)
+    while len(heap) > 1:
+        (_, i), (_, j) = heapq.heappop(heap), heapq.heappop(heap)
+        up, down = np.argsort(nodes[i], kind="stable"), np.argsort(nodes[j], kind="stable")[::-1]
+        together = nodes[i][up] + nodes[j][down]
+        merged.append((i, j, up, down))
+        heapq.heappush(heap, (-int(together.max() - together.min()), len(nodes)))
+        nodes[i] = nodes[j] = together[:0]
+        nodes.append(together)
+    slots: list[Whole] = [np.zeros(0, dtype=np.int64)] * len(nodes)
+    slots[-1] = np.arange(len(nodes[-1]))
+    for node in range(len(nodes) - 1, len(layers) - 1, -1):
+        i, j, up, down = merged[node - len(layers)]
+        slots[i], slots[j] = np.empty_like(up), np.empty_like(down)
+        slots[i][up] = slots[node]
+        slots[j][down] = slots[node]
+    return slots[: len(layers)]
+
+
+def lpt(rule: CountRule) -> Plan:
+    """Return a fresh plan that minds no counts.
+
+    Parameters
+    ----------
+    rule : CountRule
+        Without a balance, of members that are all alike (`members_alike`).
+    """
+    problem = rule.problem
+    active = np.flatnonzero(problem.active).tolist()
+    items = np.flatnonzero(problem.assignable)
+    items = items[np.argsort(-problem.lags[items], kind="stable")]
+    member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
+    heap = [(0, m) for m in active]
+    takers = []
+    for lag in problem.lags[items].tolist():
+        load, m = heap[0]
+        heapq.heapreplace(heap, (load + lag, m))
+        takers.append(m)
+    member_of[items] = takers
+    return Plan(problem, member_of)
+
+
+def relabel(plan: Plan, rule: CountRule) -> Plan:
+    """Return the plan with the active members renamed so that it moves least; loads and counts only change hands.
+
+    Who takes whose place is an assignment problem: the more a member owned of what another is to hold, the better.
+
+    Parameters
+    ----------
+    plan : Plan
+        Returned as it is where members are not all alike (`members_alike`) or too many, or where no other names
+        move less.
+    rule : CountRule
+        That the plan keeps.
+    """
+    problem = plan.problem
+    active = np.flatnonzero(problem.active)
+    owned = (problem.owner != NOBODY) & (plan.member_of != NOBODY)
+    if len(active) > MOST_MEMBERS or not owned.any() or not members_alike(rule):
+        return plan
+    place = np.full(len(problem.members), NOBODY)
+    place[active] = np.arange(len(active))
+    cells = place[plan.member_of[owned]] * len(active) + place[problem.owner[owned]]
+    held = np.bincount(cells, minlength=len(active) ** 2)
+    solver = linear_sum_assignment.SimpleLinearSumAssignment()
+    source, target = np.divmod(np.arange(len(active) ** 2), len(active))
+    solver.add_arcs_with_cost(source, target, held.max() - held)
+    if solver.solve() != solver.OPTIMAL:
+        return plan
+    name = np.arange(len(problem.members) + 1, dtype=np.int32)
+    name[-1] = NOBODY  # for what nobody gets
+    name[active] = active[[solver.right_mate(i) for i in range(len(active))]]
+    renamed = Plan(problem, name[plan.member_of])
+    return renamed if renamed.moves < plan.moves else plan

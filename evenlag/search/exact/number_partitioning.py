@@ -17,8 +17,7 @@ import numpy as np
 from evenlag.model.certificate import by_loads, searched
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
-from evenlag.search.construct import differencing
-from evenlag.search.construct.relabel import relabel
+from evenlag.search.construct.fresh import members_alike, relabel
 from evenlag.search.exact.relaxations import Bounds
 from evenlag.search.improve.kernel import compiled
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
@@ -55,7 +54,7 @@ class NumberPartitioning:
         if _compiled is None or problem.futures or task.moves_matter:
             return False
         fitting = problem.lags.dtype == np.int64 and problem.total_lag * members < UNKNOWN
-        alike = differencing.applies(rule) and rule.interchangeable and rule.ranks is None
+        alike = members_alike(rule) and rule.interchangeable and rule.ranks is None
         in_time = 2 ** (partitions / 2) < SUMS_PER_SECOND * task.clock.allowance()
         return fitting and alike and (in_time or not task.clock.ended())
 

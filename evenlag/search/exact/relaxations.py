@@ -15,7 +15,7 @@ from evenlag.model.certificate import Certificate, by_loads, by_moves, of_scenar
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import EVERY_TERM, Objective
 from evenlag.model.plan import Number, Plan, whole
-from evenlag.search.construct.relabel import relabel
+from evenlag.search.construct.fresh import relabel
 from evenlag.search.exact import set_partitioning
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.stage import Step, run_round

@@ -17,8 +17,7 @@ from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import Turn, in_steps_of
-from evenlag.search.construct.fresh import fresh_plan
-from evenlag.search.construct.relabel import relabel
+from evenlag.search.construct.fresh import fresh_plan, relabel
 from evenlag.search.improve import best_pair, lns, three_way
 from evenlag.search.improve.best_pair import best_pair_search
 from evenlag.search.improve.exchange_moves import exchange_worst

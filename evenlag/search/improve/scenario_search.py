@@ -16,8 +16,7 @@ import numpy as np
 
 from evenlag.model.objective import Across, Objective, ObjectiveKind
 from evenlag.model.plan import Plan
-from evenlag.search.construct.fresh import fresh_plan
-from evenlag.search.construct.relabel import relabel
+from evenlag.search.construct.fresh import fresh_plan, relabel
 from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.exchanges import ALL, Exchanges
 from evenlag.search.improve.local_search import local_search

@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.model.balance import count_rule
 from evenlag.model.problem import Problem
-from evenlag.search.construct.lpt import lpt
+from evenlag.search.construct.fresh import lpt
 from evenlag.tables.outputs import KEY
 
 MOST_PACKED = 20_000  # number of largest groups that are placed by name; smaller ones are placed by hash

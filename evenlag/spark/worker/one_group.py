@@ -20,7 +20,7 @@ from evenlag.model.payoff import Rates
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
 from evenlag.search.cache import Caches, SolveCache
-from evenlag.search.leave import weighed
+from evenlag.search.entry import weighed
 from evenlag.search.options import AUTO, NET, SolveOptions
 from evenlag.search.portfolio import (
     FIRST,

@@ -8,7 +8,7 @@ import pytest
 import evenlag
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
-from evenlag.search.construct import differencing
+from evenlag.search.construct.fresh import differenced, members_alike
 from tests.support.exact import Goal, exhaustive
 from tests.support.problems import PROVOKING_LAGS, alike, provoking_lags, seeds
 from tests.support.searching import BALANCES
@@ -29,8 +29,8 @@ def test_differencing_keeps_every_balance(seed: int, kind: str) -> None:
     problem = group_of_alike_members(random, partitions=random.choice([3, 12, 40]), members=9, topics=4, kind=kind)
     for balance in BALANCES:
         rule = count_rule(problem, balance)
-        assert differencing.applies(rule)
-        plan = differencing.difference(rule)
+        assert members_alike(rule)
+        plan = differenced(rule)
         assert violation(plan, rule) is None
         if balance in ("topic", "both"):
             assert np.ptp(plan.topic_counts, axis=1).max() <= 1
@@ -46,18 +46,18 @@ def test_differencing_pairs_at_best(seed: int, kind: str) -> None:
     problem = alike({"t": provoking_lags(random, random.randint(1, min(2 * members, 7)), kind)}, members)
     best = exhaustive(problem, Goal(stickiness=0)).objective
     for balance in ("both", "topic", "group"):
-        assert differencing.difference(count_rule(problem, balance)).spread == best
+        assert differenced(count_rule(problem, balance)).spread == best
 
 
 def test_differencing_is_not_for_members_that_differ() -> None:
     lags = {"t": [5, 4, 3, 2], "u": [1]}
     same = alike(lags, 2)
     members = {name: ["t", "u"] for name in same.members}
-    assert differencing.applies(count_rule(same))
+    assert members_alike(count_rule(same))
     for differing in (
         evenlag.Problem.from_lags(lags, {"c000": ["t"], "c001": ["t", "u"]}),
         evenlag.Problem.from_lags(lags, members, weights={"c000": 2}),
         evenlag.Problem.from_lags(lags, members, max_partitions={"c000": 3}),
         evenlag.Problem.from_lags(lags, members, pins=[("t", 0, "c000")]),
     ):
-        assert not differencing.applies(count_rule(differing))
+        assert not members_alike(count_rule(differing))

@@ -10,7 +10,7 @@ import evenlag
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
-from evenlag.search.construct import differencing
+from evenlag.search.construct.fresh import differenced
 from evenlag.search.exact import set_partitioning
 from evenlag.search.exact.deepening import Proof
 from evenlag.search.exact.set_partitioning import best_partitioning
@@ -118,7 +118,7 @@ def test_members_need_not_all_have_lag() -> None:
 def test_set_partitioning_is_quick_beside_oversized_partitions(seed: int) -> None:
     lags = np.rint(np.random.default_rng(seed).lognormal(np.log(1000), 2, 30)).astype(int).tolist()
     rule = count_rule(alike({"t": lags}, 7), "group")
-    fresh = differencing.difference(rule)
+    fresh = differenced(rule)
     proof = best_partitioning(rule, load_bounds(rule), int(fresh.spread) + 1, lambda: False)
     assert proof.bound <= fresh.spread
     assert_proves(proof, rule, proof.bound)
