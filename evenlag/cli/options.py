@@ -172,7 +172,7 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
             click.option(
                 "--group",
                 metavar="NAME",
-                help="Group to read from an INPUT with several; also names the group where INPUT does not.",
+                help="Group to read if INPUT has several; its name if INPUT has none.",
             ),
             input_format(flag),
             auto_offset_reset,
@@ -191,15 +191,16 @@ reading = reading_as("--format")
 
 balance = click.option(
     "--balance", type=Word(get_args(literals.BalanceWord)), default="both", show_default=True,
-    help="Partition counts that must be even across members: per topic, in total, both or none.",
+    help="Partition counts that must be even across members: of each topic, of the group in total, both, or none.",
 )  # fmt: skip
 stickiness = click.option(
     "--stickiness", metavar="PRICE", default=DEFAULT_STICKINESS, show_default=True, callback=price,
-    help="Least saving that justifies a move: messages, a share of the mean load, or fewest-moves.",
+    help="Saving of spread that justifies a move: messages or a share of the mean load. fewest-moves: minimize moves "
+    "first.",
 )  # fmt: skip
 slack = click.option(
     "--slack", type=click.IntRange(0), metavar="N", default=0, show_default=True,
-    help="Let a count be N partitions outside its even range.",
+    help="Allow counts to be N partitions above or below even.",
 )  # fmt: skip
 pricing = together(
     stickiness,
@@ -244,7 +245,7 @@ def check_solving(parameters: Mapping[str, Any]) -> None:
 
 only_if_better = click.option(
     "--only-if-better", metavar="SHARE",
-    help="Change the group only if the plan saves this share of today's spread, such as 10%; otherwise evenlag plan "
+    help="Keep today's assignment unless the plan saves this share of today's spread, such as 10%. evenlag plan then "
     "exits with status 3.",
 )  # fmt: skip
 pause = click.option(
@@ -430,7 +431,7 @@ overwrite = click.option("--overwrite", is_flag=True, help="Replace tables alrea
 
 def form(choices: tuple[str, ...], **more: Any) -> Command:
     """Return the option for the output format."""
-    return click.option("--format", "form", type=Word(choices), **more)
+    return click.option("--format", "form", type=Word(choices), help="Format to write.", **more)
 
 
 def out(what: str, **more: Any) -> Command:

@@ -146,8 +146,8 @@ traffic_price = click.option(
 )  # fmt: skip
 _rack_price = click.option(
     "--rack-price", metavar="PRICE", default="0", show_default=True, callback=price,
-    help="Least saving that justifies a unit of traffic between racks (a partition, if no traffic is given): "
-    "messages, or a share of the mean load.",
+    help="Saving of spread that justifies a unit of traffic between racks: messages or a share of the mean load. If "
+    "no traffic is given, a unit is a partition.",
 )  # fmt: skip
 _max_crossings = click.option(
     "--max-crossings", type=click.IntRange(0), metavar="N", help="Let at most N units of traffic cross racks."
@@ -160,7 +160,7 @@ _max_moved = click.option(
 def _prices_and_budgets(of: str) -> Command:
     return together(
         click.option("--price", "prices", metavar="NAME=PRICE", multiple=True, callback=_prices,
-                     help=f"Price of a unit of {of}, in the units of --rack-price. Repeatable."),
+                     help=f"Price of a unit of {of}: messages or a share of the mean load. Repeatable."),
         click.option("--budget", "budgets", metavar="NAME=N", multiple=True, callback=_budgets,
                      help=f"Spend at most N units of {of}. Repeatable."),
     )  # fmt: skip
@@ -183,7 +183,7 @@ def _first_of(which: str) -> Command:
 
 max_load = click.option(
     "--max-load", type=click.FloatRange(0), metavar="MESSAGES",
-    help="Give no member more lag than this; if weights differ, the limit is in proportion to weight / mean weight.",
+    help="Give no member more lag than this. If weights differ, a member's limit is proportional to its weight.",
 )  # fmt: skip
 drain = click.option(
     "--drain", metavar="TIME",

@@ -34,7 +34,7 @@ class Change:
     Attributes
     ----------
     members : int
-        Number of new members, which read what all others read; if negative, the last members by name leave.
+        Number of new members, which read the same topics as the others. If negative, the last members by name leave.
     add : mapping of member to the topics it reads
         New members by name; None: they read what all others read.
     remove : sequence of str
@@ -159,7 +159,9 @@ class _Edit:
         for name in names:
             self._add(name, alike)
         if names:
-            self.notes.append(f"new members{', which read what all others read' if there else ''}: {_listed(names)}")
+            self.notes.append(
+                f"new members{', which read the same topics as the others' if there else ''}: {_listed(names)}"
+            )
         if there and not self._members:
             raise InvalidProblemError("no member would be left: keep one, or add another")
 
@@ -237,9 +239,7 @@ class _Edit:
                 f"{NewPartitions.EMPTY}"
             )
         else:
-            self.notes.append(
-                f"lags of {topic} are as if its keys, many and alike, had been hashed over {size} partitions"
-            )
+            self.notes.append(f"lags of {topic} assume many keys of similar size, hashed over {size} partitions")
 
     def weigh(self, name: str, weight: float) -> None:
         """Set a member's weight."""

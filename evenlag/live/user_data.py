@@ -179,7 +179,7 @@ def decode_own(data: Buffer) -> int:
         raise UserDataError(f"byte 0: the version is {version}; it must be {OWN_VERSION}")
     weight = reader.int32("weight", 1)
     if reader.integer(UINT32, "checksum", 0) != crc32(bytes(data[: INT16.size + INT32.size])):
-        raise UserDataError("the checksum is not that of the bytes before it")
+        raise UserDataError("the checksum does not match the bytes before it")
     reader.end()
     return weight
 

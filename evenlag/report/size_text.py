@@ -172,7 +172,7 @@ def _sentences(found: Size) -> list[str]:
     for row, less in found.slower[:MOST_NAMED]:
         sentences.append(
             f"{row.members} members are slower than {less.members} while counts must be even: at least "
-            f"{_time(row.bound_seconds)} against {_time(less.drain_seconds)}."
+            f"{_time(row.bound_seconds)}, compared with {_time(less.drain_seconds)}."
         )
     if found.fewest is not None:
         sentences.append(_of_published(found))

@@ -84,7 +84,7 @@ def search(
     """
     if start is not None and start.problem is not problem:
         raise InvalidProblemError(
-            "start must be a plan of the same problem; Plan(problem, plan.member_of) makes one of it, if it fits"
+            "start must be a plan of the same problem; if it fits, convert it by Plan(problem, plan.member_of)"
         )
     if problem.units is not problem:
         return _by_units(problem, options, start, known, tie_break=tie_break, explain=explain, steps=steps)

@@ -249,8 +249,8 @@ def _date(read: Reading, part: File, group: str) -> None:
     time = time_in_name(bare(part).stem)
     if time is None:
         raise SourceError(
-            f"{part}: no time in the file name, which each of several texts in a folder needs; rename it like "
-            "20260131T130000Z.txt or offsets-2026-01-31_13-00-00.txt, or read each text by itself"
+            f"{part}: the file name has no time, which each text in a folder needs; rename it, for example "
+            "20260131T130000Z.txt or offsets-2026-01-31_13-00-00.txt, or read the texts one by one"
         )
     dated: list[list[Numbered]] = [
         [(number, {**row, "snapshot_ts": row["snapshot_ts"] or time}) for number, row in table]

@@ -310,7 +310,7 @@ def test_no_threads_are_refused(tmp_path: Path, command: str) -> None:
         (("--tasks", 2), "evenlag audit has no --tasks; evenlag fleet audit has"),
         (("--conf", "a=b"), "evenlag audit has no --conf; evenlag fleet audit has"),
         (("--never",), "no such option '--never'"),
-        (("other.json", "--group", "g"), "--group goes with one INPUT, not 2"),
+        (("other.json", "--group", "g"), "--group needs a single INPUT, not 2"),
     ],
 )
 def test_an_audit_of_single_groups_takes_nothing_that_it_would_not_use(

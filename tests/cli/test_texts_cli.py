@@ -55,7 +55,7 @@ def test_texts_without_groups_are_of_their_folder(tmp_path: Path) -> None:
 def test_a_text_without_a_time_in_its_name_is_named(tmp_path: Path) -> None:
     for name in ("20260131T120000Z.txt", "latest.txt"):
         (tmp_path / name).write_text((TEXTS / "empty-group.txt").read_text())
-    refused(evenlag("plan", tmp_path), "latest.txt: no time in the file name, which each of several texts in a folder")
+    refused(evenlag("plan", tmp_path), "latest.txt: the file name has no time, which each text in a folder")
 
 
 def test_a_group_without_members_is_given_some() -> None:

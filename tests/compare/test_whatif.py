@@ -378,7 +378,7 @@ def test_a_person_reads_before_and_after_side_by_side(tmp_path: Path) -> None:
     assert rows["c"][-1] == "gone"
     assert rows["new-1"][-1] == "new"
     assert rows["a"][1:4] == ["1", "→", "2"]
-    assert "note: new members, which read what all others read: new-1, new-2" in done.stdout
+    assert "note: new members, which read the same topics as the others: new-1, new-2" in done.stdout
     GROUP_OF_NOBODY = {"topics": {"t": [5, 3]}, "members": {}}  # noqa: N806
     path.write_text(json.dumps(GROUP_OF_NOBODY))
     shown = run("whatif", path, "--add", "a=t").stdout

@@ -96,7 +96,7 @@ def test_a_group_follows_the_solver_whoever_comes_and_goes(broker: Broker, proto
 FAILURES: dict[str, tuple[dict[str, object], dict[str, object], str]] = {
     "the solver hangs": ({"hangs": True}, {}, "the solver did not answer in time and was killed"),
     "no lags": ({"without_lags": True}, {}, "no lags: no Kafka broker answers at 127.0.0.1:9"),
-    "broken user data": ({}, {"corrupt": True}, "cannot be decoded: the checksum is not that of the bytes before it"),
+    "broken user data": ({}, {"corrupt": True}, "cannot be decoded: the checksum does not match the bytes before it"),
 }
 
 

@@ -84,7 +84,7 @@ def test_groups_that_fail_do_not_take_the_others_along(monkeypatch: pytest.Monke
     assert "group 'g' is left out: Group authorization failed" in taken.warnings[1]
     assert len(scripted(monkeypatch, Description("Dead")).warnings) == 1
     taken = scripted(monkeypatch, Description("Empty"))
-    assert taken.warnings[1] == "groups without members or committed offsets that this user may see: g"
+    assert taken.warnings[1] == "groups of which this user can see neither members nor committed offsets: g"
 
 
 def test_partitions_on_the_way_to_a_member_count_as_the_groups() -> None:

@@ -191,7 +191,7 @@ def test_series_of_times_of_their_own_are_refused() -> None:
 def test_series_without_a_name_are_lags() -> None:
     reading = read(answer(series(0, (1.0, "5"), name=None)))
     assert lags(reading, "g") == {("t", 0): 5}
-    assert any("have no name" in note for note in notes(reading))
+    assert any("have no metric name" in note for note in notes(reading))
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def audit(
     """
     sources = tables.records(inputs, input_format)
     if len(sources) > 1 and group is not None:
-        raise click.UsageError(f"--group goes with one INPUT, not {len(inputs)}", click.get_current_context())
+        raise click.UsageError(f"--group needs a single INPUT, not {len(inputs)}", click.get_current_context())
     clock, documents, ended = Clock(LONGEST if time_limit is None else time_limit), [], Watch()
     for number, source in enumerate(sources):
         problem, notes, record = tables.read_recorded_group(

@@ -30,7 +30,7 @@ _SEVERAL = (
 def export(source: Source, form: str, out: Path | None, **parameters: Any) -> None:
     """Write the MIP of one group as LP or MPS, for any solver.
 
-    Topics given to --together appear as one topic in it.
+    Topics given to --together are one topic in the model.
     """
     # NumPy and PuLP take a fifth of a second to import; help and completion do not need them.
     from evenlag.model.asked_terms import resolve_objective

@@ -84,7 +84,8 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @click.option("--change-members", metavar="+N|-N", callback=_count,
               help="+N adds N members, -N removes the last N by name.")  # fmt: skip
 @click.option("--add", multiple=True, metavar="NAME[=TOPIC,…]", callback=_added,
-              help="Add a member and the topics it reads; default: those all others read. Repeatable.")  # fmt: skip
+              help="Add a member that reads these topics; default: the topics of the others, if these are the same. "
+              "Repeatable.")  # fmt: skip
 @click.option("--remove", multiple=True, metavar="NAME", help="Remove a member. Repeatable.")
 @click.option("--partitions", multiple=True, metavar="TOPIC=N", callback=_sizes,
               help="Grow a topic to N partitions. Repeatable.")  # fmt: skip

@@ -241,7 +241,7 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
             warnings.append(f"group '{name}' is left out: {explained(group)}")
     bare = [group.name for group in groups if not group.description.members and not group.commits.offsets]
     if bare:
-        warnings.append(f"groups without members or committed offsets that this user may see: {some(bare)}")
+        warnings.append(f"groups of which this user can see neither members nor committed offsets: {some(bare)}")
     everything = cluster.topics() if any(_has_regex(group) for group in groups) else []
     subscribed = {}
     for group in groups:

@@ -160,7 +160,9 @@ def _text_notes(chosen: Mapping[Group, Exporter], passed: Mapping[str, str], nam
         notes.append(f"several clusters have groups of the same name, so these are named {some(twice)}")
     notes += [f"series of {name} are ignored for groups that {taken} also reports" for name, taken in passed.items()]
     if nameless:
-        notes.append(f"{nameless} series have no name, like results of calculations: their values are taken as lags")
+        notes.append(
+            f"{nameless} series have no metric name, as results of calculations: their values are read as lags"
+        )
     return notes
 
 
@@ -182,7 +184,7 @@ def _check_times(reading: Reading, source: str) -> None:
     for group, count in rows.items():
         if len(times[group]) > 1 and count <= _SCATTERED * len(times[group]) * len(partitions[group]):
             raise SourceError(
-                f"{source}: group {group!r}: the series have samples of different times, so hardly any time has all "
+                f"{source}: group {group!r}: the samples of the series have different times, so almost no time has all "
                 "partitions; use query_range with a step, or a single instant query"
             )
 
