@@ -15,7 +15,7 @@ from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from evenlag import Problem
 from evenlag.errors import InfeasibleError
 from evenlag.search.exact.relaxations import LoadsAlone
-from evenlag.search.improve import best_pair, equalize, three_way
+from evenlag.search.improve import equalize, few_held
 from evenlag.search.improve.equalize import Equalize
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
@@ -109,8 +109,8 @@ def parts() -> list[Part]:
         found.append(Part(title, partial(without, number), frozenset([number])))
     equalizing = frozenset(number for number, step in enumerate(AUTO) if step.stage.name == Equalize.name)
     nothing = {
-        "best pair": partial(patch.object, best_pair, "applies", lambda *_, **__: False),
-        "three-way": partial(patch.object, three_way, "applies", lambda *_, **__: False),
+        "best pair": partial(patch.object, few_held, "best_pair_applies", lambda *_, **__: False),
+        "three-way": partial(patch.object, few_held, "three_way_applies", lambda *_, **__: False),
         "destroy and repair": partial(patch.object, equalize, "_destroy_and_repair", lambda *_: None),
         "exchanges": partial(patch.object, equalize, "exchange_worst", lambda *_: None),
     }

@@ -86,7 +86,7 @@ def kafka_spark(spark: "SparkSession") -> "SparkSession":
 @pytest.fixture(params=["enumeration", "search"])
 def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Small groups are solved by looking at all plans, and by the stages that larger ones need."""
-    from evenlag.search.exact.enumeration import Enumeration
+    from evenlag.search.exact.small_groups import Enumeration
 
     if request.param == "search":
         monkeypatch.setattr(Enumeration, "applies", lambda *_: False)

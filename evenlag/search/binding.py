@@ -91,6 +91,9 @@ def _binds(
     return below or (freed.bound < best.bound and freed_bound < plain_bound)
 
 
+# ---- the problem without one rule ------------------------------------------------------------------------------------
+
+
 def relaxations(rule: CountRule, goal: Objective) -> Iterator[tuple[Binding, CountRule, Objective]]:
     """Yield each rule of the problem, by name, with the problem without it.
 

@@ -152,6 +152,9 @@ def _plan_of(start: Plan | Result | None) -> Plan | None:
     return plan
 
 
+# ---- does the plan pay -----------------------------------------------------------------------------------------------
+
+
 def weighed(result: Result, options: SolveOptions, rates: Rates | None = None) -> Result:
     """Return a result with its payoff; if `only_if_better` asks for more, with today's assignment as its plan.
 

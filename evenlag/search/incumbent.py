@@ -326,6 +326,9 @@ def relative_gap(objective: Number, bound: Number, mean_load: Fraction) -> float
     return over.numerator * mean_load.denominator / (over.denominator * mean_load.numerator)  # rounded once
 
 
+# ---- bounds with their authors ---------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Claim:
     """A lower bound of one figure.

@@ -18,18 +18,14 @@ from evenlag.search.exact.cheapest_pairs import CheapestPairs
 from evenlag.search.exact.class_program import BY_OWNER
 from evenlag.search.exact.classes import Classes
 from evenlag.search.exact.column_generation import ColumnGeneration
-from evenlag.search.exact.enumeration import Enumeration
 from evenlag.search.exact.mip import MipStage
-from evenlag.search.exact.move_columns import MoveColumns
-from evenlag.search.exact.move_dp import MoveDP
-from evenlag.search.exact.number_partitioning import NumberPartitioning
+from evenlag.search.exact.move_plans import MoveColumns, MoveDP
 from evenlag.search.exact.relaxations import MOVES_SHARE, Bounds, EachScenario, FirstBounds, LoadsAlone
 from evenlag.search.exact.set_partitioning import SetPartitioning
-from evenlag.search.improve import lns
-from evenlag.search.improve.equalize import Equalize, Restarts
+from evenlag.search.exact.small_groups import Enumeration, NumberPartitioning
+from evenlag.search.improve.equalize import Equalize, Restarts, repairs_keep
 from evenlag.search.improve.local_search import LocalSearch
-from evenlag.search.improve.relocation import Relocation
-from evenlag.search.improve.scenario_search import Scenarios
+from evenlag.search.improve.relocation import Relocation, Scenarios
 from evenlag.search.incumbent import Incumbent
 from evenlag.search.stage import Step
 from evenlag.search.task import Task
@@ -71,7 +67,7 @@ def priced_to_relocate(task: Task, best: Incumbent) -> bool:
 
 def worth_a_mip(task: Task, best: Incumbent) -> bool:
     """Moves matter, or the program is small; large even groups are better equalized."""
-    return task.moves_matter or boolean_count(task.problem) <= SMALL_MIP or not lns.applies(task.rule, best.plan)
+    return task.moves_matter or boolean_count(task.problem) <= SMALL_MIP or not repairs_keep(task.rule, best.plan)
 
 
 def moves_hardly_bind(task: Task, _best: Incumbent) -> bool:

@@ -237,6 +237,9 @@ def _result(
     )
 
 
+# ---- criteria in an order --------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Criterion:
     """Outcome of one criterion.
@@ -310,6 +313,9 @@ def in_order(
     if known is None and before is not None:
         known = replace(before, bound=0, bound_by=None, moves_bound=0, proof=None)
     return replace(task, goal=replace(goal, first=())), start, tuple(found), known
+
+
+# ---- no plan within the limits ---------------------------------------------------------------------------------------
 
 
 def no_plan(best: Incumbent, steps: tuple[Step, ...]) -> InfeasibleError:

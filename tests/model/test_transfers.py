@@ -12,7 +12,7 @@ from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.search.exact.deepening import Proof
-from evenlag.search.exact.move_dp import MovePlans, applies, best_plan_with_moves
+from evenlag.search.exact.move_plans import MovePlans, applies, best_plan_with_moves
 from tests.support.exact import Goal, Infeasible, by_cp_sat, exhaustive
 from tests.support.owned import SIZES, case, meant, mostly_owned
 from tests.support.problems import alike, seeds

@@ -11,7 +11,7 @@ import pytest
 import evenlag
 from evenlag.errors import InfeasibleError
 from evenlag.model.balance import count_rule
-from evenlag.search.exact import enumeration
+from evenlag.search.exact import small_groups
 from tests.support.exact import Goal, assess, exhaustive
 from tests.support.problems import alike, seeds
 from tests.support.small_groups import LIMIT
@@ -46,14 +46,14 @@ def test_many_partitions_with_hardly_a_choice(pinned: bool) -> None:
 
 def test_groups_of_many_shapes_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """All threads share the lists of allowed plans, of which few are kept."""
-    monkeypatch.setattr(enumeration, "MOST_SHAPES", 1)
+    monkeypatch.setattr(small_groups, "MOST_SHAPES", 1)
     groups = [alike([9, 5, 3], "abc", pins=[("t", 0, one), ("t", 1, two)]) for one, two in product("abc", repeat=2)]
     rules = [count_rule(problem, "none") for problem in groups]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as threads:
-            found = list(threads.map(enumeration.allowed_plans, rules * 400))
+            found = list(threads.map(small_groups.allowed_plans, rules * 400))
     finally:
         sys.setswitchinterval(before)
     expected = [[[one, two, last] for last in range(3)] for one, two in product(range(3), repeat=2)]

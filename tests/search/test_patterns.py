@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.search.patterns import EnumerationLimitError, exact_cover, patterns_within
+from evenlag.search.subsets import EnumerationLimitError, exact_cover, patterns_within
 from tests.support.problems import HUGE, PROVOKING_LAGS, cases, provoking_lags, seeds
 
 

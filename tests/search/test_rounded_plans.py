@@ -15,8 +15,8 @@ from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import move_patterns, pricing
 from evenlag.search.exact.column_pool import Used
-from evenlag.search.exact.move_columns import rounded_plan, rounded_plans
 from evenlag.search.exact.move_patterns import MovePatterns, cheapest_window
+from evenlag.search.exact.move_plans import rounded_plan, rounded_plans
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.portfolio import START

@@ -15,7 +15,7 @@ from evenlag.model.asked_terms import resolve_objective
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.move_dp import applies
+from evenlag.search.exact.move_plans import applies
 from tests.support.problems import LAG_KINDS, alike, lags, provoking_lags, random_parameters, random_problem
 
 IDLE = "zeros"  # lags: most partitions have none

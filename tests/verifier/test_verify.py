@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import evenlag
 from evenlag.errors import InfeasibleError, InvalidProblemError
-from evenlag.search.exact import number_partitioning
+from evenlag.search.exact import small_groups
 from evenlag.verifier.all_plans import allowed_plans, best_of_all
 from evenlag.verifier.cheapest import cheapest
 from evenlag.verifier.costs_of_pairs import Terms
@@ -87,7 +87,7 @@ def test_a_topic_that_only_some_members_of_several_weights_read_bounds_their_loa
 
 @pytest.mark.parametrize("author", GROUPS)
 def test_bounds_of_every_author_are_proven_again(author: str) -> None:
-    if author == "number partitioning" and number_partitioning._compiled is None:
+    if author == "number partitioning" and small_groups._compiled is None:
         pytest.skip("it is compiled code, which is not installed")
     problem, document = GROUPS[author][0], solution(author)
     assert (document["status"], document["bound_by"]) == ("OPTIMAL", author)

@@ -43,6 +43,9 @@ Column = NDArray[Any]
 MOST_MEMBERS = 500  # the assignment takes about the square of them
 
 
+# ---- largest differencing --------------------------------------------------------------------------------------------
+
+
 def members_alike(rule: CountRule) -> bool:
     """Return True if all members are alike: same subscriptions, same weights, no caps, no pins."""
     problem = rule.problem
@@ -223,6 +226,9 @@ def _differenced(layers: list[Column]) -> list[Whole]:
     return slots[: len(layers)]
 
 
+# ---- longest processing time first -----------------------------------------------------------------------------------
+
+
 def lpt(rule: CountRule) -> Plan:
     """Return a fresh plan that minds no counts.
 
@@ -244,6 +250,9 @@ def lpt(rule: CountRule) -> Plan:
         takers.append(m)
     member_of[items] = takers
     return Plan(problem, member_of)
+
+
+# ---- other names for members that are alike --------------------------------------------------------------------------
 
 
 def relabel(plan: Plan, rule: CountRule) -> Plan:

@@ -88,6 +88,9 @@ class Greedy:
             yield Candidate(greedy(task.rule))
 
 
+# ---- a first plan under a ceiling ------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Ceiling:
     """The portfolio for the makespan alone, until a plan keeps the ceiling or none can.

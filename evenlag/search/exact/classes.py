@@ -1,20 +1,39 @@
-"""Classes of members as a stage: what loads and costs of pairs must come to together, and plans that come near it."""
+"""Classes of members as a stage: what loads and costs of pairs must come to together, and plans that come near it.
+
+A linear program says how much of each partition every class has (class_program.py). A flow gives each partition to a
+class that has much of it, so that counts stay possible. Relocation evens loads out within what the program spends
+of each pair cost. Then pairs of members share anew what costs the same on both, which leaves all costs as they are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from math import floor
 from typing import ClassVar
 
-from evenlag.model.arrays import Whole
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.arrays import NO_CAP, NOBODY, Whole, leaving
+from evenlag.model.balance import CountRule
 from evenlag.model.certificate import searched
+from evenlag.model.flow import CountBounds, CountNetwork
 from evenlag.model.objective import EVERY_TERM
-from evenlag.model.plan import Plan
+from evenlag.model.origin import NO_ORIGIN
+from evenlag.model.pair_data import NO_PAIR_DATA
+from evenlag.model.pair_flow import cheapest_plan
+from evenlag.model.plan import Number, Plan
+from evenlag.model.problem import Problem
+from evenlag.model.reduced_lags import reduced_lags
+from evenlag.search.clock import Turn
 from evenlag.search.exact.class_program import NEAR, ClassProgram, Relaxed, member_classes
-from evenlag.search.improve.by_class import rounded
+from evenlag.search.improve.exchange_moves import relocate
+from evenlag.search.improve.local_search import local_search
+from evenlag.search.improve.pairs import PairSearch
+from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
@@ -118,3 +137,129 @@ class Split:
                 yield Candidate(plan)
             self._seed += 1
             yield from self.begin(relaxed)
+
+
+Floats = NDArray[np.float64]
+
+# ---- plans from what the program says --------------------------------------------------------------------------------
+
+PARTS = 1000  # of a share, when it is rounded
+ROUNDS = 30  # at most, of relocation and pairs
+NOISE = 0.5  # of relocation, by which every round but the first begins
+STEPS = 20  # of pairs in a round, for each member
+
+
+def rounded(
+    task: Task, members: list[Whole], shares: Floats, budgets: list[int], lowest: Number,
+    stop: Callable[[], bool], seed: int,
+) -> Iterator[Plan]:  # fmt: skip
+    """Yield plans near to these shares, each made from the best so far; none where the time left is too short.
+
+    Parameters
+    ----------
+    task : Task
+    members : list of int64 arrays
+        Those of each class.
+    shares : float array (P, K)
+        How much of each partition a class has.
+    budgets : list of int
+        What the plans may cost by each pair cost of the objective.
+    lowest : number
+        The lowest load that these shares may leave, in messages per weight.
+    stop : callable
+        Asked before each step.
+    seed : int
+        With another one than the task's the first round begins with a relocation too.
+    """
+    low = min(lowest, task.bounds.min_load_ub) if task.spread_matters else 0
+    window = low, max(task.bounds.max_load_lb, low)
+    best = _split(task, members, shares, budgets, low, stop)
+    if best is None:
+        return
+    pairs = (replace(pair, budget=most) for pair, most in zip(task.goal.pairs, budgets, strict=True))
+    within = replace(task.goal, pairs=tuple(pairs), max_moves=None)
+    for number in range(ROUNDS):
+        seed, start = seed + (number > 0), best
+        if seed != task.drawn:
+            points = relocate(best, task.rule, window, stop, seed, greed=0.0, noise=NOISE, goal=within)
+            start = min(points, key=task.goal.value)
+        state = SearchState(start, task.rule, window, seed, goal=within)
+        for each in members:
+            _share_out(state, each, window, stop)
+        plan = local_search(state.plan(), task.rule, task.goal, stop)
+        yield plan
+        if not number or task.goal.value(plan) <= task.goal.value(best):
+            best = plan
+        if stop():
+            return
+
+
+def _split(
+    task: Task, members: list[Whole], shares: Floats, budgets: list[int], low: Number, stop: Callable[[], bool]
+) -> Plan | None:
+    """Return a plan that gives each partition to some member of a class; None where there is no time for the flows.
+
+    Local search over the classes brings their mean loads together, once each has most of its shares.
+    """
+    rule = task.rule
+    lags = reduced_lags(rule, floor(low)) if task.spread_matters else task.problem.lags
+    classes = replace(_as_members(task.problem, members), lags=lags)
+    of_classes = CountRule(
+        rule.balance, rule.slack,
+        None if rule.topic_bounds is None else _summed(rule.topic_bounds, members), rule.topic_distance,
+        _summed(rule.member_bounds, members), None, CountNetwork(classes),
+    )  # fmt: skip
+    away = np.rint((1 - shares.clip(0, 1)) * PARTS).astype(np.int64)
+    start = cheapest_plan(of_classes, away, task.clock.room(found=True))
+    if start is None:
+        return None
+    pairs = (
+        replace(pair, costs=np.stack([pair.costs[:, each].min(axis=1) for each in members], axis=1), budget=most)
+        for pair, most in zip(task.goal.pairs, budgets, strict=True)
+    )
+    goal = replace(task.goal, stickiness=0, max_moves=None, ceiling=None, pairs=tuple(pairs))
+    turn = Turn(STEPS * len(members), stop)
+    class_of = local_search(Plan(classes, start.member_of), of_classes, goal, turn).member_of
+    costs = PARTS + leaving(task.problem.owner, len(task.problem.members)).astype(np.int64)
+    for k, each in enumerate(members):
+        costs[np.ix_(class_of == k, each)] -= PARTS
+    found = cheapest_plan(rule, costs, task.clock.room(found=True))
+    return None if found is None else Plan(task.problem, found.member_of)
+
+
+def _share_out(state: SearchState, members: Whole, window: tuple[Number, Number], stop: Callable[[], bool]) -> None:
+    """Let pairs of members of a class share anew what they hold, until all are in the window or near their mean."""
+    mean = Fraction(int(state.scaled[members].sum()), len(members)) * state.problem.load_unit
+    state.aim_at((min(window[0], mean), max(window[1], mean)))
+    state.active, state.tabu = members, np.zeros(len(members), dtype=bool)
+    pairs, turn = PairSearch(state), Turn(STEPS * len(members), stop)
+    pairs.rounds(turn)
+    pairs.worst_first(turn)
+
+
+def _as_members(problem: Problem, classes: list[Whole]) -> Problem:
+    """Return the problem whose members are classes, of the weight of all their members."""
+    class_of = np.full(len(problem.members) + 1, NOBODY, dtype=np.int32)
+    for k, members in enumerate(classes):
+        class_of[members] = k
+    weights = tuple(Fraction(int(problem.relative_weights[members[0]]) * len(members)) for members in classes)
+    return replace(
+        problem,
+        members=tuple(map(str, range(len(classes)))),
+        caps=np.full(len(classes), NO_CAP, dtype=np.int64),
+        generations=(None,) * len(classes),
+        pairs=NO_PAIR_DATA,
+        origin=NO_ORIGIN,
+        subscribed=np.stack([problem.allowed[:, members].any(axis=1) for members in classes], axis=1),
+        weights=weights,
+        pins=class_of[problem.pins],
+        owner=np.full_like(problem.owner, NOBODY),
+    )
+
+
+def _summed(bounds: CountBounds, classes: list[Whole]) -> CountBounds:
+    """Return bounds of counts of classes: the sums of their members'."""
+    lo, hi = (
+        np.stack([side[..., members].sum(axis=-1) for members in classes], axis=-1) for side in (bounds.lo, bounds.hi)
+    )
+    return CountBounds(lo, hi)

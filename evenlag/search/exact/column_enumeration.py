@@ -23,7 +23,7 @@ from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.prefix_table import Listing
 from evenlag.search.exact.pricing import OwnTable, tables_of
 from evenlag.search.exact.windows import UNIT, Prices, Window
-from evenlag.search.patterns import EnumerationLimitError
+from evenlag.search.subsets import EnumerationLimitError
 
 WORTHWHILE = 0.05  # of all exchanges: where fewer go at once, no more are looked for
 # Of one member at size 1:

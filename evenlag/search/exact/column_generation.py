@@ -34,7 +34,7 @@ from evenlag.search.exact.column_pool import NEAR, ColumnPool
 from evenlag.search.exact.prefix_table import SMALL, BlockTable, Items, Pattern
 from evenlag.search.exact.windows import UNIT, Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
-from evenlag.search.patterns import exact_cover_is_a_plan
+from evenlag.search.subsets import exact_cover_is_a_plan
 from evenlag.search.task import Task
 
 MOST_CELLS = 20_000_000  # of one table of the dynamic programming: some hundredths of a second, some 100 MB

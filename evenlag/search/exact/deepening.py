@@ -21,7 +21,7 @@ from evenlag.model.problem import NOBODY
 from evenlag.model.reduced_lags import max_reduced_load
 from evenlag.search.clock import Clock
 from evenlag.search.incumbent import Bound, Candidate, Finding, Note
-from evenlag.search.patterns import EnumerationLimitError
+from evenlag.search.subsets import EnumerationLimitError
 
 # The objective asked for: where it begins, as a share of the way from the bound to the best one known, and its growth;
 # where a step is too much to list, it is made again with the root of that, down to the least.

@@ -1,4 +1,4 @@
-/* Number partitioning among members alike: the least makespan or spread, proven. number_partitioning.py calls it.
+/* Number partitioning among members alike: the least makespan or spread, proven. small_groups.py calls it.
  *
  * Sequential number partitioning (Korf 2009) by iterative weakening (Schreiber and Korf 2014): a member takes the
  * largest number left and a subset of the others whose sum lies in its window, put together of two halves (Horowitz and

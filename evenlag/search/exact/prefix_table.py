@@ -26,7 +26,7 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.bits import WORD, Bits
 from evenlag.search.exact.member_share import Share, Topic
 from evenlag.search.exact.windows import Window
-from evenlag.search.patterns import EnumerationLimitError
+from evenlag.search.subsets import EnumerationLimitError
 
 Pattern = tuple[tuple[int, int], ...]  # (place of the lag, how often), places ascending
 SMALL = 2**29  # what values of patterns are below where 32 bits do

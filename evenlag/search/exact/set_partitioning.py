@@ -34,7 +34,7 @@ from evenlag.model.reduced_lags import max_reduced_load, reduced_lags
 from evenlag.search.exact.bits import WORD, undominated, unpacked
 from evenlag.search.exact.deepening import Proof, deepened, findings
 from evenlag.search.incumbent import Bound, Finding, Incumbent
-from evenlag.search.patterns import EnumerationLimitError, exact_cover_is_a_plan, patterns_within
+from evenlag.search.subsets import EnumerationLimitError, exact_cover_is_a_plan, patterns_within
 from evenlag.search.task import Task
 
 Words = NDArray[np.uint64]  # a set of up to 64 partitions each, the biggest is the lowest bit

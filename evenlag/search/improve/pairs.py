@@ -5,18 +5,29 @@ local search is pairwise repartitioning. The kick (perturbation) brings the wors
 cost, who then is the worst and passes on what it lacks: what Glover 1996 calls an ejection chain, each link of it
 found by the search itself. Those who were helped are tabu meanwhile. Where nothing better comes of it, all goes back
 to the best assignment before the next kick.
+
+Two members share out anew what they hold, as evenly as their lags allow. Their exchanges are drawn so that they are
+disjoint: swaps of two partitions that the rule does not tell apart (of one topic where topics are balanced, otherwise
+any that both may take) and shifts of one partition that counts allow. Any subset of them keeps every rule, so the best
+subset is a subset sum (subsets.py). Equal loads are best for a pair whatever the window is: at a fixed sum, the larger
+of the two distances to an interval grows with the difference of the loads. Known as pairwise interchange: Kernighan and
+Lin 1970 repartition two sets by a sequence of swaps, and differencing (Karmarkar and Karp 1982) with two sets has the
+same aim. Here all subsets of the swaps drawn are compared at once.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.search.improve.repartition import force_inside, repartition
+from evenlag.model.arrays import rank_within
+from evenlag.model.problem import NOBODY
 from evenlag.search.improve.state import BestState, Column, SearchState, Stagnation
+from evenlag.search.subsets import nearest_subset, subset_of_size
 
 EXCHANGES = 22  # of one pair that a subset is chosen from: two halves of 11 have 2,048 sums each
 QUICK_EXCHANGES = 14  # the same in `rounds`, where many pairs have much to gain
@@ -203,3 +214,237 @@ class PairSearch:
             if force_inside(state, me, partner, need + state.draw_up_to(4 * need), EXCHANGES):
                 return True
         return False
+
+
+# ---- what two members exchange ---------------------------------------------------------------------------------------
+
+FEW_HELD = 20  # below, a pair of interchangeable partitions splits a sample of them in every way, not only by swaps
+
+Exchange = tuple[Column, Column]  # what the first of two members gives, and what it takes
+
+
+def repartition(state: SearchState, a: int, b: int, most: int, around: int = 0) -> bool:
+    """Share out anew what two members hold.
+
+    Parameters
+    ----------
+    state : SearchState
+    a, b : int
+        Members.
+    most : int
+        Exchanges that a subset is chosen from; the work is about 2^(most/2).
+    around : int
+        Aim at random up to so far from equal loads; neither load leaves the window by more than that. 0: aim at equal
+        loads, and carry out only what brings neither beyond the loads that the two have.
+
+    Returns
+    -------
+    bool
+        Whether the loads came nearer to one another.
+    """
+    apart = state.scaled[a] - state.scaled[b]
+    aim = 2 * (state.draw_up_to(2 * around) - around) if around else 0
+    within = 2 * around if around else abs(apart)
+    found = _nearest(state, a, b, apart - aim, within, most)
+    if found is None:
+        return False
+    new_a, new_b = _loads_after(state, a, b, found)
+    lowest, highest = min(state.scaled[a], state.scaled[b]), max(state.scaled[a], state.scaled[b])
+    if around:
+        lowest, highest = state.low - around, state.high + around
+    if not (lowest <= min(new_a, new_b) and max(new_a, new_b) <= highest):
+        return False  # with unequal weights nearer together may still be farther out
+    state.carry_out(a, b, *found)
+    return bool(abs(new_a - new_b) < abs(apart))
+
+
+def force_inside(state: SearchState, a: int, b: int, more: int, most: int) -> bool:
+    """Bring `a` into the window by about `more` scaled load, its biggest partition staying, whatever becomes of `b`.
+
+    Say whether that was possible; `most` is that of `repartition`.
+    """
+    ours = state.held[a]
+    biggest = int(state.lags[ours].argmax())
+    change = -more * (state.factors[a] + state.factors[b]) // state.factors[a]
+    found = _nearest(state, a, b, change, state.scaled.sum(), most, np.delete(ours, biggest))
+    fits = found is not None and state.low <= _loads_after(state, a, b, found)[0] <= state.high
+    if found is not None and fits:
+        state.carry_out(a, b, *found)
+    return fits
+
+
+def _nearest(
+    state: SearchState, a: int, b: int, change: Any, within: Any, most: int, ours: Column | None = None
+) -> Exchange | None:
+    """The exchange that takes nearest to `change` off the difference of the loads, no farther than `within`.
+
+    `ours` is what `a` may give, all that it holds by default.
+    """
+    sides = state.held[a] if ours is None else ours, state.held[b]
+    if state.interchangeable and min(map(len, sides)) < FEW_HELD:
+        return _split(state, a, b, sides, change, within, most)
+    return _subset_of_exchanges(state, a, b, sides, change, within, most)
+
+
+def _loads_after(state: SearchState, a: int, b: int, exchange: Exchange) -> tuple[Any, Any]:
+    give, take = exchange
+    moved = state.lag_of(give).sum() - state.lag_of(take).sum()
+    return state.scaled[a] - moved * state.factors[a], state.scaled[b] + moved * state.factors[b]
+
+
+# ---- a subset of disjoint exchanges ------------------------------------------------------------------------------
+
+
+def _subset_of_exchanges(
+    state: SearchState, a: int, b: int, held: Exchange, change: Any, within: Any, most: int
+) -> Exchange | None:
+    give, take = _disjoint_exchanges(state, a, b, held)
+    if not len(give):
+        return None
+    changes = (state.lag_of(give) - state.lag_of(take)) * (state.factors[a] + state.factors[b])
+    fixed, sample = _sample(state.rng, changes, change, most)
+    chosen = nearest_subset(changes[sample], change - changes[fixed].sum(), within, state.rng)
+    if chosen is None and not len(fixed):
+        return None
+    kept = fixed if chosen is None else np.concatenate([fixed, sample[chosen]])
+    give, take = give[kept], take[kept]
+    return give[give != NOBODY], take[take != NOBODY]
+
+
+def _sample(rng: np.random.Generator, changes: Column, wanted: Any, most: int) -> tuple[Column, Column]:
+    """Positions of exchanges that are carried out in any case, and of those to choose from.
+
+    To choose from are half the biggest that are left, half any. Where many are needed the biggest are carried out in
+    any case, as long as together they do not reach what is wanted.
+    """
+    everything = np.arange(len(changes))
+    if len(changes) <= most:
+        return everything[:0], everything
+    towards = changes if wanted > 0 else -changes
+    useful = np.flatnonzero((towards > 0) & (towards <= abs(wanted)))
+    useful = useful[np.argsort(-towards[useful], kind="stable")]
+    enough = int(np.searchsorted(np.cumsum(towards[useful]), abs(wanted), side="right"))
+    fixed = max(enough - most // 2, 0)
+    biggest = useful[fixed : fixed + most // 2]
+    others = rng.permutation(np.setdiff1d(everything, useful[: fixed + most // 2]))[: most - len(biggest)]
+    return useful[:fixed], rng.permutation(np.concatenate([biggest, others]))
+
+
+def _disjoint_exchanges(state: SearchState, a: int, b: int, held: Exchange) -> Exchange:
+    """Disjoint exchanges of the pair that cost nothing, drawn at random: what `a` gives and takes (NOBODY: nothing)."""
+    rng, problem = state.rng, state.problem
+    ours, theirs = rng.permutation(held[0]), rng.permutation(held[1])
+    if not problem.equal_subscriptions:
+        ours = ours[problem.allowed[problem.topic_of[ours], b]]
+        theirs = theirs[problem.allowed[problem.topic_of[theirs], a]]
+    if not state.by_topic and not state.priced:
+        swaps = min(len(ours), len(theirs))
+        give, take = ours[:swaps], theirs[:swaps]
+        over, under = ours[swaps:], theirs[swaps:]
+    else:
+        x, y = _swaps_within_kinds(state, a, b, ours, theirs)
+        give, take = ours[x], theirs[y]
+        over = _shifts_by_topic(state, a, b, _free_of_cost(state, a, b, _without(ours, x)))
+        under = _shifts_by_topic(state, b, a, _free_of_cost(state, a, b, _without(theirs, y)))
+        across = min(len(over), len(under))  # two shifts the opposite way leave the totals as they are
+        if across:
+            give, take = np.concatenate([give, over[:across]]), np.concatenate([take, under[:across]])
+            over, under = over[across:], under[across:]
+    over = over[: state.shifts_allowed(a, b)] if len(over) else over
+    under = under[: state.shifts_allowed(b, a)] if len(under) else under
+    if len(over) or len(under):
+        give = np.concatenate([give, over, np.full(len(under), NOBODY)])
+        take = np.concatenate([take, np.full(len(over), NOBODY), under])
+    return give, take
+
+
+def _without(items: Column, positions: Column) -> Column:
+    """Leave out what is at these positions; quicker than numpy.delete, which takes more kinds of them."""
+    left = np.ones(len(items), dtype=bool)
+    left[positions] = False
+    return items[left]
+
+
+def _swaps_within_kinds(
+    state: SearchState, a: int, b: int, ours: Column, theirs: Column
+) -> tuple[Column, Column]:  # fmt: skip
+    """Positions of partitions that can be swapped at no cost within their topic, each used once; by kind, in order."""
+    if max(len(ours), len(theirs)) < FEW_HELD or state.priced:
+        return _few_swaps(_kinds(state, a, b, ours), _kinds(state, a, b, theirs))
+
+    def keys(items: Column) -> Column:
+        topics = state.problem.topic_of[items].astype(np.int64)
+        return topics * len(state.lags) + rank_within(topics)
+
+    _, x, y = np.intersect1d(keys(ours), keys(theirs), assume_unique=True, return_indices=True)
+    return x, y
+
+
+def _kinds(state: SearchState, a: int, b: int, items: Column) -> list[Any]:
+    """Return for each partition what a swap must not change: its topic, where that counts, and its cost from a to b."""
+    topics = state.problem.topic_of[items].tolist() if state.by_topic else [0] * len(items)
+    if not state.priced:
+        return topics
+    return list(zip(topics, *(more.tolist() for more in state.prices_between(items, a, b)), strict=True))
+
+
+def _few_swaps(ours: list[Any], theirs: list[Any]) -> tuple[Column, Column]:
+    """Pair the places of equal kinds, of a few partitions, where lists are faster than arrays."""
+    places: dict[Any, list[int]] = {}
+    for y, kind in enumerate(theirs):
+        places.setdefault(kind, []).append(y)
+    used = dict.fromkeys(places, 0)
+    pairs = []
+    for x, kind in enumerate(ours):
+        rank = used.get(kind, 0)
+        if rank < len(places.get(kind, ())):
+            pairs.append((kind, rank, x, places[kind][rank]))
+            used[kind] = rank + 1
+    pairs.sort()
+    return np.array([pair[2] for pair in pairs], dtype=np.int64), np.array([pair[3] for pair in pairs], dtype=np.int64)
+
+
+def _free_of_cost(state: SearchState, a: int, b: int, items: Column) -> Column:
+    """Return those of `items` that cost the same on both members."""
+    if not state.priced:
+        return items
+    free: Column = items[np.all([more == 0 for more in state.prices_between(items, a, b)], axis=0)]
+    return free
+
+
+def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column) -> Column:
+    """Of each topic at most one of `items`, where the topic's counts allow to shift it."""
+    if not state.by_topic:
+        return items
+    if state.rule.topic_distance or not len(items):
+        return items[:0]
+    topics, first = np.unique(state.problem.topic_of[items], return_index=True)
+    fits = state.rule.may_shift_of(topics, state.topic_counts, source, target)
+    return state.rng.permutation(items[first[fits]])
+
+
+# ---- every way to split a sample -----------------------------------------------------------------------------------
+
+
+def _split(state: SearchState, a: int, b: int, held: Exchange, change: Any, within: Any, most: int) -> Exchange | None:
+    """Compare all ways to split a sample of the pair's partitions, as many from each as before."""
+    half = most // 2
+    sides = []
+    for source, target, free in ((a, b, held[0]), (b, a, held[1])):
+        items = state.rng.permutation(free)[:half]
+        if state.shifts_allowed(target, source):  # an empty place that the other side may fill
+            items = np.append(items[: half - 1], NOBODY)
+        sides.append(items)
+    if len(sides[0]) and len(sides[1]) and sides[0][-1] == NOBODY and sides[1][-1] == NOBODY:
+        sides[1] = sides[1][:-1]  # two empty places could end up with one member
+    sample = np.concatenate(sides)
+    values = state.lag_of(sample) * (state.factors[a] + state.factors[b])
+    keep = len(sides[0])
+    # `b` gets as many of the sample as it gave, worth what it gave plus the change.
+    goes = subset_of_size(values, len(sides[1]), int(values[keep:].sum()) + int(change), within, state.rng)
+    if goes is None:
+        return None
+    give, take = sample[:keep][goes[:keep]], sample[keep:][~goes[keep:]]
+    if not len(give) and not len(take):
+        return None
+    return give[give != NOBODY], take[take != NOBODY]

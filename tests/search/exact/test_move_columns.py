@@ -12,20 +12,20 @@ from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.exact import move_columns, move_patterns, pricing
+from evenlag.search.exact import move_patterns, move_plans, pricing
 from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.member_tables import Rounding
-from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_patterns import MovePatterns, cheapest_window
+from evenlag.search.exact.move_plans import MoveColumns
 from evenlag.search.exact.prefix_table import NO_PATTERN, Listing
 from evenlag.search.exact.pricing import own_table, tables_of
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
-from evenlag.search.patterns import EnumerationLimitError
 from evenlag.search.portfolio import START
 from evenlag.search.stage import Step, run_steps
+from evenlag.search.subsets import EnumerationLimitError
 from evenlag.search.task import Task
 from tests.support.exact import Goal, exhaustive
 from tests.support.owned import FEW_STEPS, all_patterns, any_case, any_may, case, owned_problems, values_of
@@ -49,8 +49,8 @@ def found_by_columns(rule: CountRule, goal: Objective, seconds: float = 60.0) ->
 
 @pytest.fixture(autouse=True)
 def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(move_columns, "FEWEST_PARTITIONS", 0)
-    monkeypatch.setattr(move_columns, "LEAST_SECONDS", 0)
+    monkeypatch.setattr(move_plans, "FEWEST_PARTITIONS", 0)
+    monkeypatch.setattr(move_plans, "LEAST_SECONDS", 0)
     monkeypatch.setattr(MovePatterns, "resolution", 0)
     monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
 
@@ -80,7 +80,7 @@ def test_so_it_is_of_balanced_topics_subscriptions_pins_and_caps(cells: int, mon
         found = found_by_columns(rule, goal)
         assert violation(found.plan, rule, goal) is None, seed
         assert found.bound <= best <= found.value, seed
-        if move_columns.members_decide(rule, goal):
+        if move_plans.members_decide(rule, goal):
             assert found.value == found.bound == best, seed
             proven += 1
     assert proven > 2 / 3 * len(seeds(300))

@@ -14,11 +14,11 @@ from ortools.sat.python import cp_model
 
 import evenlag
 from evenlag import Problem, solve
-from evenlag.search.exact import number_partitioning
-from evenlag.search.exact.number_partitioning import UNKNOWN
+from evenlag.search.exact import small_groups
+from evenlag.search.exact.small_groups import UNKNOWN
 from tests.support.building import built
 
-ROOM = Path(number_partitioning.__file__).parent
+ROOM = Path(small_groups.__file__).parent
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,7 +26,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The search, built from the source that stands here, in use."""
     module = built(ROOM / "partition.c", "_partition", tmp_path_factory.mktemp("partition"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(number_partitioning, "_compiled", module)
+        patch.setattr(small_groups, "_compiled", module)
         yield
 
 
@@ -34,7 +34,7 @@ def found(numbers: list[int], members: int, counts: tuple[int, int], spread: boo
     """Return the value of the plan found or None, the bound, and whether the search is complete."""
     largest_first = np.array(sorted(numbers, reverse=True), dtype=np.int64)
     known, stop = how.get("known", UNKNOWN), how.get("stop", lambda: False)
-    takers, bound, complete = number_partitioning._compiled.partition(
+    takers, bound, complete = small_groups._compiled.partition(
         largest_first, members, *counts, spread, 0 if spread else -(-sum(numbers) // members), known, stop
     )
     if takers is None:
@@ -148,7 +148,7 @@ def test_an_error_of_the_caller_comes_through() -> None:
 def test_numbers_that_it_cannot_take_are_refused(numbers: list[int]) -> None:
     unsorted = np.array(numbers, dtype=np.int64)
     with pytest.raises(ValueError, match="largest first"):
-        number_partitioning._compiled.partition(unsorted, 2, 0, 9, True, 0, UNKNOWN, lambda: False)
+        small_groups._compiled.partition(unsorted, 2, 0, 9, True, 0, UNKNOWN, lambda: False)
 
 
 def problem(seed: int) -> Problem:
@@ -163,7 +163,7 @@ def test_a_solve_says_who_proved_it_and_others_prove_the_same(
     result = solve(problem(1), **asked)
     assert (result.status, result.bound_by) == ("OPTIMAL", "number partitioning")
     assert evenlag.verify(result, problem(1)).outcome == "verified"
-    monkeypatch.setattr(number_partitioning, "_compiled", None)
+    monkeypatch.setattr(small_groups, "_compiled", None)
     other = solve(problem(1), time_limit=1, **asked)
     assert other.bound_by != "number partitioning"
     assert other.bound <= result.objective <= other.objective

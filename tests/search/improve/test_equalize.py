@@ -16,11 +16,11 @@ from evenlag.model.check import violation
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.construct.greedy import fewest_moves_plan, greedy
-from evenlag.search.improve import three_way
+from evenlag.search.improve import few_held
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.state import SearchState
-from evenlag.search.patterns import exact_cover_is_a_plan
+from evenlag.search.subsets import exact_cover_is_a_plan
 from tests.support.exact import Group
 from tests.support.problems import PROVOKING_LAGS, alike, provoking_lags, seeds
 from tests.support.searching import BALANCES, feasible_plans, loads_of, random_case, stop_after, target_window
@@ -119,8 +119,8 @@ def three_way_alone(
 ) -> Plan:
     """Three-way search alone, where it applies."""
     state = SearchState(plan, rule, window, seed)
-    if exact_cover_is_a_plan(rule) and three_way.applies(state):
-        three_way.three_way_search(state, stop)
+    if exact_cover_is_a_plan(rule) and few_held.three_way_applies(state):
+        few_held.three_way_search(state, stop)
     return Plan(plan.problem, state.member_of)
 
 

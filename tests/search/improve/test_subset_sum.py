@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size
+from evenlag.search.subsets import nearest_subset, subset_of_size
 from tests.support.problems import HUGE, cases
 
 

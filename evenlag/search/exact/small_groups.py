@@ -1,8 +1,13 @@
-"""The best of all plans, where there are so few that each can be looked at.
+"""The best plan of a small group: all plans looked at, or number partitioning in compiled code.
 
-Which plans a rule allows depends on counts, subscriptions and pins alone, not on lags or owners. So the list is kept:
-a fleet of small groups has few shapes, and a group of a shape that was seen before takes one product of its lags with
-the list.
+Enumeration: which plans a rule allows depends on counts, subscriptions and pins alone, not on lags or owners. So the
+list is kept: a fleet of small groups has few shapes, and a group of a shape that was seen before takes one product of
+its lags with the list.
+
+Number partitioning, among members alike: partition.c has the search; without it this stage does not run, and others
+prove the same in more time. Sources: Korf 2009, "Multi-way number partitioning"; Schreiber, Korf and Moffitt 2018,
+"Optimal multi-way number partitioning". What differs: counts of partitions are kept, and the spread is made least as
+well as the makespan.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor, lcm, prod
+from math import ceil, floor, lcm, prod
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -19,10 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
-from evenlag.model.certificate import all_plans
+from evenlag.model.certificate import all_plans, by_loads, searched
 from evenlag.model.objective import EVERY_TERM, Across
 from evenlag.model.plan import Plan, whole
 from evenlag.model.problem import NOBODY
+from evenlag.search.construct.fresh import members_alike, relabel
+from evenlag.search.exact.relaxations import Bounds
+from evenlag.search.improve.kernel import compiled
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
 from evenlag.search.task import Task
 
@@ -170,3 +178,61 @@ class Enumeration:
             yield Candidate(plan, from_current=True)  # the best by the tie rule: from there it is found again
             yield proof
         yield Exhausted()
+
+
+# ---- number partitioning ---------------------------------------------------------------------------------------------
+
+UNKNOWN = 2**62  # an objective that any plan is below
+SUMS_PER_SECOND = 2e7
+
+_compiled: Any = compiled("evenlag.search.exact._partition", version=1)
+
+
+@dataclass(frozen=True)
+class NumberPartitioning:
+    """Number partitioning as a stage.
+
+    Attributes
+    ----------
+    most : int
+        Partitions; with more it does not run.
+    least_ways : int
+        Ways to hand them out, whatever the counts; where there are fewer, looking at all plans is as quick.
+    """
+
+    most: int = 40
+    least_ways: int = 4_096
+    name: str = "number partitioning"
+
+    def applies(self, task: Task, _best: Incumbent) -> bool:
+        """Where only loads count, in small groups of members alike whose partitions are alike but for their lags."""
+        problem, rule = task.problem, task.rule
+        members, partitions = int(problem.active.sum()), int(problem.assignable.sum())
+        if partitions > self.most or members**partitions <= self.least_ways:
+            return False
+        if _compiled is None or problem.futures or task.moves_matter:
+            return False
+        fitting = problem.lags.dtype == np.int64 and problem.total_lag * members < UNKNOWN
+        alike = members_alike(rule) and rule.interchangeable and rule.ranks is None
+        in_time = 2 ** (partitions / 2) < SUMS_PER_SECOND * task.clock.allowance()
+        return fitting and alike and (in_time or not task.clock.ended())
+
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
+        """Offer a plan that is best, or better than the one known, and a bound."""
+        problem, counts = task.problem, task.rule.total_bounds
+        members, items = np.flatnonzero(problem.active), np.flatnonzero(problem.assignable)
+        items = items[np.argsort(-problem.lags[items], kind="stable")]
+        unit = problem.load_unit * problem.lag_unit
+        yield Bound(task.least_base, task.least_base, by=Bounds.name, certificate=by_loads([task.bounds], problem))
+        least = ceil(best.bound / unit)
+        known = int(best.value / unit) if best.found else UNKNOWN
+        takers, bound, _ = _compiled.partition(
+            problem.lags[items] // problem.lag_unit, len(members), int(counts.lo[members[0]]),
+            int(counts.hi[members[0]]), task.spread_matters, least, known, task.clock.stop(),
+        )  # fmt: skip
+        if takers is not None:
+            member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
+            member_of[items] = members[np.frombuffer(takers, np.int32)]
+            yield Candidate(relabel(Plan(problem, member_of), task.rule))
+        if bound > least:
+            yield Bound(bound * unit, bound * unit, certificate=searched(task.bounds))
