@@ -33,7 +33,14 @@ class FollowError(EvenlagError):
     """Another process commits offsets in place of a follower; the message names the partition and what to do."""
 
 
-EXTRAS = {"kafka": "kafka", "matplotlib": "plot", "pandas": "spark", "pyarrow": "spark", "pyspark": "spark"}
+EXTRAS = {
+    "kafka": "kafka",
+    "matplotlib": "plot",
+    "pandas": "spark",
+    "prometheus_client": "watch",
+    "pyarrow": "spark",
+    "pyspark": "spark",
+}
 """The extra of evenlag that installs each optional package."""
 
 

@@ -21,16 +21,19 @@ class Watch:
     ----------
     interrupted : bool
         True once an interrupt has come.
+    signal : int or None
+        The signal that came first.
     """
 
     def __init__(self) -> None:
         self.interrupted = False
+        self.signal: int | None = None
 
-    def note(self, _signal: int, _frame: FrameType | None) -> None:
+    def note(self, number: int, _frame: FrameType | None) -> None:
         """Record the first interrupt; raise KeyboardInterrupt at the next one."""
         if self.interrupted:
             raise KeyboardInterrupt
-        self.interrupted = True
+        self.interrupted, self.signal = True, number
 
 
 _watch: Watch | None = None
@@ -47,20 +50,28 @@ def watching() -> bool:
 
 
 @contextmanager
-def ending_searches() -> Iterator[Watch]:
+def ending_searches(*others: signal.Signals) -> Iterator[Watch]:
     """Let the first interrupt inside the block end all searches; let the next one raise KeyboardInterrupt.
 
-    This has no effect outside the main thread, or if the process was started to ignore interrupts, as by nohup.
+    This has no effect outside the main thread, or on a signal that the process was started to ignore, as by nohup.
+
+    Parameters
+    ----------
+    *others : Signals
+        Signals that have the same effect as an interrupt.
     """
     global _watch
     watch = Watch()
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    main = threading.current_thread() is threading.main_thread()
+    heeded = [each for each in (signal.SIGINT, *others) if main and signal.getsignal(each) is not signal.SIG_IGN]
+    if not heeded:
         yield watch
         return
-    before = signal.signal(signal.SIGINT, watch.note)
+    before = [(each, signal.signal(each, watch.note)) for each in heeded]
     _watch = watch
     try:
         yield watch
     finally:
         _watch = None
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before:
+            signal.signal(each, handler)

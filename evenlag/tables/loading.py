@@ -16,7 +16,7 @@ from evenlag.tables.copies import Numbered
 from evenlag.tables.files import JSON_SUFFIXES, csv_rows, json_rows, open_text, parquet_rows, reading
 from evenlag.tables.formats import FORMATS, Reading
 from evenlag.tables.times_of_names import time_in_name
-from evenlag.tables.values import plain_value
+from evenlag.tables.values import plain_value, snapshot_order
 
 PROBLEM = "problem"
 TABLE_FORMS = ("csv", "jsonl", "parquet")
@@ -172,7 +172,7 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
             yield from ({**row} for _, row in typed(table_rows(part, kind, form), kind))
 
 
-def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Reading]:
+def read_file(path: File, kind: TableKind, form: str | None = None, latest: int | None = None) -> list[Reading]:
     """Read a whole file, or all files of a folder, as one reading per file.
 
     Parameters
@@ -182,6 +182,8 @@ def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Read
         The table that a CSV, JSON Lines or Parquet file holds. Other texts may hold both.
     form : str, optional
         One of `FORMS`; by default it is recognised by the content.
+    latest : int, optional
+        As in `latest_parts`.
 
     Raises
     ------
@@ -189,11 +191,11 @@ def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Read
         As `read_table` and `form_of`.
     """
     found = []
-    parts = _parts(path)
-    for part in parts:
+    folder = path.name if len(_parts(path)) > 1 else None
+    for part in latest_parts(path, latest):
         known = form_of(part, form)
         if known in FORMATS:
-            read = _read_text_part(part, known, kind, path.name if len(parts) > 1 else None)
+            read = _read_text_part(part, known, kind, folder)
         else:
             read = Reading(source=str(part), unit="row" if known == "parquet" else "line")
             raw = list(table_rows(part, kind, known))
@@ -309,6 +311,24 @@ def _parts(path: File) -> Sequence[File]:
     if not parts:
         raise SourceError(f"{path}: the folder has no file with a suffix of {', '.join(_READ_SUFFIXES)}")
     return parts
+
+
+def latest_parts(path: File, latest: int | None = None) -> Sequence[File]:
+    """Return the files to read: the file itself, or those of a folder.
+
+    If the names of all files in the folder have times, return those of the `latest` times only.
+
+    Raises
+    ------
+    SourceError
+        The folder has no file that can be read.
+    """
+    parts = _parts(path)
+    times = [time_in_name(bare(part).stem) for part in parts]
+    if latest is None or len(parts) < 2 or None in times:
+        return parts
+    kept = set(sorted({snapshot_order(time) for time in times})[-latest:])
+    return [part for part, time in zip(parts, times, strict=True) if snapshot_order(time) in kept]
 
 
 def bare(path: File) -> File:

@@ -42,6 +42,8 @@ class OneGroup:
 
     Attributes
     ----------
+    name : str
+        The group.
     times : list
         Values of `snapshot_ts`, in the order of `snapshot_order`.
     notes : list of str
@@ -58,15 +60,15 @@ class OneGroup:
     ) -> None:
         self.source, self._reset = source, auto_offset_reset
         label = group or _named_by(offsets, members)
-        self._group = _chosen(source, offsets, label, group)
+        self.name = _chosen(source, offsets, label, group)
         readings = (*offsets, *(members or ()))
-        self.notes = [note for reading in readings for note in (*reading.notes, *reading.notes_of.get(self._group, ()))]
-        self._rows = rows_of_group(offsets, "offsets", self._group, label)
+        self.notes = [note for reading in readings for note in (*reading.notes, *reading.notes_of.get(self.name, ()))]
+        self._rows = rows_of_group(offsets, "offsets", self.name, label)
         self._at: defaultdict[Any, list[Numbered]] = defaultdict(list)
         for number, row in self._rows.numbered:
             self._at[row["snapshot_ts"]].append((number, row))
         self.times: list[Any] = sorted(self._at, key=snapshot_order)
-        self._members = GroupMembers(self._group, offsets, members)
+        self._members = GroupMembers(self.name, offsets, members)
 
     def rows_at(self, ts: Any) -> tuple[GroupRows, list[str]]:
         """Return the rows of a snapshot, each partition once, and notes.
@@ -82,11 +84,11 @@ class OneGroup:
         usable = [(number, row) for number, row in usable if row["lag"] is not None]
         if not usable:
             raise InvalidProblemError(
-                f"{self.source}: nothing to plan, because no partition of group {self._group!r} has a known lag: "
+                f"{self.source}: nothing to plan, because no partition of group {self.name!r} has a known lag: "
                 f"{'; '.join(remarks.notes())}"
             )
         rows, notes = self._rows.once(usable, PARTITION_ROWS, self.source)
-        found = replace(_group_rows((ts, self._group), [row for _, row in rows]), left_out=left_out)
+        found = replace(_group_rows((ts, self.name), [row for _, row in rows]), left_out=left_out)
         members, more = self._members.at(ts, found)
         return replace(found, members=members), [*remarks.notes(), *notes, *more]
 

@@ -31,6 +31,7 @@ LAYERS = (
     ("evenlag.spark",),
     ("evenlag.pipeline",),
     ("evenlag.live",),
+    ("evenlag.watch",),
     ("evenlag",),
 )
 # The rooms of Spark, likewise.
@@ -41,7 +42,7 @@ SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "en
 LIVE = ("cluster", "assignor", "follow")
 KAFKA_PYTHON = "evenlag.live.kafka_python"  # the only module that imports more of it than its users may
 FORMER = "The former name of "  # a module that begins so stays for those who import it by that name
-HEAVY = {"pyspark", "kafka", "matplotlib"}
+HEAVY = {"pyspark", "kafka", "matplotlib", "prometheus_client"}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 LAZY = {"evenlag.spark"}  # what is imported of it comes only then
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "snapshot": "Record the consumer groups of a running cluster.",
     "stream": "Plan and audit snapshots as they arrive in a topic.",
     "verify": "Check a result independently of the search.",
+    "watch": "Serve metrics on what a rebalance of each group would bring.",
     "whatif": "Compare the best plans of one group before and after a change.",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -37,6 +37,8 @@ UNKNOWN_GROUP = Failure("GROUP_ID_NOT_FOUND", "no such group")
 SETTLE_SHARE = 0.5  # share of the timeout to wait for rebalances; the rest is for the offsets
 SETTLE_PAUSE = 0.2  # seconds between requests for a group that is rebalancing
 LONGEST_TIMEOUT = 3600.0  # seconds
+LONGEST_SETTLE = 3.0  # seconds that `snapshots` waits for rebalances
+GROUPS_AT_ONCE = 200
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,7 @@ def snapshot(
         No broker answers, a group in `groups` does not exist or may not be seen, a property is unknown, or kafka-python
         is not installed.
     """
-    if not 0 < timeout <= LONGEST_TIMEOUT:
-        raise SourceError(f"timeout of {timeout:g} s: give more than 0 and at most {LONGEST_TIMEOUT:g} s")
-    if not bootstrap_servers.strip():
-        raise SourceError("the bootstrap address is empty: give host:port, several joined by commas")
+    _check_call(bootstrap_servers, timeout)
     if groups is not None and "" in groups:
         raise SourceError("a group without a name; omit groups to read all of them")
     settle_until = time.monotonic() + timeout * SETTLE_SHARE
@@ -121,6 +120,53 @@ def snapshot(
                 if isinstance(group, Failure):
                     raise _refused(bootstrap_servers, name, group, list(listed))
         return _assembled(cluster, answers, warnings)
+
+
+def snapshots(
+    bootstrap_servers: str,
+    choice: Callable[[Sequence[str]], Sequence[str]],
+    *,
+    timeout: float = 10.0,
+    config: Mapping[str, str] | None = None,
+    groups_at_once: int = GROUPS_AT_ONCE,
+) -> Iterator[Snapshot]:
+    """Take snapshots of parts of a cluster's groups one after the other, so that few rows are in memory at a time.
+
+    Unlike `snapshot`, it leaves out a chosen group that cannot be read, and a warning names it.
+
+    Parameters
+    ----------
+    bootstrap_servers, timeout, config
+        As in `snapshot`; the timeout is for all parts together.
+    choice
+        Gets the sorted names of all groups that the user may see; returns those to read.
+    groups_at_once
+        Groups in each part.
+
+    Raises
+    ------
+    SourceError
+        As in `snapshot`.
+    """
+    _check_call(bootstrap_servers, timeout)
+    settle_until = time.monotonic() + min(timeout * SETTLE_SHARE, LONGEST_SETTLE)
+    with closing(_client()(bootstrap_servers, config or {}, timeout)) as cluster:
+        listed, failures = cluster.groups()
+        warnings = [f"groups of a broker may be missing: {failure.text}" for failure in failures]
+        names = list(choice(list(listed)))
+        for start in range(0, len(names), groups_at_once):
+            part = {name: listed[name] for name in names[start : start + groups_at_once]}
+            yield _assembled(cluster, _groups(cluster, part, settle_until), warnings)
+            warnings = []
+        if warnings:
+            yield Snapshot([], [], warnings)
+
+
+def _check_call(bootstrap_servers: str, timeout: float) -> None:
+    if not 0 < timeout <= LONGEST_TIMEOUT:
+        raise SourceError(f"timeout of {timeout:g} s: give more than 0 and at most {LONGEST_TIMEOUT:g} s")
+    if not bootstrap_servers.strip():
+        raise SourceError("the bootstrap address is empty: give host:port, several joined by commas")
 
 
 def _client() -> type[Cluster]:

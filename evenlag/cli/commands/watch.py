@@ -1,0 +1,180 @@
+"""`evenlag watch`: serve metrics on what a rebalance of each group would bring."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenlag import live
+from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.paths import GivenPath
+from evenlag.cli.terminal import say
+from evenlag.errors import InvalidProblemError, SourceError, printable
+
+if TYPE_CHECKING:
+    from evenlag.watch.inputs import Input
+
+SCHEME = "kafka://"
+GROUPS = 2_000  # most groups, if no other number is given
+PORT = 9779
+
+
+class Source(GivenPath):
+    """A path, or the brokers of a cluster as `kafka://HOST:PORT`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return brokers as text, anything else as a path."""
+        if not isinstance(value, str) or "://" not in value:
+            return super().convert(value, param, ctx)
+        brokers = value.removeprefix(SCHEME).rstrip("/")
+        if not value.startswith(SCHEME) or not brokers or "/" in brokers:
+            self.fail(f"{value!r} is neither a path nor kafka://HOST:PORT", param, ctx)
+        return brokers
+
+
+class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not generic in earlier versions of click
+    """An address to listen on: HOST:PORT, or [HOST]:PORT for IPv6."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """Return host and port."""
+        if isinstance(value, tuple):
+            return value
+        host, colon, port = str(value).rpartition(":")
+        if not (colon and host and port.isascii() and port.isdigit() and int(port) < 65_536):
+            self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:{PORT}", param, ctx)
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+@command(
+    "evenlag watch kafka://HOST:PORT --drain 15m --capacity 300",
+    "evenlag watch kafka://HOST:PORT --group 'billing*' --metrics 0.0.0.0:9779",
+    "evenlag watch offsets.csv --members members.csv --once",
+)
+@click.argument("source", metavar="SOURCE", type=Source())
+@options.members
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="PATTERN",
+    help="Groups to watch, by a name or a pattern such as 'billing*'; default: all. Repeatable.",
+)
+@options.input_format()
+@options.auto_offset_reset
+@click.option("--every", metavar="TIME", default="60s", show_default=True, help="Time from one reading to the next.")
+@click.option(
+    "--metrics",
+    type=Address(),
+    metavar="HOST:PORT",
+    default=f"127.0.0.1:{PORT}",
+    show_default=True,
+    help="Address to listen on.",
+)
+@click.option("--once", is_flag=True, help="Read once, print the metrics and end.")
+@click.option("--drain", metavar="TIME", help="Also find the fewest members that read all lag within this time.")
+@options.capacity
+@options.balance
+@options.stickiness
+@click.option(
+    "--only-if-better",
+    metavar="SHARE",
+    default="10%",
+    show_default=True,
+    help="A rebalance pays if it saves this share of today's spread.",
+)
+@options.pause
+@options.group_time_limit(2.0, "Most seconds for the plan of a group.")
+@click.option(
+    "--most-groups",
+    type=click.IntRange(1),
+    metavar="N",
+    default=GROUPS,
+    show_default=True,
+    help="Most groups to watch, the first by name; metrics and log name the others.",
+)
+@click.option(
+    "--stale-after",
+    type=click.FloatRange(1),
+    metavar="N",
+    default=3.0,
+    show_default=True,
+    help="Intervals after which figures are no longer served if there are no newer ones.",
+)
+@click.option(
+    "--timeout",
+    type=options.POSITIVE,
+    metavar="SECONDS",
+    help="Seconds to wait for the brokers; default: half of --every.",
+)
+@options.command_config("for kafka:// sources")  # fmt: skip
+def watch(
+    source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
+    auto_offset_reset: str, every: str, metrics: tuple[str, int], once: bool, drain: str | None,
+    capacity: float | None, only_if_better: str, group_time_limit: float, most_groups: int, stale_after: float,
+    timeout: float | None, command_config: Path | None, **solving: Any,
+) -> None:  # fmt: skip
+    """Serve metrics on what a rebalance of each group would bring.
+
+    SOURCE is a cluster (kafka://HOST:PORT), or a file or folder that others write: a snapshot table, a problem file or
+    the output of kafka-consumer-groups --describe. It is only read. Prometheus reads http://HOST:PORT/metrics, and
+    KEDA reads http://HOST:PORT/groups/NAME.
+    """
+    interval = float(options.seconds("every", every))
+    if interval <= 0:
+        raise InvalidProblemError(f"every must be a time > 0, such as 60s, not {every!r}")
+    from evenlag.watch.board import Board  # imported here because help does not need NumPy
+    from evenlag.watch.exposition import text_of
+    from evenlag.watch.rounds import Terminated, Watcher
+    from evenlag.watch.server import serving
+    from evenlag.watch.standing import Asked
+
+    asked = Asked(
+        solving=solving,
+        only_if_better=only_if_better,
+        capacity=None if capacity is None else Fraction(str(capacity)),
+        drain_seconds=None if drain is None else options.deadline(drain),
+    )
+    asked.check()
+    given = _input(source, members, input_format, auto_offset_reset, timeout or interval / 2, command_config)
+    board = Board(most_groups, groups, float("inf") if once else stale_after * interval)
+    watcher = Watcher(given, board, asked, interval, group_time_limit, _log)
+    try:
+        if once:
+            error = watcher.round()
+            if error is not None:
+                raise error
+            say(text_of(board, interval), nl=False)
+            return
+        with serving(board, *metrics, interval) as address:
+            _log(f"serving {address}/metrics")
+            watcher.run()
+    except Terminated:
+        _log("terminated")
+
+
+def _input(
+    source: str | Path, members: Path | None, form: str | None, auto_offset_reset: str, timeout: float,
+    command_config: Path | None,
+) -> Input:  # fmt: skip
+    """Return the source to read."""
+    from evenlag.watch.inputs import ClusterInput, FileInput
+
+    if isinstance(source, Path):
+        return FileInput(source, members, form, auto_offset_reset)
+    if members is not None or form is not None:
+        raise SourceError(f"{SCHEME}{source}: a cluster lists its members itself; omit --members and --format")
+    config = {} if command_config is None else live.read_client_config(command_config)
+    return ClusterInput(source, timeout, config, auto_offset_reset)
+
+
+def _log(line: str) -> None:
+    """Print a line with its time on stderr."""
+    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    say(f"{now} evenlag watch: {printable(line)}", err=True)

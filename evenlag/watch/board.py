@@ -1,0 +1,129 @@
+"""The state of all watched groups: figures, ages, failures. It keeps a limited number of groups, and no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from evenlag.watch.standing import Standing
+
+NAMED = 200  # groups left out that are named
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A group on the board.
+
+    Attributes
+    ----------
+    standing : Standing
+    as_of : float
+        Time of its data, in seconds since 1970.
+    planned_at : float
+        Time at which it was planned.
+    """
+
+    standing: Standing
+    as_of: float
+    planned_at: float
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Numbers on the readings of the source.
+
+    Attributes
+    ----------
+    total, failed : int
+        Readings since the start, and those that failed.
+    succeeded : bool
+        True if the last one succeeded.
+    last_success : float or None
+        Time of the last one that succeeded, in seconds since 1970.
+    seconds, plan_seconds : float
+        Duration of the last reading and of the last round of plans.
+    """
+
+    total: int = 0
+    failed: int = 0
+    succeeded: bool = False
+    last_success: float | None = None
+    seconds: float = 0.0
+    plan_seconds: float = 0.0
+
+
+@dataclass
+class Board:
+    """The watched groups.
+
+    Attributes
+    ----------
+    most : int
+        Largest number of groups.
+    patterns : sequence of str
+        Patterns of the names of groups to watch, as in a shell; none: all groups.
+    lifetime : float
+        Seconds after which the figures of a group are stale.
+    entries : dict of str to Entry
+    left_out : list of str
+        Groups that the source has beyond `most`, sorted.
+    failures : dict of str to str
+        Groups that could not be read or planned at the last reading, with the reasons.
+    unplanned : int
+        Groups that got no turn in the last round.
+    reads : Reads
+    """
+
+    most: int
+    patterns: Sequence[str] = ()
+    lifetime: float = float("inf")
+    entries: dict[str, Entry] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    unplanned: int = 0
+    reads: Reads = field(default_factory=Reads)
+
+    def choose(self, names: Sequence[str]) -> list[str]:
+        """Return the groups to read: those that a pattern matches, at most `most`, the first by name."""
+        matching = sorted(name for name in names if self._wanted(name))
+        self.left_out = matching[self.most :]
+        return matching[: self.most]
+
+    def _wanted(self, name: str) -> bool:
+        return not self.patterns or any(fnmatchcase(name, pattern) for pattern in self.patterns)
+
+    def put(self, name: str, entry: Entry) -> None:
+        """Add or replace a group; remove the one with the oldest data if they become more than `most`."""
+        self.entries[name] = entry
+        if len(self.entries) > self.most:
+            del self.entries[min(self.entries, key=lambda each: self.entries[each].as_of)]
+        self.failures.pop(name, None)
+
+    def expire(self, now: float) -> list[str]:
+        """Remove the groups whose figures are stale, and return their names."""
+        gone = [name for name, entry in self.entries.items() if self.is_stale(entry, now)]
+        for name in gone:
+            del self.entries[name]
+        return gone
+
+    def is_stale(self, entry: Entry, now: float) -> bool:
+        """Return whether the figures of a group are older than `lifetime`."""
+        return now - entry.as_of > self.lifetime
+
+    def fresh(self, now: float) -> Iterator[tuple[str, Entry]]:
+        """Yield the groups whose figures are not stale, sorted by name."""
+        for name, entry in sorted(self.entries.copy().items()):
+            if not self.is_stale(entry, now):
+                yield name, entry
+
+
+def share(left: float, groups: int, least: float, most: float) -> float:
+    """Return the seconds for the next of some groups that share a time: an even part within limits.
+
+    Examples
+    --------
+    >>> share(30.0, 10, 0.02, 2.0), share(30.0, 60, 0.02, 2.0), share(1.0, 2000, 0.02, 2.0)
+    (2.0, 0.5, 0.02)
+    """
+    return min(max(left / max(groups, 1), least), most)

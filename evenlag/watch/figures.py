@@ -1,0 +1,117 @@
+"""The figures of one group, and their names as metrics and in JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from evenlag.model.plan import Number
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a group at one time; None where a figure is unknown or does not apply.
+
+    Attributes
+    ----------
+    lag_messages : int
+        Total lag.
+    partitions, members : int
+        Partitions with a known lag, and members.
+    unowned_partitions : int
+        Partitions that a member subscribes to and none holds.
+    spread_messages : number or None
+        Spread of today's assignment; None if no owner is known.
+    best_spread_messages : number
+        Spread of the best plan found.
+    objective_messages : number
+        That spread plus the price of the plan's moves.
+    objective_bound_messages : number
+        No plan has a lower spread plus price of moves.
+    plan_proven : bool
+        True if no plan is better than the best plan found.
+    plan_moves : int
+        Partitions that leave their owner under the best plan found.
+    rebalance_pays : bool or None
+        True if the plan saves the share of today's spread that was requested.
+    recoverable_messages : number or None
+        Today's spread less that of the best plan found; 0 if a rebalance does not pay.
+    capacity_messages_per_second : Fraction or None
+        Messages per second that a member of weight 1 reads.
+    drain_seconds, best_drain_seconds : Fraction, inf or None
+        Seconds until all lag is read under today's assignment, and under the best plan found; inf: never.
+    fewest_members : int or None
+        Fewest members found to read all lag by the deadline.
+    fewest_members_proven : bool or None
+        True if no smaller group can, or, without `fewest_members`, none at all.
+    members_wanted : int or None
+        `fewest_members`, or, if no group can read all lag by the deadline, the size beyond which more members do not
+        help.
+    """
+
+    lag_messages: int
+    partitions: int
+    members: int
+    unowned_partitions: int
+    spread_messages: Number | None
+    best_spread_messages: Number
+    objective_messages: Number
+    objective_bound_messages: Number
+    plan_proven: bool
+    plan_moves: int
+    rebalance_pays: bool | None
+    recoverable_messages: Number | None
+    capacity_messages_per_second: Fraction | None = None
+    drain_seconds: Fraction | float | None = None
+    best_drain_seconds: Fraction | float | None = None
+    fewest_members: int | None = None
+    fewest_members_proven: bool | None = None
+    members_wanted: int | None = None
+
+    def values(self) -> dict[str, float]:
+        """Return the known figures by their names in `FIGURES`."""
+        known = ((each.name, getattr(self, each.name)) for each in FIGURES)
+        return {name: float(value) for name, value in known if value is not None}
+
+    def document(self) -> dict[str, float | None]:
+        """Return all figures for JSON: whole numbers as integers; unknown and infinite ones null."""
+        values = self.values()
+        return {each.name: _plain(values.get(each.name)) for each in FIGURES}
+
+
+class Figure(NamedTuple):
+    """A figure's name in `Figures`, and the help text of its metric."""
+
+    name: str
+    help: str
+
+
+FIGURES = (
+    Figure("lag_messages", "Total lag of the group."),
+    Figure("partitions", "Partitions with a known lag."),
+    Figure("members", "Members of the group."),
+    Figure("unowned_partitions", "Partitions that a member subscribes to and none holds."),
+    Figure("spread_messages", "Today's spread: largest minus smallest load of a member."),
+    Figure("best_spread_messages", "Spread of the best plan found."),
+    Figure("objective_messages", "Spread of the best plan found plus the price of its moves."),
+    Figure("objective_bound_messages", "Proven bound: no plan has a lower spread plus price of moves."),
+    Figure("plan_proven", "1 if it is proven that no plan is better than the best plan found."),
+    Figure("plan_moves", "Partitions that leave their owner under the best plan found."),
+    Figure("rebalance_pays", "1 if the best plan found saves the requested share of today's spread."),
+    Figure("recoverable_messages", "Spread that a rebalance recovers; 0 if none pays."),
+    Figure("capacity_messages_per_second", "Messages per second that a member of weight 1 reads."),
+    Figure("drain_seconds", "Seconds until all lag is read under today's assignment; +Inf: never."),
+    Figure("best_drain_seconds", "Seconds until all lag is read under the best plan found; +Inf: never."),
+    Figure("fewest_members", "Fewest members found to read all lag by the deadline."),
+    Figure("fewest_members_proven", "1 if it is proven that fewer members cannot read all lag by the deadline."),
+    Figure("members_wanted", "Fewest members, or, if no group is fast enough, the size beyond which more do not help."),
+)  # fmt: skip
+"""The figures that are served, in the order of the docs."""
+
+
+def _plain(value: float | None) -> float | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) else value

@@ -1,0 +1,174 @@
+"""Sources that are read again and again: a cluster, or files that others write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from evenlag import live
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.files import read_problem
+from evenlag.model.in_memory import File
+from evenlag.tables.columns import TableKind
+from evenlag.tables.every_group import Choice, Found, GroupNow, every_group, of_problem, of_rows
+from evenlag.tables.formats import Reading
+from evenlag.tables.loading import form_of, latest_parts, read_file
+from evenlag.tables.read import is_problem
+
+SCHEME = "kafka://"
+LATEST = 2  # snapshots of a folder of dated files: two give rates
+QUIET = 1.0  # seconds for which a file must not have changed before it is read
+LONGEST_WAIT = 5.0  # seconds to wait for that
+PAUSE = 0.1  # seconds between looks
+
+
+class Seen(NamedTuple):
+    """A group in a source, or the reason why its rows cannot be used, and their time in seconds since 1970."""
+
+    name: str
+    found: GroupNow | InvalidProblemError
+    as_of: float
+
+
+class Input(Protocol):
+    """A source of groups."""
+
+    def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
+        """Yield the chosen groups; call `warn` with each warning.
+
+        Raises
+        ------
+        EvenlagError
+            The source cannot be read.
+        """
+
+
+@dataclass(frozen=True)
+class ClusterInput:
+    """The consumer groups of a running cluster, read by `evenlag.live.snapshots`."""
+
+    bootstrap_servers: str
+    timeout: float
+    config: Mapping[str, str]
+    auto_offset_reset: str = "latest"
+
+    def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
+        """Yield the chosen groups."""
+        parts = live.snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config)
+        for taken in parts:
+            for warning in taken.warnings:
+                warn(warning)
+            now = time.time()
+            for name, found in of_rows(self.bootstrap_servers, taken.offsets, taken.members, self.auto_offset_reset):
+                yield Seen(name, found, now)
+
+
+@dataclass(frozen=True)
+class FileInput:
+    """A problem file, a snapshot table or a text, or a folder of them, that others write.
+
+    Attributes
+    ----------
+    path : Path
+        If the names of all files in a folder have times, only the files of the `LATEST` times are read.
+    members : Path or None
+        Members table for an offsets table.
+    form : str or None
+        The format of `path`, as in `evenlag.read`.
+    auto_offset_reset : str
+    quiet : float
+        Seconds for which the files must not have changed.
+    """
+
+    path: Path
+    members: Path | None = None
+    form: str | None = None
+    auto_offset_reset: str = "latest"
+    quiet: float = QUIET
+
+    def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
+        """Yield the chosen groups, once all files are whole."""
+        before = self._settled()
+        offsets_at = max(changed for file, (changed, _) in before.items() if file != self.members) / 1e9
+        groups: Iterator[Found]
+        ts = datetime.fromtimestamp(offsets_at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        if is_problem(self.path, self.form):
+            if self.members is not None:
+                raise SourceError(f"{self.path}: a problem file lists its members itself; omit --members")
+            only = of_problem(read_problem(self.path), ts)
+            groups = iter([only] if choice([only[0]]) else [])
+            self._check_unchanged(before)
+        else:
+            offsets = self._readings(self.path, "offsets", self.form)
+            members = None if self.members is None else self._readings(self.members, "members", None)
+            self._check_unchanged(before)
+            for reading in (*offsets, *(members or ())):
+                for note in reading.notes:
+                    warn(note)
+            groups = every_group(
+                str(self.path), offsets, members, choice=choice, auto_offset_reset=self.auto_offset_reset, ts=ts
+            )
+        for name, found in groups:
+            yield Seen(name, found, offsets_at)
+
+    def _readings(self, path: Path, kind: TableKind, form: str | None) -> list[Reading]:
+        for part in latest_parts(path, LATEST):
+            _check_whole(part, form)
+        return read_file(path, kind, form, LATEST)
+
+    def _stamps(self) -> dict[File, tuple[int, int]]:
+        """Return the time of change, in nanoseconds, and the size of each file."""
+        paths = [self.path, *([] if self.members is None else [self.members])]
+        try:
+            stats = {part: part.stat() for path in paths for part in map(_on_disk, latest_parts(path, LATEST))}
+        except FileNotFoundError as error:
+            raise SourceError(f"{error.filename}: no such file or folder") from None
+        except OSError as error:
+            raise SourceError(f"{error.filename or self.path}: cannot be read: {error.strerror}") from error
+        return {part: (stat.st_mtime_ns, stat.st_size) for part, stat in stats.items()}
+
+    def _settled(self) -> dict[File, tuple[int, int]]:
+        """Wait until no file has changed for `quiet` seconds; return the state of the files."""
+        until = time.monotonic() + LONGEST_WAIT
+        while True:
+            stamps = self._stamps()
+            age = time.time() - max(changed for changed, _ in stamps.values()) / 1e9
+            if not 0 <= age < self.quiet:  # an age below 0 is that of a file with a time in the future
+                return stamps
+            if time.monotonic() > until:
+                raise SourceError(f"{self.path}: is being written for more than {LONGEST_WAIT:g} s; {_RENAME}")
+            time.sleep(PAUSE)
+
+    def _check_unchanged(self, before: Mapping[File, tuple[int, int]]) -> None:
+        if self._stamps() != before:
+            raise SourceError(f"{self.path}: was written while it was read; {_RENAME}")
+
+
+_RENAME = "write a file under another name, then rename it"
+
+
+def _on_disk(part: File) -> Path:
+    return Path(str(part))
+
+
+def _check_whole(part: File, form: str | None) -> None:
+    """Refuse a table of lines whose last line has no end, as it may have been cut.
+
+    Raises
+    ------
+    SourceError
+        The message names the file.
+    """
+    path = _on_disk(part)
+    if path.suffix.lower() == ".gz" or form_of(part, form) not in ("csv", "jsonl"):
+        return
+    with path.open("rb") as file:
+        file.seek(0, 2)
+        if file.tell():
+            file.seek(-1, 2)
+        if file.read(1) not in (b"\n", b"\r"):
+            raise SourceError(f"{path}: the last line has no line break, so the file may be half written; {_RENAME}")

@@ -1,0 +1,176 @@
+"""Rounds: read the source, plan each group within its share of the interval, wait for the next."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import FrameType
+
+from evenlag.errors import EvenlagError, InvalidProblemError
+from evenlag.model.interrupt import Watch, ending_searches
+from evenlag.watch.board import NAMED, Board, Entry, share
+from evenlag.watch.inputs import Input, Seen
+from evenlag.watch.standing import Asked, standing_of
+
+PLAN_SHARE = 0.9  # share of the interval by whose end the plans are made
+LEAST_SHARE = 0.02  # seconds of a group's plan, even if the interval is too short for all
+MOST_SAID = 1_000  # warnings remembered, so that each is logged once
+
+
+class Terminated(BaseException):
+    """SIGTERM has come."""
+
+
+@dataclass
+class Watcher:
+    """The rounds over one source.
+
+    Attributes
+    ----------
+    source : Input
+    board : Board
+    asked : Asked
+    every : float
+        Seconds from the beginning of one round to that of the next.
+    group_time_limit : float
+        Most seconds for the plan of a group.
+    log : callable (str) -> None
+        Gets one line for each event.
+    """
+
+    source: Input
+    board: Board
+    asked: Asked
+    every: float
+    group_time_limit: float
+    log: Callable[[str], None]
+    _said: set[str] = field(default_factory=set)
+    _saying: set[str] = field(default_factory=set)
+
+    def run(self) -> None:
+        """Run rounds until a signal comes.
+
+        Raises
+        ------
+        Terminated
+            At SIGTERM.
+        KeyboardInterrupt
+            At an interrupt.
+        """
+        with _terminating():
+            while True:
+                began = time.monotonic()
+                self.round()
+                time.sleep(max(began + self.every - time.monotonic(), 0))
+
+    def round(self) -> EvenlagError | None:
+        """Read and plan once; return the error if the source cannot be read."""
+        began = time.monotonic()
+        try:
+            seen, warnings = self._read()
+        except EvenlagError as error:
+            self._note_failure(error, time.monotonic() - began)
+            return error
+        reads, now = self.board.reads, time.time()
+        self.board.reads = replace(
+            reads, total=reads.total + 1, succeeded=True, last_success=now, seconds=time.monotonic() - began
+        )
+        self.board.failures = {each.name: str(each.found) for each in seen if isinstance(each.found, Exception)}
+        for warning in (*warnings, *self._refused(), *self._beyond()):
+            self._say_once(warning)
+        planning = time.monotonic()
+        with ending_searches(signal.SIGTERM) as watch:
+            self._plan([each for each in seen if not isinstance(each.found, Exception)], began, watch)
+        self.board.reads = replace(self.board.reads, plan_seconds=time.monotonic() - planning)
+        if watch.interrupted:
+            raise Terminated if watch.signal == signal.SIGTERM else KeyboardInterrupt
+        self._expire()
+        self._said, self._saying = self._saying, set()
+        return None
+
+    def _read(self) -> tuple[list[Seen], list[str]]:
+        warnings: list[str] = []
+        try:
+            return list(self.source.read(self.board.choose, warnings.append)), warnings
+        except EvenlagError:
+            raise
+        except Exception as error:  # an answer that kafka-python cannot read must not end the watch
+            raise EvenlagError(f"{type(error).__name__}: {error}") from error
+
+    def _note_failure(self, error: EvenlagError, seconds: float) -> None:
+        reads = self.board.reads
+        self.board.reads = replace(
+            reads, total=reads.total + 1, failed=reads.failed + 1, succeeded=False, seconds=seconds
+        )
+        self.log(f"read failed: {error}")
+        self._expire()
+
+    def _plan(self, seen: list[Seen], began: float, watch: Watch) -> None:
+        """Plan the groups, the one planned longest ago first, until the interval is nearly over."""
+        entries = self.board.entries
+        seen.sort(key=lambda each: entries[each.name].planned_at if each.name in entries else 0.0)
+        end = began + self.every * PLAN_SHARE
+        self.board.unplanned = 0
+        for place, each in enumerate(seen):
+            left = end - time.monotonic()
+            if watch.interrupted or (left <= 0 and place):
+                self.board.unplanned = len(seen) - place
+                break
+            self._plan_one(each, share(left, len(seen) - place, LEAST_SHARE, self.group_time_limit))
+        if self.board.unplanned and not watch.interrupted:
+            self.log(
+                f"{self.board.unplanned} of {len(seen)} groups got no turn and keep their figures; give a longer "
+                "--every, or fewer groups by --group"
+            )
+
+    def _plan_one(self, seen: Seen, seconds: float) -> None:
+        assert not isinstance(seen.found, InvalidProblemError)
+        before = self.board.entries.get(seen.name)
+        try:
+            standing = standing_of(seen.found, None if before is None else before.standing, self.asked, seconds)
+        except Exception as error:  # one group must not end the watch of the others
+            text = str(error) if isinstance(error, EvenlagError) else f"{type(error).__name__}: {error}"
+            self.board.failures[seen.name] = text
+            self._say_once(f"group '{seen.name}': {text}")
+            return
+        self.board.put(seen.name, Entry(standing, seen.as_of, time.time()))
+
+    def _expire(self) -> None:
+        for name in self.board.expire(time.time()):
+            self.log(f"group '{name}': its figures are older than {self.board.lifetime:g} s and are no longer served")
+
+    def _refused(self) -> list[str]:
+        return [f"group '{name}': {why}" for name, why in self.board.failures.items()]
+
+    def _beyond(self) -> list[str]:
+        names = self.board.left_out
+        if not names:
+            return []
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        return [
+            f"{len(names)} groups beyond the limit of {self.board.most} are left out: {', '.join(names[:NAMED])}{more}"
+        ]
+
+    def _say_once(self, warning: str) -> None:
+        """Log a warning unless the previous round had it too."""
+        if warning not in self._said and warning not in self._saying:
+            self.log(warning)
+        if len(self._saying) < MOST_SAID:
+            self._saying.add(warning)
+
+
+@contextmanager
+def _terminating() -> Iterator[None]:
+    """Raise `Terminated` at SIGTERM inside the block."""
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise Terminated

@@ -1,0 +1,246 @@
+"""One group: its plan, found within a share of the interval, and the figures that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from evenlag.compare.catch_up import Pace, pace_of
+from evenlag.compare.drain import Course, Time
+from evenlag.compare.history import Capacity, Snapshot
+from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
+from evenlag.errors import InvalidProblemError
+from evenlag.model.payoff import Rates
+from evenlag.model.plan import Plan, current_plan
+from evenlag.model.problem import NOBODY, Index, Problem
+from evenlag.model.result import Result, Status
+from evenlag.search.clock import LEAST_SECONDS
+from evenlag.search.entry import solve
+from evenlag.search.options import SolveOptions
+from evenlag.tables.every_group import GroupNow
+from evenlag.watch.figures import Figures
+
+NOISE = Fraction(1, 1000)  # share of the mean load; a smaller change of the lags leaves a proven plan as it is
+RATE_NOISE = Fraction(1, 100)  # share of the capacity; likewise for the rates behind the fewest members
+SIZE_SHARE = 0.5  # share of a group's time for the fewest members, if there is a deadline
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Parameters of the plans.
+
+    Attributes
+    ----------
+    solving : mapping
+        Keywords of `evenlag.solve`.
+    only_if_better : str
+        Share of today's spread that a plan must save to pay.
+    capacity : Fraction or None
+        Messages per second that a member of weight 1 reads; None to estimate it from the snapshots.
+    drain_seconds : Fraction or None
+        Deadline for the fewest members; None to leave them out.
+    """
+
+    solving: Mapping[str, Any] = field(default_factory=dict)
+    only_if_better: str = "0%"
+    capacity: Fraction | None = None
+    drain_seconds: Fraction | None = None
+
+    def check(self) -> None:
+        """Check the parameters before the first group.
+
+        Raises
+        ------
+        InvalidProblemError
+            A value is invalid; the message names the parameter.
+        """
+        SolveOptions(**self.solving, only_if_better=self.only_if_better)
+        Capacity.of_user(self.capacity)
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """A group's figures, and the data that the next reading of it needs.
+
+    Attributes
+    ----------
+    figures : Figures
+    record : tuple of Snapshot
+        The latest snapshot and the one before.
+    planned : Problem
+        The group as it was when it was planned.
+    member_of : int32 array (P,)
+        The best plan found.
+    capacity : Capacity or None
+        Capacity of the members, as last known.
+    sized : tuple of (capacity, rates, Size) or None
+        The last sizing, and the rates in messages per second for which it was done.
+    """
+
+    figures: Figures
+    record: tuple[Snapshot, ...]
+    planned: Problem
+    member_of: Index
+    capacity: Capacity | None
+    sized: tuple[Fraction, list[Fraction], Size] | None = None
+
+
+def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: float) -> Standing:
+    """Plan a group and return its figures.
+
+    A proven plan is kept as long as the group is the same and its lags have changed by no more than `NOISE`.
+
+    Parameters
+    ----------
+    now : GroupNow
+    before : Standing or None
+        The group as it was at an earlier reading.
+    asked : Asked
+    seconds : float
+        Time for the plan and the fewest members.
+
+    Raises
+    ------
+    EvenlagError
+        The group cannot be planned.
+    """
+    problem, record = now.problem, _record(now, before)
+    pace, capacity = _pace(record, before, asked)
+    rates = [] if capacity is None else [(pace.rates or {}).get(name, Fraction(0)) for name in problem.partitions]
+    if before is not None and _unchanged(before, problem):
+        figures, planned, member_of = before.figures, before.planned, before.member_of
+    else:
+        share = 1 - SIZE_SHARE if asked.drain_seconds is not None and capacity is not None else 1.0
+        result = _solved(problem, before, asked, max(seconds * share, LEAST_SECONDS), pace.rates)
+        plan = result.payoff.plan if result.payoff is not None else result.plan
+        figures, planned, member_of = _figures(problem, result, plan), problem, plan.member_of
+    figures = replace(
+        figures,
+        lag_messages=_lag(problem),
+        capacity_messages_per_second=None,
+        drain_seconds=None,
+        best_drain_seconds=None,
+        fewest_members=None,
+        fewest_members_proven=None,
+        members_wanted=None,
+    )
+    sized = None
+    if capacity is not None:
+        figures = _with_times(figures, problem, member_of, rates, capacity.rate)
+        if asked.drain_seconds is not None and problem.members:
+            sized = _sized(problem, before, asked, max(seconds * SIZE_SHARE, LEAST_SECONDS), capacity.rate, rates)
+            figures = figures if sized is None else _with_members(figures, sized[2])
+    return Standing(figures, record, planned, member_of, capacity, sized)
+
+
+def _record(now: GroupNow, before: Standing | None) -> tuple[Snapshot, ...]:
+    """Return the latest snapshot and the one before, which may come from an earlier reading."""
+    if len(now.record) > 1 or before is None:
+        return now.record
+    earlier = [each for each in before.record if each.micros < now.record[-1].micros]
+    return (*earlier[-1:], now.record[-1])
+
+
+def _pace(record: tuple[Snapshot, ...], before: Standing | None, asked: Asked) -> tuple[Pace, Capacity | None]:
+    """Return the rates, and the capacity: as given, else of members that had a backlog, now or when last seen."""
+    if asked.capacity is not None:
+        given = Capacity(asked.capacity, "given")
+        return replace(pace_of(record), capacity=given), given
+    pace = pace_of(record)
+    seen = pace.capacity if pace.capacity is not None and pace.capacity.source == "backlog" else None
+    return pace, seen or (None if before is None else before.capacity)
+
+
+def _unchanged(before: Standing, problem: Problem) -> bool:
+    """Return whether the plan is proven and still that of the group but for noise in the lags."""
+    planned = before.planned
+    if not (before.figures.plan_proven and problem.same_structure(planned)):
+        return False
+    if not np.array_equal(problem.owner, planned.owner):
+        return False
+    changed = int(np.abs(problem.lags - planned.lags).sum())
+    return changed * len(problem.members) <= NOISE * planned.total_lag
+
+
+def _solved(problem: Problem, before: Standing | None, asked: Asked, seconds: float, rates: Rates | None) -> Result:
+    start = None
+    if before is not None and problem.same_structure(before.planned):
+        start = Plan(problem, before.member_of)
+    return solve(
+        problem, **asked.solving, only_if_better=asked.only_if_better, rates=rates, time_limit=seconds, start=start
+    )
+
+
+def _figures(problem: Problem, result: Result, plan: Plan) -> Figures:
+    """Return the figures of a solved group; `plan` is the best plan found, whether or not it pays."""
+    today = current_plan(problem)
+    owned = bool((problem.owner != NOBODY).any()) or not problem.active.any()
+    worth = result.payoff
+    objective = result.objective if worth is None else worth.planned + worth.move_cost
+    proven = result.status in (Status.OPTIMAL, Status.EMPTY) or objective == result.bound
+    pays = worth is not None and worth.pays is True
+    gained = max(today.spread - plan.spread, 0) if pays else 0
+    return Figures(
+        lag_messages=_lag(problem),
+        partitions=len(problem.lags),
+        members=len(problem.members),
+        unowned_partitions=int(((problem.owner == NOBODY) & problem.assignable).sum()),
+        spread_messages=today.spread if owned else None,
+        best_spread_messages=plan.spread,
+        objective_messages=objective,
+        objective_bound_messages=result.bound,
+        plan_proven=proven,
+        plan_moves=plan.moves,
+        rebalance_pays=pays if owned else None,
+        recoverable_messages=gained if owned else None,
+    )
+
+
+def _lag(problem: Problem) -> int:
+    """Return the total lag, including that of partitions without a subscriber."""
+    return sum(problem.lags.tolist())
+
+
+def _with_times(
+    figures: Figures, problem: Problem, member_of: Index, rates: list[Fraction], capacity: Fraction
+) -> Figures:
+    """Add the capacity, and the seconds to drain."""
+    course = Course(problem, rates, capacity, max(problem.weights, default=Fraction(1)))
+    today: Time | None = course.of_plan(current_plan(problem))
+    return replace(
+        figures,
+        capacity_messages_per_second=capacity,
+        drain_seconds=today if figures.spread_messages is not None else None,
+        best_drain_seconds=course.of_plan(Plan(problem, member_of.copy())),
+    )
+
+
+def _sized(
+    problem: Problem, before: Standing | None, asked: Asked, seconds: float, capacity: Fraction, rates: list[Fraction]
+) -> tuple[Fraction, list[Fraction], Size] | None:
+    """Return the sizing of the group; that of an earlier reading if nothing changed but for noise."""
+    if before is not None and before.sized is not None and _unchanged(before, problem):
+        old_capacity, old_rates, _ = before.sized
+        changed = sum((abs(rate - old) for rate, old in zip(rates, old_rates, strict=True)), Fraction(0))
+        if old_capacity == capacity and changed <= RATE_NOISE * capacity:
+            return before.sized
+    known = {name: asked.solving[name] for name in ("balance", "slack") if name in asked.solving}
+    options = SizeOptions(drain_seconds=asked.drain_seconds or 0, solving=solving_of(time_limit=seconds, **known))
+    try:
+        return capacity, rates, run(problem, options, capacity, rates)
+    except InvalidProblemError:  # the topics of new members are unknown
+        return None
+
+
+def _with_members(figures: Figures, size: Size) -> Figures:
+    beyond = size.binding_from or size.most
+    return replace(
+        figures,
+        fewest_members=size.fewest,
+        fewest_members_proven=size.proven,
+        members_wanted=beyond if size.fewest is None else size.fewest,
+    )

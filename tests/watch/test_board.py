@@ -1,0 +1,67 @@
+"""Which groups are watched, and for how long."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evenlag.watch.board import Board, Entry, share
+
+
+def entry(as_of: float) -> Entry:
+    standing: Any = SimpleNamespace()
+    return Entry(standing, as_of, as_of)
+
+
+def test_the_first_by_name_are_watched_and_the_others_named() -> None:
+    board = Board(most=2)
+    assert board.choose(["c", "a", "b"]) == ["a", "b"]
+    assert board.left_out == ["c"]
+    assert board.choose(["c"]) == ["c"]
+    assert board.left_out == []
+
+
+@pytest.mark.parametrize(
+    ("patterns", "chosen"),
+    [((), ["a-1", "a-2", "B"]), (("a-*",), ["a-1", "a-2"]), (("b",), []), (("B", "a-[2-9]"), ["a-2", "B"])],
+)
+def test_patterns(patterns: tuple[str, ...], chosen: list[str]) -> None:
+    assert Board(most=9, patterns=patterns).choose(["a-1", "B", "a-2"]) == sorted(chosen)
+
+
+def test_never_more_groups_than_the_limit_whatever_comes_and_goes() -> None:
+    board = Board(most=2_000)
+    for round_number in range(5):
+        for name in board.choose([f"{round_number}-{number}" for number in range(2_500)]):
+            board.put(name, entry(float(round_number)))
+        assert len(board.entries) == 2_000
+        assert {name.split("-")[0] for name in board.entries} == {str(round_number)}
+    assert len(board.left_out) == 500
+
+
+def test_figures_are_served_until_they_are_stale() -> None:
+    board = Board(most=9, lifetime=60.0)
+    board.put("old", entry(100.0))
+    board.put("new", entry(150.0))
+    assert [name for name, _ in board.fresh(160.0)] == ["new", "old"]
+    assert [name for name, _ in board.fresh(160.5)] == ["new"]
+    assert board.expire(160.5) == ["old"]
+    assert list(board.entries) == ["new"]
+    assert board.expire(160.5) == []
+
+
+def test_a_group_that_is_planned_has_failed_no_more() -> None:
+    board = Board(most=9, failures={"g": "why", "h": "why"})
+    board.put("g", entry(1.0))
+    assert board.failures == {"h": "why"}
+
+
+def test_shares_add_up_to_the_time_left_but_for_the_floor() -> None:
+    left, given = 10.0, []
+    for groups in range(40, 0, -1):
+        given.append(share(left, groups, 0.02, 2.0))
+        left -= given[-1] / 2  # each needs but half of its share
+    assert given == sorted(given)  # time that is left over goes to the later ones
+    assert max(given) <= 2.0
+    assert sum(given) / 2 <= 10.0
+    assert share(-5.0, 3, 0.02, 2.0) == 0.02
