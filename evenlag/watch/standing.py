@@ -24,7 +24,7 @@ from evenlag.search.options import SolveOptions
 from evenlag.tables.every_group import GroupNow
 from evenlag.watch.figures import Figures
 
-NOISE = Fraction(1, 1000)  # share of the mean load; a smaller change of the lags leaves a proven plan as it is
+NOISE = Fraction(1, 1000)  # share of the mean load; a proven plan outlives smaller changes of the lags
 RATE_NOISE = Fraction(1, 100)  # share of the capacity; likewise for the rates behind the fewest members
 SIZE_SHARE = 0.5  # share of a group's time for the fewest members, if there is a deadline
 

@@ -133,6 +133,7 @@ def running(*words: object) -> Iterator[Running]:
         started.process.communicate()
 
 
+@pytest.mark.slow
 def test_a_file_is_watched_until_the_end(tmp_path: Path) -> None:
     path = tmp_path / "offsets.csv"
     path.write_text(HEADER + UNEVEN)
@@ -153,6 +154,7 @@ def test_a_file_is_watched_until_the_end(tmp_path: Path) -> None:
     assert all("evenlag watch: read failed: " in line and "offsets.csv" in line for line in lines[:-1])
 
 
+@pytest.mark.slow
 def test_figures_of_a_dead_writer_are_withdrawn(table: Path) -> None:
     with running(table, "--every", "1s") as watched:
         found = watched.wait_for(lambda found: found["evenlag_reads_total"] >= 1)
@@ -161,6 +163,7 @@ def test_figures_of_a_dead_writer_are_withdrawn(table: Path) -> None:
         assert watched.end(signal.SIGINT)[0] == 130
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_long_search(tmp_path: Path, number: int) -> None:
     random = Random(5)
@@ -174,6 +177,7 @@ def test_a_signal_ends_a_long_search(tmp_path: Path, number: int) -> None:
     assert (status, said.rstrip().endswith("terminated")) == ((0, True) if number == signal.SIGTERM else (130, False))
 
 
+@pytest.mark.slow
 def test_groups_that_come_and_go(tmp_path: Path) -> None:
     path = tmp_path / "offsets.csv"
 
