@@ -25,7 +25,7 @@ from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.move_patterns import MoveGrids, cheapest_window
 from evenlag.search.improve.equalize import equalize
-from evenlag.search.improve.exchange_moves import relocate
+from evenlag.search.improve.local_search import relocate
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 

@@ -24,8 +24,7 @@ from evenlag.model.objective import (
     ObjectiveKind,
     PairCost,
 )
-from evenlag.model.pair_costs import PAIR_COSTS, pair_costs
-from evenlag.model.pair_costs.racks import unknown_leaders
+from evenlag.model.pair_costs import PAIR_COSTS, pair_costs, unknown_leaders
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Ints, Problem
 from evenlag.model.values import amount, is_whole

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow
 
 from evenlag.errors import InfeasibleError
-from evenlag.model.components import strong_components
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
@@ -261,3 +260,57 @@ class CountNetwork:
             f"group {self.problem.group!r}: {short} of {int(self.sizes.sum())} partitions do not fit: "
             f"{capped} members have a max_partitions; raise it, or add members"
         )
+
+
+# ---- strongly connected components -----------------------------------------------------------------------------------
+
+Nodes = NDArray[np.int64]
+
+
+def strong_components(nodes: int, tail: Nodes, head: Nodes) -> Nodes:
+    """Return a component number for every node; nodes with equal numbers can reach each other.
+
+    Parameters
+    ----------
+    nodes : int
+        Nodes are 0 … nodes − 1.
+    tail, head : int64 arrays (E,)
+        The arcs.
+    """
+    order = np.argsort(tail, kind="stable")
+    successors = head[order].tolist()
+    starts = np.searchsorted(tail[order], np.arange(nodes + 1)).tolist()
+    component = [-1] * nodes
+    index, low = [-1] * nodes, [0] * nodes
+    path: list[int] = []  # nodes whose component is not yet complete
+    seen = found = 0
+    for root in range(nodes):
+        if index[root] >= 0:
+            continue
+        work = [(root, starts[root])]
+        index[root] = low[root] = seen
+        seen += 1
+        path.append(root)
+        while work:
+            node, at = work.pop()
+            if at < starts[node + 1]:
+                work.append((node, at + 1))
+                after = successors[at]
+                if index[after] < 0:
+                    index[after] = low[after] = seen
+                    seen += 1
+                    path.append(after)
+                    work.append((after, starts[after]))
+                elif component[after] < 0:
+                    low[node] = min(low[node], index[after])
+                continue
+            if low[node] == index[node]:
+                while True:
+                    member = path.pop()
+                    component[member] = found
+                    if member == node:
+                        break
+                found += 1
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[node])
+    return np.array(component, dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenlag.model.arrays import NOBODY
-from evenlag.model.pair_costs.racks import crosses
+from evenlag.model.pair_costs import crosses
 
 if TYPE_CHECKING:
     import pandas as pd

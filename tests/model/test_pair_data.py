@@ -14,7 +14,7 @@ from evenlag import Problem
 from evenlag.compare import Change, changed
 from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
-from evenlag.model.pair_costs.racks import crossings
+from evenlag.model.pair_costs import crossings
 from evenlag.model.pair_data import NO_PAIR_DATA
 from tests.support.problems import random_document, seeds
 

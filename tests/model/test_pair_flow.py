@@ -10,14 +10,13 @@ import pytest
 
 from evenlag import Problem, solve
 from evenlag.errors import InfeasibleError
-from evenlag.model import pair_network
+from evenlag.model import pair_flow
 from evenlag.model.arrays import Ints, leaving
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.check import rule_violation
 from evenlag.model.objective import Objective
 from evenlag.model.pair_costs import pair_costs, total
-from evenlag.model.pair_flow import CheapestPlan, cheapest_plan
-from evenlag.model.pair_network import PairNetwork
+from evenlag.model.pair_flow import CheapestPlan, PairNetwork, cheapest_plan
 from evenlag.model.plan import Plan
 
 ZONES = ("x", "y", "z")
@@ -73,10 +72,10 @@ def _checked(rule: CountRule, costs: Ints) -> CheapestPlan:
 
 def test_a_flow_by_classes_costs_what_one_by_members_does(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = [each for seed in range(150) if (each := _drawn(seed)) is not None]
-    monkeypatch.setattr(pair_network, "FEW_ARCS", 0)
+    monkeypatch.setattr(pair_flow, "FEW_ARCS", 0)
     by_classes = [_checked(rule, costs).bound for rule, costs in drawn]
     assert sum(PairNetwork(rule, costs).into.size > 0 for rule, costs in drawn) > len(drawn) // 2
-    monkeypatch.setattr(pair_network, "_classes", lambda *_: None)
+    monkeypatch.setattr(pair_flow, "_classes", lambda *_: None)
     assert [_checked(rule, costs).bound for rule, costs in drawn] == by_classes
     assert not any(PairNetwork(rule, costs).into.size for rule, costs in drawn)
 

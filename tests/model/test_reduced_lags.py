@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from evenlag.model.balance import count_rule
-from evenlag.model.bounds import load_bounds
-from evenlag.model.reduced_lags import reduced_lags
+from evenlag.model.bounds import load_bounds, reduced_lags
 from tests.support.problems import alike
 from tests.support.searching import tiny_case, tiny_plans, tiny_seeds
 

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import NOBODY, Bools, Ints, Whole, leaving
+from evenlag.model.bounds import reduction_floors, reductions
 from evenlag.model.objective import MOVED_SIZE, MOVES
 from evenlag.model.plan import Number, whole
-from evenlag.model.reduced_lags import reduction_floors, reductions
 from evenlag.search.exact.choice_program import ChoiceProgram, Limits, Solution, Terms
 from evenlag.search.task import Task
 

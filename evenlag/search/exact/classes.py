@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import NO_CAP, NOBODY, Whole, leaving
 from evenlag.model.balance import CountRule
+from evenlag.model.bounds import reduced_lags
 from evenlag.model.certificate import searched
 from evenlag.model.flow import CountBounds, CountNetwork
 from evenlag.model.objective import EVERY_TERM
@@ -27,11 +28,9 @@ from evenlag.model.pair_data import NO_PAIR_DATA
 from evenlag.model.pair_flow import cheapest_plan
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import Problem
-from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.clock import Turn
 from evenlag.search.exact.class_program import NEAR, ClassProgram, Relaxed, member_classes
-from evenlag.search.improve.exchange_moves import relocate
-from evenlag.search.improve.local_search import local_search
+from evenlag.search.improve.local_search import local_search, relocate
 from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent

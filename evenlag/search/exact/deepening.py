@@ -13,12 +13,11 @@ import numpy as np
 from evenlag.model.arrays import Whole
 from evenlag.model.backends.outcome import Ended
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import LoadBounds
+from evenlag.model.bounds import LoadBounds, max_reduced_load
 from evenlag.model.certificate import searched
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
-from evenlag.model.reduced_lags import max_reduced_load
 from evenlag.search.clock import Clock
 from evenlag.search.incumbent import Bound, Candidate, Finding, Note
 from evenlag.search.subsets import EnumerationLimitError
@@ -120,7 +119,7 @@ class PlanTarget:
     members : int
         How many are active.
     reduced_total, raised : int
-        The sum of reduced lags (model/reduced_lags.py), and what they are more than lags where they are more.
+        The sum of reduced lags (model/bounds.py), and what they are more than lags where they are more.
     """
 
     min_load_ub: int

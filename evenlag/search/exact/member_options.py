@@ -98,7 +98,7 @@ class MemberOptions:
     rule : CountRule
     member : int
     reduced : int64 array
-        Reduced lags (model/reduced_lags.py) of the partitions that can be assigned. They sum up to no less than the
+        Reduced lags (model/bounds.py) of the partitions that can be assigned. They sum up to no less than the
         smallest load for each member and leave little to share out beside that.
     price : int
         Of a move, in messages.

@@ -35,12 +35,11 @@ from evenlag.heuristics.arrays import owned_counts
 from evenlag.model.arrays import Whole
 from evenlag.model.backends import fits
 from evenlag.model.balance import Balance, CountRule
-from evenlag.model.bounds import LoadBounds
+from evenlag.model.bounds import LoadBounds, reduced_lags
 from evenlag.model.certificate import searched
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
-from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.column_enumeration import PricedOptions, TargetOptions
@@ -50,8 +49,7 @@ from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns, cheapest_window
 from evenlag.search.exact.windows import LARGEST, Answer, Window
-from evenlag.search.improve.exchange_moves import relocate
-from evenlag.search.improve.local_search import local_search
+from evenlag.search.improve.local_search import local_search, relocate
 from evenlag.search.improve.relocation import Relocation
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.subsets import EnumerationLimitError
@@ -108,7 +106,7 @@ class MovePlans:
     least : int
         What is proven of the spread (makespan) alone.
     reduced : bool
-        Whether lists are by reduced lags (model/reduced_lags.py); else by lags as they are.
+        Whether lists are by reduced lags (model/bounds.py); else by lags as they are.
     """
 
     def __init__(

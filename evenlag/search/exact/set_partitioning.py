@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import LoadBounds
+from evenlag.model.bounds import LoadBounds, max_reduced_load, reduced_lags
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
-from evenlag.model.reduced_lags import max_reduced_load, reduced_lags
 from evenlag.search.exact.bits import WORD, undominated, unpacked
 from evenlag.search.exact.deepening import Proof, deepened, findings
 from evenlag.search.incumbent import Bound, Finding, Incumbent

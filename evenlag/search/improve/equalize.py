@@ -35,8 +35,8 @@ from evenlag.model.problem import NOBODY
 from evenlag.search.clock import Turn, in_steps_of
 from evenlag.search.construct.fresh import fresh_plan, relabel
 from evenlag.search.improve import few_held
-from evenlag.search.improve.exchange_moves import exchange_worst
 from evenlag.search.improve.few_held import best_pair_search, three_way_search
+from evenlag.search.improve.local_search import exchange_worst
 from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.state import BestState, SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent

@@ -27,9 +27,8 @@ from evenlag.model.plan import Number, Plan
 from evenlag.search.construct.fresh import fresh_plan, relabel
 from evenlag.search.construct.start_plans import Greedy
 from evenlag.search.improve.equalize import equalize
-from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.exchanges import ALL, Exchanges
-from evenlag.search.improve.local_search import LocalSearch, local_search
+from evenlag.search.improve.local_search import LocalSearch, local_search, relocate
 from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task

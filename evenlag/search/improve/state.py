@@ -5,7 +5,7 @@ of different weight compare, and are exact integers. The window is what the boun
 loads inside, the plan is optimal. How bad a plan is can be said by member: how far its load lies outside the window.
 
 An *oversized* partition is one that takes its member past the low end of the window, with no more than the companions
-that the counts ask for (model/reduced_lags.py). The smaller these are, the better. Where the low end is 0, it is one
+that the counts ask for (model/bounds.py). The smaller these are, the better. Where the low end is 0, it is one
 that takes its member to the high end.
 """
 
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Bools, Ints, Whole, leaving
 from evenlag.model.balance import CountRule
+from evenlag.model.bounds import reduction
 from evenlag.model.objective import Across, Objective, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index
-from evenlag.model.reduced_lags import reduction
 from evenlag.search.improve import kernel
 
 Column = NDArray[Any]

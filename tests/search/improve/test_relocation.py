@@ -15,7 +15,7 @@ from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.construct.greedy import fewest_moves_plan
-from evenlag.search.improve.exchange_moves import relocate
+from evenlag.search.improve.local_search import relocate
 from evenlag.search.improve.state import SearchState
 from tests.support.exact import Goal, by_moves, within
 from tests.support.problems import alike, provoking_lags, random_owners, seeds
