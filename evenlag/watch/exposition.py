@@ -92,7 +92,8 @@ def registry_of(board: Board, every: float, *, process: bool) -> CollectorRegist
 
 def text_of(board: Board, every: float) -> str:
     """Return the metrics in Prometheus' text format, without those of this process."""
-    return generate_latest(registry_of(board, every, process=False)).decode()
+    text: str = generate_latest(registry_of(board, every, process=False)).decode()
+    return text
 
 
 def document_of(board: Board, name: str, now: float) -> dict[str, Any] | None:
