@@ -5,18 +5,17 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.live.cluster.capture import Snapshot, snapshot, snapshots, write_snapshot
+    from evenlag.live.cluster.capture import Snapshot, snapshot, write_snapshot
     from evenlag.live.cluster.client_config import read_client_config
     from evenlag.live.cluster.java_names import java_names as java_names
 
-__all__ = ["Snapshot", "read_client_config", "snapshot", "snapshots", "write_snapshot"]
+__all__ = ["Snapshot", "read_client_config", "snapshot", "write_snapshot"]
 
 _HOMES = {
     "Snapshot": "evenlag.live.cluster.capture",
     "java_names": "evenlag.live.cluster.java_names",
     "read_client_config": "evenlag.live.cluster.client_config",
     "snapshot": "evenlag.live.cluster.capture",
-    "snapshots": "evenlag.live.cluster.capture",
     "write_snapshot": "evenlag.live.cluster.capture",
 }
 

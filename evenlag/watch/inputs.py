@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from evenlag import live
 from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.live.cluster.capture import snapshots
 from evenlag.model.files import read_problem
 from evenlag.model.in_memory import File
 from evenlag.tables.columns import TableKind
@@ -19,7 +19,6 @@ from evenlag.tables.formats import Reading
 from evenlag.tables.loading import form_of, latest_parts, read_file
 from evenlag.tables.read import is_problem
 
-SCHEME = "kafka://"
 LATEST = 2  # snapshots of a folder of dated files: two give rates
 QUIET = 1.0  # seconds for which a file must not have changed before it is read
 LONGEST_WAIT = 5.0  # seconds to wait for that
@@ -49,7 +48,7 @@ class Input(Protocol):
 
 @dataclass(frozen=True)
 class ClusterInput:
-    """The consumer groups of a running cluster, read by `evenlag.live.snapshots`."""
+    """The consumer groups of a running cluster, read by `evenlag.live.cluster.capture.snapshots`."""
 
     bootstrap_servers: str
     timeout: float
@@ -58,7 +57,7 @@ class ClusterInput:
 
     def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
         """Yield the chosen groups."""
-        parts = live.snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config)
+        parts = snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config)
         for taken in parts:
             for warning in taken.warnings:
                 warn(warning)

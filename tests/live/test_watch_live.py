@@ -8,6 +8,7 @@ import pytest
 
 from evenlag import live
 from evenlag.errors import SourceError
+from evenlag.live.cluster.capture import snapshots
 from evenlag.watch.board import Board
 from evenlag.watch.figures import Figures
 from evenlag.watch.inputs import ClusterInput
@@ -96,7 +97,7 @@ def test_parts_of_a_cluster_are_read_one_after_the_other(broker: Broker) -> None
         assert {*names} <= {*listed}  # type: ignore[misc]
         return names
 
-    taken = list(live.snapshots(broker.bootstrap, ours, groups_at_once=2))
+    taken = list(snapshots(broker.bootstrap, ours, groups_at_once=2))
     assert [sorted({row["group"] for row in part.offsets}) for part in taken] == [names[:2], names[2:4], names[4:]]
     whole = live.snapshot(broker.bootstrap, names).offsets
     plain = [{**row, "snapshot_ts": None} for part in taken for row in part.offsets]
