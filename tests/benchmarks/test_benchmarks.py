@@ -90,7 +90,7 @@ def handled(plan: InForce, produced: "np.ndarray", begin: int, end: int) -> list
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_evenness_is_what_loops_make_of_it(seed: int) -> None:
+def test_evenness_equals_plain_loops(seed: int) -> None:
     rng = np.random.default_rng(seed)
     length, day = 3 * STEPS_OF_A_DAY + 5, STEPS_OF_A_DAY
     produced = rng.integers(0, 50, (length, 5))
@@ -121,7 +121,7 @@ def test_evenness_is_what_loops_make_of_it(seed: int) -> None:
     assert found.all_days == pytest.approx(over_the_mean(list(shares_of.values())))
 
 
-def test_nothing_that_came_in_is_even() -> None:
+def test_no_arrivals_count_as_even() -> None:
     found = evenness([InForce(0, 3, ("a", "b"), np.array([0, 0], dtype=np.int32))], np.zeros((3, 2), dtype=np.int64))
     assert (found.counts, found.until_next, found.all_days) == (2, 1, 1)
 
@@ -273,14 +273,14 @@ def test_right_proof_is_none() -> None:
     check(replace(RUN, objective="spread", bound=Fraction(3)), 9)
 
 
-def test_wrong_proof_says_of_which_instance() -> None:
+def test_a_wrong_proof_is_reported_with_its_instance() -> None:
     instance = Instance("1", 6, 2, "1..9", 0, 99, (None, None, None))
     with pytest.raises(WrongProofError, match="below the published optimum") as caught:
         measured(instance, counts=False)
     assert any("sizes='1..9', seed=0" in note for note in caught.value.__notes__)
 
 
-def test_value_that_is_not_the_plans_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_other_than_the_plans_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def better(problem: Problem, **parameters: object) -> object:
         result = solve(problem, **parameters)
         return replace(result, objective=result.objective - 1)
@@ -302,7 +302,7 @@ def test_small_public_instance_is_solved(public: list[Instance]) -> None:
     assert outcome.spread.optimal
 
 
-def test_only_what_was_in_time_counts() -> None:
+def test_results_after_the_time_limit_do_not_count() -> None:
     instance = Instance("1", 6, 2, "1..9", 0, 10, (1.5, 3.0, None))
     late, found = replace(RUN, seconds=2.5), replace(RUN, optimal=False)
     missed = replace(RUN, optimal=False, makespan=11)

@@ -1,4 +1,4 @@
-"""Other people's tools: what is asked, what is made of the answers, and what is said where they are missing."""
+"""Other tools: questions, answers and verdicts, and the notes where a tool is missing."""
 
 import subprocess
 import sys
@@ -94,7 +94,7 @@ def test_tally_counts_each_verdict() -> None:
 # ---- questions to processes -----------------------------------------------------------------------------------------
 
 
-def test_what_libraries_print_is_no_part_of_the_answer() -> None:
+def test_output_of_libraries_is_kept_out_of_the_answer() -> None:
     code = (
         "import os; from benchmarks.others.wire import serve\n"
         "def answer(question):\n"
@@ -128,7 +128,7 @@ def test_evenlag_answers_with_the_best_of_all_plans(objective: str) -> None:
     assert found.proven
 
 
-def test_failure_is_told_with_the_end_of_the_error() -> None:
+def test_a_failure_is_reported_with_the_end_of_its_error() -> None:
     with pytest.raises(FailedError, match="KeyError: 'groups'"):
         EVENLAG.ask({}, 60.0)
 
@@ -139,7 +139,7 @@ def test_interpreter_has_the_version_asked_for() -> None:
         interpreter(Tool("some", pythons=("2.0", "2.1")))
 
 
-def test_environment_is_made_once_and_goes_where_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_is_made_once_and_removed_on_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[list[str]] = []
 
     def command(words: list[str]) -> str:
@@ -226,7 +226,7 @@ def test_budget_is_a_tenth_of_the_partitions(monkeypatch: pytest.MonkeyPatch) ->
         assert group.value(group.owner or (), objective) > 0  # what is there now keeps the counts
 
 
-def test_set_up_that_refuses_or_breaks_a_rule_has_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setup_that_fails_or_breaks_a_rule_has_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
 
     def ask(_: Tool, question: dict[str, Any], _patience: float) -> dict[str, Any]:
@@ -251,7 +251,9 @@ def test_set_up_that_refuses_or_breaks_a_rule_has_no_plan(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(("ended", "limit"), [(2, 3.5), (9, rebalancer.LIMIT)])
-def test_evenlag_gets_the_time_that_their_best_took(ended: int, limit: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evenlag_gets_the_time_of_the_best_other_tool(
+    ended: int, limit: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given: list[float] = []
 
     def ask(self: Tool, question: dict[str, Any], _patience: float) -> dict[str, Any]:
@@ -269,7 +271,7 @@ def test_evenlag_gets_the_time_that_their_best_took(ended: int, limit: float, mo
 
 
 @pytest.mark.parametrize("table", [rebalancer.rebalancer, numbers.prtpy, eplb.eplb])
-def test_table_says_why_a_tool_cannot_be_had(table: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_table_says_why_a_tool_is_missing(table: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def ask(*_: Any) -> None:
         raise UnavailableError("needs Python 3.99")
 

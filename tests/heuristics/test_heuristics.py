@@ -120,7 +120,7 @@ def naive_roundrobin(problem: Problem) -> Assignment:
 
 @pytest.mark.slow
 @given(arguments=any_group)
-def test_equal_to_plain_references(arguments: dict[str, Any]) -> None:
+def test_range_and_roundrobin_equal_plain_references(arguments: dict[str, Any]) -> None:
     problem = problem_of(arguments)
     references = {"range": naive_range, "roundrobin": naive_roundrobin}
     for name, reference in references.items():

@@ -1,4 +1,4 @@
-"""Our assignors beside Kafka's own: golden files recorded from it, and properties carried over from its tests."""
+"""Our assignors against golden files recorded from Kafka's own, and properties taken from its tests."""
 
 import json
 from collections import Counter, defaultdict
@@ -81,7 +81,7 @@ def test_equals_what_kafka_assigned_with_racks(assignor: str) -> None:
 
 
 def test_recorded_groups_with_racks_are_of_many_kinds() -> None:
-    """Racks that matter and racks that do not, of topics alike and of others, for members that own partitions too."""
+    """The recorded groups cover racks that matter and racks that do not, equal and mixed topics, and owners."""
     kinds: Counter[str] = Counter()
     for request in recorded_with_racks():
         assignor = request["assignor"]
@@ -107,7 +107,7 @@ def test_recorded_groups_with_racks_are_of_many_kinds() -> None:
 
 
 def test_recorded_groups_are_of_many_kinds() -> None:
-    """What the golden files are for: a comparison with nothing but simple groups would prove nothing."""
+    """The recorded groups are not simple ones only, for which any assignor would agree."""
     kinds: Counter[str] = Counter()
     for request in recorded():
         problem = problem_of(request)
@@ -120,7 +120,7 @@ def test_recorded_groups_are_of_many_kinds() -> None:
 
 
 def test_the_first_cooperative_answer_withholds_what_others_own() -> None:
-    """The target that ours is compared with is the one behind Kafka's first answer."""
+    """Ours is compared with the target of Kafka's first answer."""
     withheld = 0
     for request in recorded():
         for first, target in zip(request.get("first", []), request["member_of"], strict=False):
@@ -151,7 +151,7 @@ def test_sticky_sends_back_what_a_hash_set_gives_first() -> None:
 
 
 def test_a_hash_set_that_has_grown_does_not_shrink() -> None:
-    """By Java's HashMap: a 13th key doubles the table of 16, where code 16 was in the first bucket; it stays so."""
+    """In Java's HashMap a 13th key doubles the table of 16, and the table keeps that size."""
     partitions = _HashSet(np.arange(17))
     for partition in (16, *range(1, 12)):
         partitions.add(partition)
@@ -193,7 +193,7 @@ def test_kafka_with_racks_on_groups_not_recorded(assignor: str) -> None:
 
 
 @pytest.mark.broker
-def test_the_range_of_a_broker_looks_at_no_racks() -> None:
+def test_the_brokers_range_ignores_racks() -> None:
     try:
         with kafka.running_oracle() as oracle:
             for number in seeds(30):
@@ -218,7 +218,7 @@ def test_map_order_goes_bucket_by_bucket() -> None:
 
 
 def played(assignor: str, count: int) -> Iterator[Problem]:
-    """Problems of sequences in which ours assigns, so that each starts from what ours left; never the golden ones."""
+    """Problems of sequences that our assignors play, each from the plan before; the golden sequences are others."""
 
     def ask(request: Request) -> Answer:
         answer: Answer = HEURISTICS[assignor](problem_of(request)).member_of.tolist()
@@ -274,7 +274,7 @@ def test_the_order_of_the_input_does_not_matter(assignor: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("assignor", STICKY)
 def test_equal_subscriptions_take_the_fewest_moves(assignor: str) -> None:
-    """Beside an exact solver, which knows nothing of shares and quotas."""
+    """The fewest moves are those of an exact solver without shares and quotas."""
     cases = 0
     for seed in seeds(150):
         problem = Problem.from_dict(random_document(Random(seed), plain=True))
@@ -288,7 +288,7 @@ def test_equal_subscriptions_take_the_fewest_moves(assignor: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("assignor", STICKY)
 def test_mixed_subscriptions_take_few_moves(assignor: str) -> None:
-    """Never fewer than an exact solver says the best counts need, and seldom more."""
+    """Never fewer than an exact solver needs for the best counts, and seldom more."""
     more: list[int] = []
     for number in seeds(300):
         problem = small_and_mixed(Random(number))
@@ -312,7 +312,7 @@ def racked_problems(assignor: str) -> Iterator[Problem]:
 
 
 @pytest.mark.parametrize("assignor", sorted(set(HEURISTICS) - set(KAFKAS_WITH_RACKS)))
-def test_the_other_assignors_look_at_no_racks(assignor: str) -> None:
+def test_other_assignors_ignore_racks(assignor: str) -> None:
     for problem in [*racked_problems("sticky")][::5]:
         if assignor == "constrained-sticky" and not problem.equal_subscriptions:
             continue
@@ -322,7 +322,7 @@ def test_the_other_assignors_look_at_no_racks(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", KAFKAS_WITH_RACKS)
 def test_racks_leave_the_counts_alone(assignor: str) -> None:
-    """`range`: as many partitions of a topic in descending order; the others, where all members read all topics."""
+    """Racks leave `range` its counts by topic, and the others theirs where all members read all topics."""
     for problem in racked_problems(assignor):
         if assignor == "range" or problem.equal_subscriptions:
             plan = HEURISTICS[assignor](problem)
@@ -349,7 +349,7 @@ def test_names_and_order_of_racks_do_not_matter(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", KAFKAS_WITH_RACKS)
 def test_replicas_in_the_same_racks_everywhere_do_not_matter(assignor: str) -> None:
-    """So it is with as many replicas as racks, and with racks of replicas that no member is in."""
+    """Racks have no effect with a replica in every rack, or with replicas in racks without members."""
     for problem in [*racked_problems(assignor)][::3]:
         plain = HEURISTICS[assignor](without_racks(problem)).member_of.tolist()
         for racks in (("a", "b"), ("nowhere",), None):
@@ -358,20 +358,20 @@ def test_replicas_in_the_same_racks_everywhere_do_not_matter(assignor: str) -> N
 
 
 @pytest.mark.parametrize("assignor", KAFKAS_WITH_RACKS)
-def test_replicas_whose_racks_are_not_known_fit_nobody(assignor: str) -> None:
+def test_replicas_in_unknown_racks_match_no_member(assignor: str) -> None:
     """Kafka's classes pass over brokers without a rack."""
     for problem in [*racked_problems(assignor)][::3]:
-        told = [(racks and racks[1:]) or None for racks in problem.pairs.partition_racks]
-        blank = [racks and ("", *racks) for racks in told]
+        without_leader = [(racks and racks[1:]) or None for racks in problem.pairs.partition_racks]
+        blank = [racks and ("", *racks) for racks in without_leader]
         plans = [
             HEURISTICS[assignor](replace(problem, pairs=replace(problem.pairs, partition_racks=tuple(racks)))).member_of
-            for racks in (told, blank)
+            for racks in (without_leader, blank)
         ]
         assert plans[0].tolist() == plans[1].tolist()
 
 
 def test_range_looks_at_the_racks_of_a_topics_own_subscribers() -> None:
-    """Recorded; were those of all members looked at, `c1`, who has no rack, would take the first of `t`."""
+    """Recorded; if the racks of all members counted, `c1`, which has none, would take the first of `t`."""
     problem = Problem.from_lags(
         {"t": [0] * 2, "u": [0] * 3},
         {"c0": ["t"], "c1": ["t"], "c2": ["u"]},
@@ -400,7 +400,7 @@ def test_a_rack_of_its_own_for_every_member(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", STICKY)
 def test_the_highest_generation_wins(assignor: str) -> None:
-    """Of three members that claim the same partitions, the newest keeps as many as are its share."""
+    """The newest of three members that claim the same partitions keeps its share of them."""
     claims = [("t", i) for i in range(6)]
     for newest in ("c0", "c1", "c2"):
         members = {name: ["t"] for name in ("c0", "c1", "c2")}
@@ -412,8 +412,8 @@ def test_the_highest_generation_wins(assignor: str) -> None:
 
 
 @pytest.mark.parametrize("assignor", STICKY)
-def test_equal_generations_lose_what_both_claim(assignor: str) -> None:
-    """The partition claimed twice counts as free: the two others stay where they are."""
+def test_partitions_claimed_twice_in_one_generation_are_free(assignor: str) -> None:
+    """The partition claimed twice counts as free; the two others stay."""
     owned = {"c0": [("t", 0), ("t", 1)], "c1": [("t", 1), ("t", 2)]}
     problem = Problem.from_lags({"t": [0] * 4}, {"c0": ["t"], "c1": ["t"]}, owned=owned, generations={"c0": 3, "c1": 3})
     plan = HEURISTICS[assignor](problem)
@@ -423,7 +423,7 @@ def test_equal_generations_lose_what_both_claim(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", OURS)
 def test_a_deleted_topic_and_new_partitions(assignor: str) -> None:
-    """What is left stays, and what is new is handed out."""
+    """Remaining partitions stay, and new ones are handed out."""
     members = {"c0": ["a", "b"], "c1": ["a", "b"]}
     before = HEURISTICS[assignor](Problem.from_lags({"a": [0] * 4, "b": [0] * 4}, members))
     after = Problem.from_lags({"b": [0] * 6}, members, owned=before.assignment)
@@ -434,7 +434,7 @@ def test_a_deleted_topic_and_new_partitions(assignor: str) -> None:
 
 
 def without_racks(problem: Problem) -> Problem:
-    """The same group, of which no racks are known."""
+    """The same group without racks."""
     return replace(problem, pairs=NO_PAIR_DATA)
 
 

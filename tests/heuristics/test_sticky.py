@@ -108,7 +108,7 @@ def test_fewest_moves_with_equal_subscriptions(arguments: dict[str, Any]) -> Non
 
 @given(arguments=mixed_groups)
 def test_sticky_leaves_no_partition_that_would_even_the_counts(arguments: dict[str, Any]) -> None:
-    """KIP-54's second clause, read the right way round: from the fuller member to the emptier."""
+    """KIP-54's second clause, from the fuller member to the emptier."""
     problem = problem_of(arguments)
     plan = plan_of("sticky", problem)
     for p in np.flatnonzero(problem.assignable):

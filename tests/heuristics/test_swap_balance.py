@@ -44,7 +44,7 @@ def test_no_swap_of_the_most_with_the_least_loaded_helps(arguments: dict[str, An
 
 
 @pytest.mark.parametrize("seed", seeds(60))
-def test_trying_all_swaps_and_looking_one_up_are_equally_good(seed: int) -> None:
+def test_trying_all_swaps_and_searching_give_equally_good_ones(seed: int) -> None:
     random = Random(seed)
     more, less = (lags(random, random.randint(1, 40), random.choice(LAG_KINDS)) for _ in range(2))
     if sum(more) < sum(less):
@@ -105,14 +105,14 @@ def test_swaps_are_valid_however_they_are_found(arguments: dict[str, Any]) -> No
 
 
 def test_swaps_are_made_among_members_with_a_topic_in_common() -> None:
-    """Two groups side by side that have no topic in common: each is evened out as if it were alone."""
+    """Two groups without a common topic are evened out independently."""
     lags_of = {"s": [90, 50, 70, 10], "t": [900, 500, 700, 100]}
     both = Problem.from_lags(lags_of, {"c0": ["s"], "c1": ["s"], "c2": ["t"], "c3": ["t"]})
     assert plan_of("swap-balance", both).loads.tolist() == [120, 100, 1_200, 1_000]
 
 
 def test_swaps_pass_over_a_member_that_none_relieves() -> None:
-    """`c0` has the hot partition; the others are evened out all the same."""
+    """`c0` has the hot partition; the others are still evened out."""
     owned = {"c0": [("t", 0), ("t", 1)], "c1": [("t", 2), ("t", 3)], "c2": [("t", 4), ("t", 5)]}
     problem = Problem.from_lags({"t": [9_000, 0, 50, 60, 10, 20]}, {member: ["t"] for member in owned}, owned=owned)
     before, after = sticky_and_swapped(problem)

@@ -42,7 +42,7 @@ def test_weighted_sticky_fills_every_quota_of_a_single_topic(arguments: dict[str
 
 
 def naive_weighted_sticky(problem: Problem) -> Assignment:
-    """The post's three steps as it has them, maps read in the order of names."""
+    """Return the assignment of the post's three steps, with maps read in the order of names."""
     portions = {}
     for t, topic in enumerate(problem.topics):
         total = sum(weight for m, weight in enumerate(problem.weights) if problem.subscribed[t, m])
@@ -76,24 +76,24 @@ def test_weighted_sticky_equals_the_post(arguments: dict[str, Any]) -> None:
     assert plan_of("weighted-sticky", problem).assignment == naive_weighted_sticky(problem)
 
 
-def test_what_weighted_sticky_breaks_is_named_by_the_audit() -> None:
-    def said(problem: Problem) -> tuple[bool, str | None]:
+def test_the_audit_names_the_rules_weighted_sticky_breaks() -> None:
+    def validity_and_violation(problem: Problem) -> tuple[bool, str | None]:
         (row,) = (row for row in audit(problem, time_limit=0.5).rows if row.strategy == "weighted-sticky")
         assert (row.excess is None) == (row.violation is not None)
         return row.valid, row.violation
 
     both = {member: ["t", "u"] for member in "abc"}
     kept = Problem.from_lags({"t": [0] * 8, "u": [0] * 4}, both, weights={"a": 1, "b": 1, "c": 2})
-    assert said(kept) == (True, None)
+    assert validity_and_violation(kept) == (True, None)
     runs_over = Problem.from_lags({"t": [0, 0], "u": [0, 0]}, both, weights={"a": 1, "b": 1, "c": 2})
-    assert said(runs_over) == (True, "'c' has 2 partitions of 't'; topic balance allows 1")
+    assert validity_and_violation(runs_over) == (True, "'c' has 2 partitions of 't'; topic balance allows 1")
     leftovers = Problem.from_lags({"t": [0], "u": [0] * 4}, both, weights={"a": 2, "b": 3, "c": 1})
-    assert said(leftovers) == (True, "'b' has 3 partitions of 'u'; topic balance allows 2")
+    assert validity_and_violation(leftovers) == (True, "'b' has 3 partitions of 'u'; topic balance allows 2")
     strays = Problem.from_lags({"u": [0, 0, 0], "v": [0]}, {"a": ["u"], "b": ["v"], "c": ["u"]})
-    assert said(strays) == (False, "u-2 goes to 'b', which does not subscribe to its topic")
+    assert validity_and_violation(strays) == (False, "u-2 goes to 'b', which does not subscribe to its topic")
 
 
-def test_with_topics_of_one_partition_weights_count_for_nothing() -> None:
+def test_weights_have_no_effect_on_topics_of_one_partition() -> None:
     topics = [f"t{i}" for i in range(8)]
     problem = Problem.from_lags(dict.fromkeys(topics, (0,)), dict.fromkeys("ab", topics), weights={"a": 99, "b": 1})
     assert plan_of("weighted-sticky", problem).counts.tolist() == [4, 4]

@@ -29,7 +29,7 @@ def test_no_bound_passes_the_optimum_through_rounding(lags: list[int], name: str
 
 
 @pytest.mark.parametrize("exponent", range(63))
-def test_a_bound_is_rounded_up_less_what_a_double_may_be_wrong_by(exponent: int) -> None:
+def test_a_bound_is_rounded_up_after_the_error_of_a_double_is_taken_off(exponent: int) -> None:
     whole = 2.0**exponent
     above = [math.nextafter(whole, math.inf), whole + 1e-7]
     assert all(round_up(bound) <= int(whole) for bound in [whole, *above] if not bound.is_integer() or bound == whole)
@@ -40,7 +40,7 @@ def test_a_bound_is_rounded_up_less_what_a_double_may_be_wrong_by(exponent: int)
         assert round_up(whole, margin=1.25) == int(whole) - 1
 
 
-def test_what_is_no_number_is_no_bound() -> None:
+def test_infinity_and_nan_give_no_bound() -> None:
     assert [round_up(bound) for bound in (math.inf, -math.inf, math.nan)] == [None] * 3
 
 
@@ -83,7 +83,7 @@ WIDE: dict[str, tuple[list[int], Costs, dict[str, float]]] = {
 
 @pytest.mark.parametrize("case_of", WIDE)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_solvers_are_believed_only_as_far_as_their_digits_reach(backend: str, case_of: str) -> None:
+def test_bounds_stay_true_where_costs_and_prices_differ_widely(backend: str, case_of: str) -> None:
     lags, costs, prices = WIDE[case_of]
     problem = evenlag.Problem.from_lags({"t": lags}, ["c0", "c1"], costs=costs)
     rule = count_rule(problem, "both")
@@ -110,7 +110,7 @@ SIZES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *BACKENDS])
 @pytest.mark.parametrize("size", SIZES)
-def test_lags_of_every_size(size: str, method: str) -> None:
+def test_methods_are_right_for_lags_of_every_size(size: str, method: str) -> None:
     lags, members = SIZES[size], {"a": ["t"], "b": ["t"], "c": ["t"]}
     problem = evenlag.Problem.from_lags({"t": lags}, members, owned={"a": [("t", 0), ("t", 1), ("t", 2), ("t", 3)]})
     for goal in (Goal(), Goal(stickiness=0), Goal("none", objective="makespan"), Goal(stickiness=FEWEST)):
@@ -129,7 +129,7 @@ def test_lags_of_every_size(size: str, method: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *BACKENDS])
-def test_huge_lags_with_weights(method: str) -> None:
+def test_methods_are_right_for_huge_lags_with_weights(method: str) -> None:
     members = {"a": ["t"], "b": ["t"], "c": ["t"]}
     problem = evenlag.Problem.from_lags({"t": SIZES["near 2**62"]}, members, weights={"a": 3, "b": 0.7, "c": 1})
     goal = Goal(stickiness=0)

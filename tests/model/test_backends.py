@@ -47,7 +47,7 @@ def test_every_backend_takes_a_hint_and_a_work_limit(seed: int, name: str) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BACKENDS)
 def test_no_bound_passes_the_optimum_when_stopped(name: str) -> None:
-    """Stopped by its work limit, a backend has only a bound of the search so far."""
+    """A backend stopped by its work limit has only the bound of the search so far."""
     for seed in range(8):
         problem, goal, wanted = hard_case(seed)
         mip = program(problem, goal)
@@ -67,7 +67,7 @@ def hard_case(seed: int) -> tuple[evenlag.Problem, Goal, Any]:
     return problem, goal, exhaustive(problem, goal).objective
 
 
-# Limits, and what must end a search that proves nothing within them.
+# Limits, and the reason that must end a search which proves nothing within them.
 ENDED = {
     "the wall clock alone": (Limits(0.6), "time"),
     "the wall clock before the work limit": (Limits(0.6, work=1_000.0), "time"),
@@ -77,14 +77,14 @@ ENDED = {
 
 @pytest.mark.parametrize("case", ENDED)
 @pytest.mark.parametrize("name", BACKENDS)
-def test_every_backend_says_what_ended_it(name: str, case: str) -> None:
+def test_every_backend_reports_why_it_stopped(name: str, case: str) -> None:
     limits, ended = ENDED[case]
     outcome = run_backend(name, program(unsettled(), Goal(stickiness=0)), limits)
     assert (outcome.stopped, outcome.failure) == (ended, None)
 
 
-def test_a_clock_that_ends_cbc_before_its_search_is_no_work_limit() -> None:
-    """In presolve CBC does not say that its time is up."""
+def test_cbc_stopped_in_presolve_by_the_clock_reports_time() -> None:
+    """CBC does not report the end of its time in presolve."""
     problem = evenlag.Problem.from_lags({"t": list(range(1, 201))}, {f"c{i}": ["t"] for i in range(20)})
     assert run_backend("cbc", program(problem, Goal(stickiness=0)), Limits(0.01, work=1_000.0)).stopped == "time"
 

@@ -1,4 +1,4 @@
-"""Which partition counts a balance allows, against the definition read off the list of all count matrices."""
+"""Partition counts that a balance allows, against its definition over all count matrices."""
 
 from random import Random
 from typing import Any
@@ -58,7 +58,7 @@ def test_counts_are_allowed_exactly_as_defined_shrinking(problem: evenlag.Proble
 
 
 def test_slack_asks_once_for_members_and_topics_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Caps force counts out of their bounds by many steps; asked about one by one, a large group takes minutes."""
+    """Caps push counts out of their bounds by many steps; asking member by member would take minutes."""
     asked: list[Any] = []
     counts = CountNetwork.counts
 
@@ -89,7 +89,7 @@ def test_fewest_moves(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", seeds(30))
 def test_a_rule_for_other_owners_knows_their_fewest_moves(seed: int) -> None:
-    """The last member that may hold a partition owns it now: the rule counts what stays as one made for that would."""
+    """A rule moved to other owners has the fewest moves of a rule made for them."""
     problem = random_problem(Random(seed))
     owner = np.where(
         problem.assignable, len(problem.members) - 1 - problem.allowed[:, ::-1].argmax(axis=1)[problem.topic_of], NOBODY

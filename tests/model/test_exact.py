@@ -1,4 +1,4 @@
-"""The exact solver that the other tests rely on: worked by hand, and its two methods against each other."""
+"""The exact solver of the tests, against examples by hand, and its two methods against each other."""
 
 from random import Random
 

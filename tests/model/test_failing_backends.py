@@ -26,10 +26,10 @@ from tests.support.programs import ROOM, program, replace_cbc, run_backend, unse
 
 
 @pytest.mark.parametrize("after", [0, 0.3])
-def test_a_crash_of_cbc_is_a_stop_by_time_only_when_its_time_was_up(
+def test_a_crash_of_cbc_is_reported_as_time_only_after_its_time_limit(
     after: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The real one crashes in one run of some fifty whose time ends in presolve."""
+    """CBC crashes in about one of fifty runs whose time ends in presolve."""
     replace_cbc(f"sleep {after}\nkill -SEGV $$", tmp_path / "cbc", monkeypatch)
     mip = program(unsettled(), Goal(stickiness=0))
     if after:
@@ -41,7 +41,7 @@ def test_a_crash_of_cbc_is_a_stop_by_time_only_when_its_time_was_up(
             run_backend("cbc", mip, Limits(ROOM))
 
 
-def test_a_status_that_highs_should_not_end_with_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_status_of_highs_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(highspy.Highs, "getModelStatus", lambda _: highspy.HighsModelStatus.kMemoryLimit)
     outcome = run_backend("highs", program(unsettled(), Goal(stickiness=0)), Limits(0.3))
     assert outcome.stopped == "failed"
@@ -128,7 +128,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("backend", [_hang, _rubbish_then_hang])
-def test_a_backend_that_had_to_be_ended_has_stopped_by_time(backend: Callable[..., Any]) -> None:
+def test_a_killed_backend_reports_time(backend: Callable[..., Any]) -> None:
     mip = program(unsettled(), Goal())
     outcome = runner.run(backend, mip, None, Limits(0.3, work=0.1))
     assert outcome.stopped == "time"
@@ -137,8 +137,8 @@ def test_a_backend_that_had_to_be_ended_has_stopped_by_time(backend: Callable[..
 
 
 @pytest.mark.parametrize("backend", [_hang, _rubbish_then_hang])
-def test_a_backend_that_hangs_in_a_daemonic_process_is_left_behind(backend: Callable[..., Any]) -> None:
-    """Such a process may not start another one."""
+def test_a_hanging_backend_in_a_daemonic_process_is_left_to_a_thread(backend: Callable[..., Any]) -> None:
+    """Daemonic processes may not start others."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
         mip = program(unsettled(), Goal())
         outcome = pool.apply_async(runner.run, (backend, mip, None, Limits(0.3, work=0.1))).get(ROOM)
@@ -147,7 +147,7 @@ def test_a_backend_that_hangs_in_a_daemonic_process_is_left_behind(backend: Call
     assert (outcome.values is None) == (backend is _hang)
 
 
-def test_a_daemonic_process_solves_as_others_do() -> None:
+def test_a_daemonic_process_gives_the_same_outcome() -> None:
     problem, limits = unsettled(), Limits(ROOM, work=0.05)
     mip = program(problem, Goal(stickiness=0))
     with multiprocessing.get_context("fork").Pool(1) as pool:
@@ -177,7 +177,7 @@ def test_a_backend_that_dies_or_refuses_has_failed(backend: Callable[..., Any]) 
 
 
 @pytest.mark.parametrize("end", [_exit, _kill, _failure, _hang])
-def test_what_a_backend_has_started_ends_with_it(end: Callable[..., Any], tmp_path: Path) -> None:
+def test_processes_that_a_backend_started_end_with_it(end: Callable[..., Any], tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
 
     def start_and_end(*_: Any) -> Any:
@@ -192,14 +192,14 @@ def test_what_a_backend_has_started_ends_with_it(end: Callable[..., Any], tmp_pa
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there, and not just nobody has asked what became of it."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
 
 
-def test_a_cbc_that_had_to_be_ended_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_cbc_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -210,7 +210,7 @@ def test_a_cbc_that_had_to_be_ended_leaves_no_files(tmp_path: Path, monkeypatch:
     assert list(temporary.iterdir()) == []
 
 
-def test_a_backend_for_which_there_is_no_process_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backend_fails_where_no_process_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
     def fork() -> int:
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
@@ -229,7 +229,7 @@ def test_a_backend_needs_no_folder_for_temporary_files(monkeypatch: pytest.Monke
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BROKEN)
 @pytest.mark.parametrize("name", BACKENDS)
-def test_a_broken_backend_leaves_a_baseline(
+def test_a_broken_backend_falls_back_to_a_baseline(
     name: str, backend: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(BACKENDS, name, lambda: backend)
@@ -248,7 +248,7 @@ def test_a_broken_backend_leaves_a_baseline(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BROKEN)
-def test_a_broken_backend_leaves_the_search_its_plan(
+def test_the_search_keeps_its_plan_when_all_backends_break(
     backend: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in BACKENDS:

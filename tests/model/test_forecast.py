@@ -1,4 +1,4 @@
-"""What is expected of a group: against days whose course is known, plain Python, and what no forecast may depend on."""
+"""Forecasts of a group's rates, against days with a known course and plain Python."""
 
 import random
 from dataclasses import replace
@@ -22,7 +22,7 @@ SEVEN = np.array([0, 0, 0, 0, 1, 1, 1], dtype=np.int32)
 
 
 def record(rates: Any, seconds: int = 600, rebalances: Any = ()) -> Record:
-    """Of messages a second in each interval, (N - 1, P)."""
+    """A record of rates in messages a second in each interval, shape (N - 1, P)."""
     rates = np.asarray(rates, dtype=np.float64)
     topic_of = SEVEN if rates.shape[1] == len(SEVEN) else TOPIC_OF
     times = np.arange(len(rates) + 1) * seconds * SECOND
@@ -30,7 +30,7 @@ def record(rates: Any, seconds: int = 600, rebalances: Any = ()) -> Record:
 
 
 def days(count: float, seed: int = 0, growth: float = 1.0) -> Any:
-    """Rates every 10 minutes: topics with a day of their own, partitions with shares of theirs; the same each day."""
+    """Return rates every 10 minutes, the same each day: a course for each topic, a share of it for each partition."""
     rng = np.random.default_rng(seed)
     time = (np.arange(round(count * 144)) + 0.5) / 144
     courses = [1 + 0.8 * np.sin(2 * np.pi * (time - phase)) for phase in rng.uniform(size=2)]
@@ -52,7 +52,7 @@ def expected(of: Record) -> Forecast:
 
 
 @pytest.mark.parametrize("past", [1.25, 2, 3.5, 9, 16])
-def test_a_day_like_those_before_is_foreseen(past: float) -> None:
+def test_a_repeated_daily_course_is_forecast(past: float) -> None:
     rates = days(past + 1)
     found = expected(record(rates[: round(past * 144)]))
     assert found.known.all()
@@ -60,14 +60,14 @@ def test_a_day_like_those_before_is_foreseen(past: float) -> None:
     assert np.abs(found.rates - true).max() < 0.03 * true.max()
 
 
-def test_growth_goes_on_as_it_did() -> None:
+def test_growth_is_extrapolated() -> None:
     rates = days(4.5, growth=1.3)
     found, true = expected(record(rates[: 4 * 144])).rates, in_steps(rates[4 * 144 :])
     assert np.abs(found[1 : len(true)] - true[1:]).max() < 0.03 * true.max()  # days begin with a step that is smoothed
 
 
 @pytest.mark.parametrize("past", [1.5, 2.5, 3.5])
-def test_bursts_are_not_taken_for_the_course(past: float) -> None:
+def test_bursts_do_not_change_the_forecast(past: float) -> None:
     rates = days(past)
     busy = rates.copy()
     for start, p in ((30, 0), (110, 1), (140, 14)):
@@ -78,7 +78,7 @@ def test_bursts_are_not_taken_for_the_course(past: float) -> None:
         assert np.abs(found - calm).max() < 0.02 * calm.max()
 
 
-def test_what_was_added_for_good_stays() -> None:
+def test_a_lasting_step_in_rates_is_kept() -> None:
     rates = days(3)
     rates[-60:, 2] += 500  # a tenant, for ten hours
     found, calm = expected(record(rates)).rates, expected(record(days(3))).rates
@@ -86,7 +86,7 @@ def test_what_was_added_for_good_stays() -> None:
     assert np.abs(np.delete(found - calm, 2, axis=1)).max() < 0.05 * calm.max()
 
 
-def test_before_the_first_day_is_over_the_last_rates_by_usual_shares_stay() -> None:
+def test_within_the_first_day_the_last_rates_are_split_by_usual_shares() -> None:
     rates = days(0.5)
     rates[-4:, 0] *= 9
     found = expected(record(rates))
@@ -101,7 +101,7 @@ def test_a_record_shorter_than_a_step_has_its_mean_rate() -> None:
     assert found.rates[7].tolist() == pytest.approx([2, 2, 2, 4, 5, 6, 8])
 
 
-def test_a_partition_without_a_record_is_taken_for_the_median_one_of_its_topic() -> None:
+def test_a_partition_without_a_record_gets_its_topics_median_rate() -> None:
     rates = np.tile([10.0, 20, 30, np.nan, 7, 7, 7], (144, 1))
     assert expected(record(rates)).rates[0].tolist() == pytest.approx([10, 20, 30, 20, 7, 7, 7])
     rates[:, 4:] = np.nan
@@ -111,7 +111,7 @@ def test_a_partition_without_a_record_is_taken_for_the_median_one_of_its_topic()
 # ---- the next rebalance ----------------------------------------------------------------------------------------------
 
 
-def test_restarts_have_their_time_of_day() -> None:
+def test_restarts_are_expected_at_their_time_of_day() -> None:
     hour = 3_600 * SECOND
     nights = [d * 24 * hour + h * hour for d in range(3) for h in (2, 3)]
     at_nine = record(np.ones((2 * 144 + 54, 7)), rebalances=[t for t in nights if t <= 57 * hour])
@@ -120,7 +120,7 @@ def test_restarts_have_their_time_of_day() -> None:
 
 
 @given(st.lists(st.integers(0, 400), max_size=12, unique=True), st.integers(1, 400))
-def test_the_longer_the_less_likely(changes: list[int], count: int) -> None:
+def test_the_chance_that_a_plan_lasts_falls_with_time(changes: list[int], count: int) -> None:
     of = record(np.ones((count, 7)), rebalances=[600 * SECOND * c for c in sorted(changes) if c <= count])
     lasting = expected(of).lasting
     assert lasting[0] == 1
@@ -147,7 +147,7 @@ def hostile(draw: Any) -> Record:
 
 @settings(max_examples=cases(150))
 @given(hostile())
-def test_every_record_has_a_forecast_of_numbers_or_none(of: Record) -> None:
+def test_every_record_gives_finite_rates_or_none(of: Record) -> None:
     found = forecast(of)
     if found is None:
         assert np.isnan(of.produced).all()
@@ -188,7 +188,7 @@ def test_the_order_of_partitions_does_not_matter(of: Record, seed: int) -> None:
 
 
 def snapshots_of(rng: random.Random, count: int, every: int = 600) -> list[Snapshot]:
-    """A group whose partitions and members come and go, with logs made again and offsets unknown."""
+    """A group whose partitions and members come and go, with recreated logs and unknown offsets."""
     ends = {("a", 0): 0, ("a", 1): 50, ("b", 0): 7}
     members = ["m0", "m1"]
     found = []
@@ -210,7 +210,7 @@ def snapshots_of(rng: random.Random, count: int, every: int = 600) -> list[Snaps
 
 @settings(max_examples=15)
 @given(st.integers(0, 2**32), st.sampled_from([600, 4_000, 30_000]))
-def test_nothing_is_known_of_the_future(seed: int, every: int) -> None:
+def test_the_forecast_ignores_later_snapshots(seed: int, every: int) -> None:
     rng = random.Random(seed)
     history = snapshots_of(rng, 60, every)
     now = rng.randrange(60)

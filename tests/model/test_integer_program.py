@@ -1,4 +1,4 @@
-"""Our own writing of CP-SAT's programs, held to OR-Tools' `cp_model`."""
+"""Our writer of CP-SAT's programs, against OR-Tools' `cp_model`."""
 
 import os
 import signal
@@ -56,7 +56,7 @@ def random_pair(random: Random) -> tuple[IntegerProgram, cp_model.CpModel, list[
 
 
 @pytest.mark.parametrize("seed", seeds(60))
-def test_programs_are_what_or_tools_makes_of_them(seed: int) -> None:
+def test_programs_equal_those_of_or_tools(seed: int) -> None:
     ours, theirs, columns = random_pair(Random(seed))
     assert str(ours._model) == str(theirs.proto)  # so that the runs of both are the same to the last step
     solver = cp_model.CpSolver()
@@ -74,12 +74,12 @@ def test_programs_are_what_or_tools_makes_of_them(seed: int) -> None:
         assert not better
 
 
-def test_of_both_kinds_there_are_some() -> None:
+def test_random_programs_cover_feasible_and_infeasible_ones() -> None:
     statuses = {random_pair(Random(seed))[0].solve().status for seed in range(60)}
     assert statuses == {"optimal", "infeasible"}
 
 
-def test_what_cannot_be_a_program_is_called_invalid() -> None:
+def test_invalid_programs_are_reported_as_invalid() -> None:
     program = IntegerProgram()
     program.variable(3, 2)
     assert program.solve().status == "invalid"
@@ -98,7 +98,7 @@ def test_limits_and_seed_reach_the_solver() -> None:
     assert program.solve(seed=3, work=1e-3, seconds=60.0).work == answer.work
 
 
-def test_an_interrupt_ends_a_program_where_it_ends_searches() -> None:
+def test_an_interrupt_ends_a_running_program() -> None:
     random = Random(1)
     program = IntegerProgram()
     columns = [program.variable() for _ in range(60)]

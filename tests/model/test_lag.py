@@ -30,7 +30,7 @@ Row = tuple[int | None, int | None, int | None, int | None, str | None]
         ((0, 100, 110, -10), Lag(0, "beyond_end")),  # Kafka's own tool prints such a lag
     ],
 )
-def test_the_rule(row: Any, lag: Lag) -> None:
+def test_lag_follows_the_rule_for_every_kind_of_offsets(row: Any, lag: Lag) -> None:
     assert partition_lag(*row) == lag
 
 
@@ -48,7 +48,7 @@ def test_the_rule(row: Any, lag: Lag) -> None:
         ((None, None, None, MAX_LAG + 1), r"lag is above 2\^62"),
     ],
 )
-def test_what_cannot_be_known_is_refused(row: Any, reason: str) -> None:
+def test_unknown_offsets_are_refused(row: Any, reason: str) -> None:
     with pytest.raises(InvalidProblemError, match=reason):
         partition_lag(*row)
 

@@ -56,7 +56,7 @@ def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: st
 
 
 def subscribed(lags: dict[str, list[int]], **topics: str) -> evenlag.Problem:
-    """A group whose members each read the topics that their letters name."""
+    """A group whose members read the topics named by their letters."""
     return evenlag.Problem.from_lags(lags, {name: list(letters) for name, letters in topics.items()})
 
 
@@ -94,7 +94,7 @@ def test_a_plan_meets_the_window(name: str) -> None:
     assert {end: proven[end] for end in met} == {end: best[end] for end in met}
 
 
-def test_the_window_knows_what_companions_there_are() -> None:
+def test_the_window_counts_only_companions_that_exist() -> None:
     rule = count_rule(alike(*PROVOKING["near-giants whose companions are too big or too small"]), "group")
     best = max(min(loads_of(plan)) for plan in feasible_plans(rule))
     assert load_bounds(rule).min_load_ub == best == 37

@@ -17,7 +17,7 @@ from tests.support.searching import feasible_plans, loads_of, tiny_case, tiny_pl
 
 @cache
 def tiny_loads(seed: int) -> list[tuple[int, Fraction, Fraction]]:
-    """Moves, greatest and smallest load of each plan."""
+    """Return moves, greatest and smallest load of each plan."""
     return [(plan.moves, max(loads), min(loads)) for plan in tiny_plans(seed) for loads in [loads_of(plan)]]
 
 
@@ -63,7 +63,7 @@ BOUGHT: list[tuple[str, str, list[int], dict[str, list[int]]]] = [  # lags, and 
 
 
 @pytest.mark.parametrize(("kind", "balance", "lags", "held"), BOUGHT)
-def test_a_plan_meets_the_bound_on_what_moves_buy(
+def test_the_bound_by_moves_is_met_by_a_plan(
     kind: str, balance: str, lags: list[int], held: dict[str, list[int]]
 ) -> None:
     problem = alike(lags, held, owned={name: [("t", p) for p in these] for name, these in held.items()})

@@ -35,7 +35,7 @@ def test_topics_without_partitions_are_counted_and_kept(topics: Any, said: str) 
     assert document["members"]["c0"]["topics"] == ["orders"]
 
 
-def test_what_is_owned_of_a_topic_without_partitions_is_dropped_and_a_pin_to_it_refused() -> None:
+def test_claims_on_a_topic_without_partitions_are_dropped_and_pins_refused() -> None:
     problem = Problem.from_lags({"t": []}, {"a": ["t"]}, owned={"a": [("t", 0)]})
     assert problem.warnings == ("1 owned entries dropped: the partition does not exist", "1 topic without partitions")
     with pytest.raises(InvalidProblemError, match="pin of t-0 to 'a': there is no such partition"):

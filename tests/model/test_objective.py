@@ -15,8 +15,8 @@ from tests.support.problems import alike, problems
 
 
 @pytest.mark.parametrize("hot", [10**9, 10**12, 10**15])
-def test_fractions_of_a_message_count_beside_a_giant(hot: int) -> None:
-    """A bound that lies a few messages below is no proof, however large the loads are."""
+def test_half_messages_count_next_to_a_giant_partition(hot: int) -> None:
+    """A bound a few messages below the objective is not a proof, however large the loads are."""
     lags = [hot, 728, 309, 197, 780, 21, 10, 7, 225, 8, 870]
     owners = dict(zip("abc", ([1, 3, 4, 5, 7, 8], [2, 6, 9], [0, 10]), strict=True))
     owned = {name: [("t", p) for p in held] for name, held in owners.items()}

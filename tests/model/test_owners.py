@@ -38,7 +38,7 @@ def test_a_tie_leaves_a_partition_without_owner(generation: int | None) -> None:
     ("generations", "winner"),
     [((7, 7, 6), None), ((6, 7, 7), None), ((7, 6, 7), None), ((7, 7, 8), "c2"), ((8, 7, 7), "c0"), ((1, 2, 3), "c2")],
 )
-def test_three_claims(generations: tuple[int, int, int], winner: str | None) -> None:
+def test_the_newest_of_three_claims_wins_unless_tied(generations: tuple[int, int, int], winner: str | None) -> None:
     names = ("c0", "c1", "c2")
     problem = Problem.from_lags(
         {"t": [1]},
@@ -50,7 +50,7 @@ def test_three_claims(generations: tuple[int, int, int], winner: str | None) -> 
     assert problem.warnings
 
 
-def test_what_owners_could_not_keep_is_dropped_and_counted() -> None:
+def test_claims_that_cannot_be_kept_are_dropped_and_counted() -> None:
     problem = Problem.from_lags(
         LAGS,
         MEMBERS,

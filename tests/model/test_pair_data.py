@@ -27,7 +27,7 @@ def problem(**given: Any) -> Problem:
 
 
 def random_pair_fields(random: Random, document: dict[str, Any]) -> dict[str, Any]:
-    """Pair data for a problem document: some of its fields, of some of its partitions."""
+    """Return random fields of pair data for some partitions of a problem document."""
     fields: dict[str, Any] = {}
     topics = {topic: len(lags) for topic, lags in document["topics"].items()}
     zones = ["a", "b", "c"]
@@ -75,7 +75,7 @@ def random_pair_document(random: Random, **size: Any) -> dict[str, Any]:
 # ---- read ------------------------------------------------------------------------------------------------------
 
 
-def test_without_pair_data_every_problem_has_the_same_empty_one() -> None:
+def test_problems_without_pair_data_share_one_empty_object() -> None:
     for bare in (problem(), problem(racks={}), problem(racks={"c0": None}, partition_racks={"orders": [None, []]})):
         assert bare.pairs is NO_PAIR_DATA
         assert not bare.pairs
@@ -95,20 +95,20 @@ def test_racks_of_members_and_of_replicas() -> None:
 
 def test_replicas_without_a_known_rack_are_left_out_but_for_the_leader() -> None:
     given = {"paid": [["", "zone-a", ""], ["zone-b", "", "zone-a"]], "orders": {1: ["", ""]}}
-    told = problem(partition_racks=given)
-    assert told.pairs.partition_racks[2:4] == (("", "zone-a"), ("zone-b", "zone-a"))
-    assert told.pairs.partition_racks[:2] == (None, None)
-    assert Problem.from_dict(json.loads(json.dumps(told.to_dict()))).pairs.same_as(told.pairs)
+    described = problem(partition_racks=given)
+    assert described.pairs.partition_racks[2:4] == (("", "zone-a"), ("zone-b", "zone-a"))
+    assert described.pairs.partition_racks[:2] == (None, None)
+    assert Problem.from_dict(json.loads(json.dumps(described.to_dict()))).pairs.same_as(described.pairs)
     assert problem(partition_racks={"orders": {1: [""]}}).pairs is NO_PAIR_DATA
 
 
-def test_reading_from_a_leader_whose_rack_is_not_known_is_no_crossing() -> None:
-    told = {"racks": {"c0": "a", "c1": "b", "c2": "c"}, "partition_racks": {"paid": [["", "a"], ["a", "b"]]}}
+def test_a_read_from_a_leader_in_an_unknown_rack_is_not_a_crossing() -> None:
+    described = {"racks": {"c0": "a", "c1": "b", "c2": "c"}, "partition_racks": {"paid": [["", "a"], ["a", "b"]]}}
     for fetch_from, first, second in (("leader", [0, 0, 0], [0, 1, 1]), ("followers", [0, 1, 1], [0, 0, 1])):
-        costs = crossings(problem(**told), fetch_from)
+        costs = crossings(problem(**described), fetch_from)
         assert costs is not None
         assert costs[2:4].tolist() == [first, second]
-    solved = [evenlag.solve(problem(**told), fetch_from=fetch_from) for fetch_from in ("leader", "followers")]
+    solved = [evenlag.solve(problem(**described), fetch_from=fetch_from) for fetch_from in ("leader", "followers")]
     assert [[note for note in result.warnings if "rack" in note] for result in solved] == [
         ["the leader's rack is unknown for 5 partitions of 6: reading from it does not count as a crossing"], []
     ]  # fmt: skip
@@ -123,7 +123,7 @@ def test_reading_from_a_leader_whose_rack_is_not_known_is_no_crossing() -> None:
         {"orders": np.array([4, 0], dtype=np.uint8), "refunds": {7: np.float32(9)}, "none": {}},
     ],
 )
-def test_what_is_not_named_is_1(field: str, given: Any) -> None:
+def test_sizes_and_traffic_default_to_1(field: str, given: Any) -> None:
     amounts = getattr(problem(**{field: given}).pairs, field)
     assert amounts.tolist() == [4, 0, 1, 1, 1, 9]
     assert amounts.dtype == np.int64
@@ -236,7 +236,7 @@ def test_what_is_wrong_is_named(given: dict[str, Any], places: list[str]) -> Non
         ({"members": {"c0": {"topics": [], "rack": 5}}}, ["'c0'", "rack", "got 5"]),
     ],
 )
-def test_what_is_wrong_in_a_problem_file_is_named(fields: dict[str, Any], places: list[str]) -> None:
+def test_wrong_pair_data_in_a_file_is_named(fields: dict[str, Any], places: list[str]) -> None:
     with pytest.raises(InvalidProblemError) as caught:
         Problem.from_dict(problem().to_dict() | fields)
     for place in places:
@@ -269,7 +269,7 @@ def test_round_trip(seed: int) -> None:
     assert Problem.from_dict(bare).same_structure(read) == (not read.pairs)
 
 
-def test_what_is_said_anew_takes_the_place_of_what_was_said_and_of_nothing_else() -> None:
+def test_new_pair_data_replaces_only_the_fields_it_names() -> None:
     first = problem(racks={"c0": "a"}, move_sizes={"orders": [2, 2]}, together=[("orders", "paid")])
     second = first.with_pair_data(move_sizes={"paid": [3, 3]}, traffic={"paid": [4, 4]})
     wanted = problem(
@@ -291,22 +291,22 @@ def test_what_is_said_anew_takes_the_place_of_what_was_said_and_of_nothing_else(
         {"together": [["orders", "paid"]]},
     ],
 )
-def test_each_field_alone_makes_a_difference(given: dict[str, Any]) -> None:
-    told = problem(**given)
-    assert told.pairs
-    assert not told.pairs.same_as(NO_PAIR_DATA)
-    assert not NO_PAIR_DATA.same_as(told.pairs)
-    assert not told.same_structure(problem())
-    assert told.pairs.same_as(problem(**given).pairs)
+def test_each_field_alone_makes_problems_unequal(given: dict[str, Any]) -> None:
+    described = problem(**given)
+    assert described.pairs
+    assert not described.pairs.same_as(NO_PAIR_DATA)
+    assert not NO_PAIR_DATA.same_as(described.pairs)
+    assert not described.same_structure(problem())
+    assert described.pairs.same_as(problem(**given).pairs)
     other = next(iter(given))
-    assert other in told.to_dict() or other == "racks"
+    assert other in described.to_dict() or other == "racks"
 
 
 # ---- groups that follow ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", seeds(60))
-def test_data_of_kept_partitions_is_that_of_a_problem_of_these_alone(seed: int) -> None:
+def test_pair_data_of_a_part_equals_that_of_a_problem_of_the_part(seed: int) -> None:
     random = Random(seed)
     document = random_pair_document(random, plain=True) | {"together": None}
     whole = Problem.from_dict(document)
@@ -341,12 +341,12 @@ def test_data_of_kept_partitions_is_that_of_a_problem_of_these_alone(seed: int) 
 
 
 def test_the_hottest_partition_may_be_left_out() -> None:
-    told = problem(racks={"c0": "a"}, partition_racks={"paid": [["a"], ["b"]]}, move_sizes={"paid": [7, 5]})
-    result = evenlag.solve(told, balance="none")
+    described = problem(racks={"c0": "a"}, partition_racks={"paid": [["a"], ["b"]]}, move_sizes={"paid": [7, 5]})
+    result = evenlag.solve(described, balance="none")
     assert result.binding is not None
 
 
-def test_members_who_come_have_the_rack_and_the_costs_that_all_share() -> None:
+def test_new_members_get_the_rack_and_costs_that_all_share() -> None:
     shared = problem(racks=dict.fromkeys(MEMBERS, "a"), costs={"night": dict.fromkeys(MEMBERS, 2), "day": {"c1": 1}})
     more = Staff(shared).of(4)
     assert more.members == ("c0", "c1", "c2", "new-1")
@@ -360,15 +360,15 @@ def test_members_who_come_have_the_rack_and_the_costs_that_all_share() -> None:
     assert fewer.pairs.costs["day"].tolist() == [[0, 1]] * 6
 
 
-def test_a_changed_group_keeps_the_data_of_what_stays() -> None:
-    told = problem(
+def test_a_changed_group_keeps_the_pair_data_of_what_stays() -> None:
+    described = problem(
         racks={"c0": "a", "c2": "b"},
         partition_racks={"orders": [["a"], ["b"]]},
         move_sizes={"orders": [2, 3]},
         traffic={"orders": [4, 5]},
         costs={"night": {"c0": 3, "c1": 1, ("orders", 0, "c2"): 5}},
     )
-    after = changed(told, Change(remove=["c0"], members=1, partitions={"orders": 3}))
+    after = changed(described, Change(remove=["c0"], members=1, partitions={"orders": 3}))
     assert after.members == ("c1", "c2", "new-1")
     assert after.pairs.racks == (None, "b", None)
     assert after.pairs.partition_racks[:3] == (("a",), ("b",), None)
@@ -378,11 +378,11 @@ def test_a_changed_group_keeps_the_data_of_what_stays() -> None:
     assert after.pairs.traffic.tolist() == [4, 5, 1, 1, 1, 1, 1]
     night = after.pairs.costs["night"]
     assert night.tolist() == [[1, 5, 0], [1, 0, 0], [1, 0, 0], *([[1, 0, 0]] * 4)]
-    assert changed(told, Change(remove=["c2"])).pairs.costs["night"].tolist() == [[3, 1]] * 6
+    assert changed(described, Change(remove=["c2"])).pairs.costs["night"].tolist() == [[3, 1]] * 6
 
 
 def test_topics_that_go_together_grow_together() -> None:
-    told = problem(together=[("orders", "paid")])
+    described = problem(together=[("orders", "paid")])
     with pytest.raises(InvalidProblemError, match="'orders' and 'paid' must have the same partitions; they have 3 and"):
-        changed(told, Change(partitions={"orders": 3}))
-    assert changed(told, Change(partitions={"orders": 3, "paid": 3})).pairs.together == (("orders", "paid"),)
+        changed(described, Change(partitions={"orders": 3}))
+    assert changed(described, Change(partitions={"orders": 3, "paid": 3})).pairs.together == (("orders", "paid"),)

@@ -1,4 +1,4 @@
-"""Flows of pair costs: with classes of members they cost what they do without, and none begins without the time."""
+"""Flows of pair costs: classes of members leave the cost, and no flow starts without time for it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _drawn(seed: int) -> tuple[CountRule, Ints] | None:
 
 
 def _checked(rule: CountRule, costs: Ints) -> CheapestPlan:
-    """Return the cheapest plan; it keeps the rule and costs what is said."""
+    """Return the cheapest plan, after checking its rule and its cost."""
     found = cheapest_plan(rule, costs)
     assert found is not None
     assert rule_violation(Plan(rule.problem, found.member_of), rule, Objective()) is None
@@ -70,7 +70,7 @@ def _checked(rule: CountRule, costs: Ints) -> CheapestPlan:
     return found
 
 
-def test_a_flow_by_classes_costs_what_one_by_members_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flow_over_classes_costs_as_much_as_one_over_members(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = [each for seed in range(150) if (each := _drawn(seed)) is not None]
     monkeypatch.setattr(pair_flow, "FEW_ARCS", 0)
     by_classes = [_checked(rule, costs).bound for rule, costs in drawn]
@@ -100,7 +100,7 @@ def test_racks_take_a_few_arcs_for_each_partition() -> None:
 
 @pytest.fixture
 def flows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The number of arcs of each flow that is worked out."""
+    """Record the number of arcs of each flow that is computed."""
     began: list[int] = []
     solve_network = PairNetwork.solve
 
@@ -112,7 +112,7 @@ def flows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return began
 
 
-def test_no_flow_begins_that_takes_longer_than_there_is(flows: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_flow_starts_that_would_exceed_the_time_left(flows: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     problem = _in_zones(60, 6)
     monkeypatch.setattr(PairNetwork, "seconds", 3.0)
     assert solve(problem, max_crossings=0, stickiness=0, time_limit=1).crossings == 0
@@ -123,7 +123,7 @@ def test_no_flow_begins_that_takes_longer_than_there_is(flows: list[int], monkey
     assert flows
 
 
-def test_a_flow_is_worked_out_once(flows: list[int]) -> None:
+def test_flows_are_cached(flows: list[int]) -> None:
     problem = Problem.from_lags(
         {"t": [8, 4, 3]}, ["a", "b"], racks={"a": "x", "b": "y"}, partition_racks={"t": [["x"], ["x"], ["x"]]}
     )

@@ -1,4 +1,4 @@
-"""A plan is carried out only where it saves enough: by brute force, by hand, with odd input, on the command line."""
+"""A plan is used only where it saves enough: against all plans, by hand, with invalid input, on the command line."""
 
 import json
 from fractions import Fraction
@@ -37,7 +37,7 @@ SHARES: list[Any] = ["0%", "10%", 0.5, "99.9%", "100%"]
 
 
 def lopsided(**more: Any) -> evenlag.Problem:
-    """Spread 80 today, 0 at best: t-1 and t-2 change places."""
+    """Spread 80 today, 0 at best, when t-1 and t-2 are exchanged."""
     return alike([40, 40, 0, 0], "ab", owned={"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]}, **more)
 
 
@@ -46,7 +46,7 @@ def lopsided(**more: Any) -> evenlag.Problem:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40))
-def test_it_pays_where_the_best_of_all_plans_saves_enough(seed: int) -> None:
+def test_a_plan_pays_where_the_best_of_all_plans_saves_enough(seed: int) -> None:
     random = Random(seed)
     problem = random_problem(random, partitions=7, members=3)
     share, objective = random.choice(SHARES), random.choice(["spread", "makespan"])
@@ -101,7 +101,7 @@ def test_the_more_is_asked_the_less_pays() -> None:
     assert found == [percent <= 75 for percent in range(101)]  # (80 − 2 moves · 10) / 80
 
 
-def test_nobody_asked() -> None:
+def test_without_a_threshold_the_plan_is_kept() -> None:
     result = evenlag.solve(lopsided(), stickiness=10)
     assert result.pays is None
     assert result.payoff is not None
@@ -110,22 +110,22 @@ def test_nobody_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("price", "said", "pays"),
+    ("price", "reason", "pays"),
     [
         (39, "the plan saves 2 of 80 messages of spread once its moves are paid, 2.5 %", True),
         (Fraction(79, 2), "the plan saves 1 of 80 messages of spread once its moves are paid, 1.25 %", True),
         (40, "the plan saves nothing of 80 messages of spread once its moves are paid", False),
     ],
 )
-def test_a_single_message_is_something_and_none_is_nothing(price: Fraction | int, said: str, pays: bool) -> None:
-    """Two moves save 80 messages less their price; of 0 % asked for any saving is enough, but none is not."""
+def test_at_zero_percent_one_message_pays_and_none_does_not(price: Fraction | int, reason: str, pays: bool) -> None:
+    """Two moves save 80 messages less their price; at 0 % any saving is enough, but not zero."""
     problem = lopsided()
     planned = Plan.from_assignment(problem, {"a": [("t", 0), ("t", 2)], "b": [("t", 1), ("t", 3)]})
     found = payoff(planned, Objective(stickiness=price), asked=Fraction(0))
-    assert (found.reason, found.pays) == (said, pays)
+    assert (found.reason, found.pays) == (reason, pays)
 
 
-def test_what_cannot_stay_is_not_left_alone() -> None:
+def test_an_invalid_assignment_is_not_left_alone() -> None:
     members = {"a": ["t"], "b": ["t"]}
     half = evenlag.Problem.from_lags({"t": [5, 5]}, members, owned={"a": [("t", 0)]})
     pinned = alike([5, 5], "ab", owned={"a": [("t", 0)], "b": [("t", 1)]}, pins=[("t", 0, "b"), ("t", 1, "a")])
@@ -138,7 +138,7 @@ def test_what_cannot_stay_is_not_left_alone() -> None:
         assert plan_violation(result.plan) is None
 
 
-def test_uneven_counts_may_stay_and_are_said() -> None:
+def test_uneven_counts_may_stay_and_are_reported() -> None:
     problem = alike([9, 0, 0, 9], "ab", owned={"a": [("t", 0)], "b": [("t", 1), ("t", 2), ("t", 3)]})
     result = evenlag.solve(problem, only_if_better="1%")
     assert (result.pays, result.status, result.gap) == (False, "HEURISTIC", None)
@@ -156,7 +156,7 @@ def test_uneven_counts_may_stay_and_are_said() -> None:
 
 
 @pytest.mark.parametrize(("across", "today"), [("mean", (4 + 2 * 10) / 3), ("worst", 10)])
-def test_with_scenarios_what_is_saved_is_theirs(across: str, today: float) -> None:
+def test_savings_are_measured_over_scenarios(across: str, today: float) -> None:
     problem = lopsided(scenarios=[(1, {"t": [2, 2, 0, 0]}), (2, {"t": [1, 9, 0, 0]})])
     for asked in ("1%", "100%"):
         result = evenlag.solve(problem, across=across, stickiness=0, only_if_better=asked)
@@ -169,7 +169,7 @@ def test_with_scenarios_what_is_saved_is_theirs(across: str, today: float) -> No
         assert f"messages of {across} spread" in result.payoff.reason
 
 
-def test_a_pause_costs_what_comes_in_meanwhile() -> None:
+def test_a_pause_costs_the_messages_that_arrive_meanwhile() -> None:
     rates = {("t", p): Fraction(7, 2) for p in range(4)}
     for pause, cost, pays in ((0, 0, True), (1, 7, True), (3.3, 24, True), (10, 70, False)):
         result = evenlag.solve(lopsided(), stickiness=0, only_if_better="50%", pause=pause, rates=rates)
@@ -195,7 +195,7 @@ def test_a_pause_costs_what_comes_in_meanwhile() -> None:
         {"rates": {"t": 5}},
     ],
 )  # fmt: skip
-def test_odd_parameters_are_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_parameters_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidProblemError, match=next(iter(wrong))):
         evenlag.solve(lopsided(), **wrong)
 
@@ -209,7 +209,7 @@ def test_what_if_compares_plans_and_leaves_nothing_alone() -> None:
 
 
 @given(problems(partitions=8, members=4, plain=False), st.randoms(use_true_random=True))
-def test_members_have_caught_up_then_and_not_before(problem: evenlag.Problem, random: Random) -> None:
+def test_time_to_catch_up_is_exact(problem: evenlag.Problem, random: Random) -> None:
     plan = Plan(problem, np.array([random.randint(-1, len(problem.members) - 1) for _ in problem.lags], np.int32))
     rates = {name: Fraction(random.randint(0, 9), 3) for name in problem.partitions if random.random() < 0.8}
     capacity = Fraction(random.randint(1, 20))
@@ -228,7 +228,7 @@ def test_members_have_caught_up_then_and_not_before(problem: evenlag.Problem, ra
     assert not seconds or any(left(m, seconds - Fraction(1, 10**6)) > 0 for m in everybody)
 
 
-def test_without_a_record_nothing_is_claimed() -> None:
+def test_without_a_record_no_rates_are_reported() -> None:
     assert pace_of([]) == Pace(None, None)
     assert pace_of([]).seconds(current_plan(lopsided())) is None
     assert pace_of([], 8.0).seconds(current_plan(lopsided())) == 10
@@ -259,7 +259,7 @@ def test_a_group_of_a_fleet_is_left_alone_after_its_last_turn() -> None:
         assert done.audited is again.audited
 
 
-def test_a_group_that_failed_is_not_decided_about() -> None:
+def test_spark_makes_no_decision_for_a_failed_group() -> None:
     options = SolveOptions(only_if_better="10%")
     failed = solve_group(rows([-5], ["a"]), options, "plan", time_limit=1)
     assert failed.error is not None
@@ -267,15 +267,15 @@ def test_a_group_that_failed_is_not_decided_about() -> None:
 
 
 @pytest.mark.spark
-def test_on_spark_each_group_is_decided_about(spark: "SparkSession") -> None:
+def test_spark_decides_for_each_group(spark: "SparkSession") -> None:
     groups = {"even": [40, 39, 0, 0], "lopsided": [40, 40, 0, 0], "new": [5, 5]}
     owners = {"even": "abab", "lopsided": "aabb", "new": ["a", None]}
-    told = [
+    offset_rows = [
         {"snapshot_ts": "2026-01-01", "group": group, "topic": "t", "partition": p, "lag": lag, "consumer_id": owner}
         for group, lags in groups.items()
         for p, (lag, owner) in enumerate(zip(lags, owners[group], strict=True))
     ]
-    offsets = table(spark, told, OFFSETS_DDL)
+    offsets = table(spark, offset_rows, OFFSETS_DDL)
     solved = pipeline.solve(offsets, only_if_better="50%", stickiness=1)
     pays = {row["group"]: row["pays"] for row in solved.groups.collect()}
     assert pays == {"even": False, "lopsided": True, "new": True}
@@ -310,20 +310,20 @@ def test_exit_status_3_leaves_the_group_alone(group: Path, tmp_path: Path) -> No
     words = ("plan", group, "--stickiness", "1")
     done = run(*words, "--only-if-better", "98%")
     assert (done.returncode, done.stderr) == (3, "")
-    said = "the plan saves 78 of 80 messages of spread once its moves are paid, 97.5 %; 98 % are asked for"
-    assert f"the group is left alone: {said}\n" in done.stdout
+    reason = "the plan saves 78 of 80 messages of spread once its moves are paid, 97.5 %; 98 % are asked for"
+    assert f"the group is left alone: {reason}\n" in done.stdout
     assert "today's assignment, kept after a search of " in done.stdout
     assert "the plan that was found saves 80 messages of spread (100.00 %), makespan 80 → 40\n" in done.stdout
     assert "\n move" not in done.stdout
-    told = run(*words, "--only-if-better", "98%", "--json", "--out", tmp_path / "plan.json")
-    document = json.loads(told.stdout)
-    assert told.returncode == 3
-    assert (document["pays"], document["payoff"]["reason"], document["method"]) == (False, said, "current")
+    as_json = run(*words, "--only-if-better", "98%", "--json", "--out", tmp_path / "plan.json")
+    document = json.loads(as_json.stdout)
+    assert as_json.returncode == 3
+    assert (document["pays"], document["payoff"]["reason"], document["method"]) == (False, reason, "current")
     assert document["assignment"] == {"a": [["t", 0], ["t", 1]], "b": [["t", 2], ["t", 3]]}
     assert json.loads((tmp_path / "plan.json").read_text()) == document
 
 
-def test_exit_status_0_says_what_it_pays(group: Path) -> None:
+def test_exit_status_0_reports_the_savings(group: Path) -> None:
     done = run("plan", group, "--stickiness", "1", "--only-if-better", "97%", "--capacity", "2")
     assert done.returncode == 0
     for line in (
@@ -348,7 +348,7 @@ def test_exit_status_0_says_what_it_pays(group: Path) -> None:
         (["--capacity", "inf"], "capacity must be messages per second > 0 and < 2^63, not inf"),
     ],
 )
-def test_odd_options_are_one_line(group: Path, words: list[str], expected: str) -> None:
+def test_invalid_options_are_refused_in_one_line(group: Path, words: list[str], expected: str) -> None:
     refused(run("plan", group, *words), expected)
 
 
@@ -374,13 +374,13 @@ def record(path: Path, *more: str) -> Path:
 
 
 @pytest.mark.parametrize("rate", ["nan", "inf"])
-def test_a_capacity_that_is_none_is_one_line_beside_a_record_too(tmp_path: Path, rate: str) -> None:
+def test_an_invalid_capacity_is_refused_in_one_line_with_a_record_too(tmp_path: Path, rate: str) -> None:
     for horizon in ("auto", "0"):
         words = ("plan", record(tmp_path / "billing.csv"), "--capacity", rate, "--horizon", horizon)
         refused(run(*words), f"capacity must be messages per second > 0 and < 2^63, not {rate}")
 
 
-def test_a_record_tells_rates_and_capacity(tmp_path: Path) -> None:
+def test_rates_and_capacity_come_from_the_record(tmp_path: Path) -> None:
     document = json.loads(
         run("plan", record(tmp_path / "offsets.csv"), "--json", "--stickiness", 0, "--horizon", 0).stdout
     )
@@ -396,7 +396,7 @@ def test_a_record_tells_rates_and_capacity(tmp_path: Path) -> None:
     assert "instead of never" in run(*today).stdout
 
 
-def test_a_record_that_cannot_be_followed_is_left_out_and_said(tmp_path: Path) -> None:
+def test_an_unusable_record_is_left_out_and_reported(tmp_path: Path) -> None:
     odd = "2025-12-31T00:00:00Z,g,t,0,0,-5,0,a\n"
     done = run("plan", record(tmp_path / "offsets.csv", odd), "--json")
     assert done.returncode == 0
@@ -413,7 +413,7 @@ def test_a_record_that_cannot_be_followed_is_left_out_and_said(tmp_path: Path) -
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("sized", [True, False])
 def test_costs_of_pairs_are_weighed_at_their_prices(seed: int, sized: bool) -> None:
-    """Crossings today and planned on either side, sizes (or moves) as the price of moving; all worked out anew."""
+    """Crossings today and planned count on either side, sizes or moves as the price of moving; all computed anew."""
     problem = shop(seed, **({} if sized else {"move_sizes": None}))
     result = evenlag.solve(problem, rack_price=13, stickiness=2, only_if_better="0%", fetch_from="leader")
     plan = result.payoff.plan
@@ -446,7 +446,7 @@ def test_a_group_left_alone_has_the_costs_of_today() -> None:
 
 
 @pytest.mark.parametrize("limit", ["max_load", "max_crossings"])
-def test_a_limit_that_today_breaks_is_a_reason_to_move(limit: str) -> None:
+def test_a_group_over_its_budget_is_not_left_alone(limit: str) -> None:
     problem = shop(3)
     today = current_plan(problem)
     broken = today.makespan if limit == "max_load" else crossings(problem, today.assignment)
@@ -457,7 +457,7 @@ def test_a_limit_that_today_breaks_is_a_reason_to_move(limit: str) -> None:
     assert result.payoff.reason.startswith("today's assignment cannot stay: ")
 
 
-def test_a_group_is_not_called_optimal_where_what_comes_first_could_be_less() -> None:
+def test_a_group_left_alone_is_optimal_only_if_its_first_criterion_is() -> None:
     """Today is as even as any plan with the fewest crossings, but crosses more."""
     problem = evenlag.Problem.from_lags(
         {"t": [5, 5]}, {"a": ["t"], "b": ["t"]}, owned={"a": [("t", 0)], "b": [("t", 1)]},

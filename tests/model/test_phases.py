@@ -1,4 +1,4 @@
-"""Cooperative rebalances, simulated action by action: nobody gets what somebody holds, there or on the way back."""
+"""Cooperative rebalances, simulated action by action: no partition has two holders, forward or back."""
 
 import doctest
 import json
@@ -30,13 +30,13 @@ Held = dict[str, set[Name]]
 
 
 class Group:
-    """What every member reads now, and what it has been told to do."""
+    """The partitions that each member reads now, as phases are carried out."""
 
     def __init__(self, claims: Held) -> None:
         self.held = {member: set(names) for member, names in claims.items()}
 
     def carry_out(self, phase: dict[str, Any], random: Random, stop_after: int | None = None) -> None:
-        """Do what the phase says, in any order of actions; `stop_after` some of them, break off."""
+        """Carry out a phase with its actions in any order; break off after `stop_after` of them."""
         actions = [
             (what, member, tuple(name))
             for what in ("revoke", "assign")
@@ -52,11 +52,11 @@ class Group:
                 assert not holders, f"{member} gets {name}, which {holders} hold"
                 self.held[member].add(name)
         if stop_after is None:
-            assert self.held == told(phase)
+            assert self.held == holdings_after(phase)
 
     def obey(self, phase: dict[str, Any], random: Random) -> None:
-        """Do whatever leads to what the phase leaves each member with, wherever the group stands."""
-        goal = told(phase)
+        """Bring each member to its holdings after the phase, wherever the group stands."""
+        goal = holdings_after(phase)
         revoke = {member: names - goal[member] for member, names in self.held.items()}
         assign = {member: goal[member] - names for member, names in self.held.items()}
         self.carry_out({"revoke": revoke, "assign": assign, "keep": self._kept(goal)}, random)
@@ -65,8 +65,8 @@ class Group:
         return {member: names & goal[member] for member, names in self.held.items()}
 
 
-def told(phase: dict[str, Any]) -> Held:
-    """What each member holds once it has done what the phase says."""
+def holdings_after(phase: dict[str, Any]) -> Held:
+    """Return the holdings of each member after a phase."""
     lists = [{member: [tuple(name) for name in names] for member, names in phase[what].items()}
              for what in ("keep", "assign")]  # fmt: skip
     held: Held = {member: {*names, *lists[1][member]} for member, names in lists[0].items()}
@@ -75,7 +75,7 @@ def told(phase: dict[str, Any]) -> Held:
 
 
 def claims_of(document: dict[str, Any]) -> Held:
-    """What the members of the group say they hold, of partitions that exist; those who left hold nothing."""
+    """Return the existing partitions that members claim; members that left claim nothing."""
     exist = {(topic, i) for topic, lags in document["topics"].items() for i in range(len(lags))}
     return {
         member: {(topic, i) for topic, i in entry.get("owned", [])} & exist
@@ -84,7 +84,7 @@ def claims_of(document: dict[str, Any]) -> Held:
 
 
 def settled(document: dict[str, Any]) -> Held:
-    """The start: of several claims by subscribers the one of the highest generation, if it is alone."""
+    """Return the start: the claim of a subscriber with the highest generation, unless tied."""
     by_name: defaultdict[Name, list[tuple[int, str]]] = defaultdict(list)
     for member, names in claims_of(document).items():
         entry = document["members"][member]
@@ -101,7 +101,7 @@ def settled(document: dict[str, Any]) -> Held:
 
 
 def disputed_document(random: Random) -> dict[str, Any]:
-    """A group whose members have come and gone, changed topics, and claim one another's partitions."""
+    """A group whose members joined, left, changed topics and claim one another's partitions."""
     document = random_document(random, partitions=14, members=6)
     members, topics = document["members"], document["topics"]
     every = [[topic, i] for topic, lags in topics.items() for i in range(len(lags))]
@@ -119,7 +119,7 @@ def disputed_document(random: Random) -> dict[str, Any]:
 
 
 def phases_of(plan: Plan) -> dict[str, Any]:
-    """As they are written to a file."""
+    """Return phases as they are written to a file."""
     document: dict[str, Any] = json.loads(json.dumps(evenlag.rebalance(plan).to_dict()))
     return document
 
@@ -215,7 +215,7 @@ def test_docstring_example() -> None:
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
-def test_both_claimants_of_one_generation_revoke_before_either_gets_it() -> None:
+def test_claimants_of_one_generation_revoke_before_either_gets_the_partition() -> None:
     first, second = planned(two_of_one_generation(), {"a": [("t", 0), ("t", 1)], "b": [("t", 2)]})["phases"]
     assert first == {
         "keep": {"a": [["t", 1]], "b": []},
@@ -253,7 +253,7 @@ def test_what_a_departed_member_held_is_given_at_once() -> None:
     assert only.assign == {"a": [("t", 0)]}
 
 
-def test_nothing_to_do_is_one_phase_that_keeps_all() -> None:
+def test_a_plan_without_moves_has_one_phase_that_keeps_all() -> None:
     problem = evenlag.Problem.from_lags(
         {"t": [5, 5]}, {"a": ["t"], "b": ["t"]}, owned={"a": [("t", 0)], "b": [("t", 1)]}
     )
@@ -284,7 +284,7 @@ def test_claims_that_are_lost_survive_a_file() -> None:
     assert again.warnings == problem.warnings
 
 
-def test_an_owner_set_anew_has_no_claim_to_lose() -> None:
+def test_a_new_owner_has_no_claim_to_lose() -> None:
     problem = replace(
         evenlag.Problem.from_dict(two_of_one_generation()), owner=np.array([0, 0, NOBODY], dtype=np.int32)
     )

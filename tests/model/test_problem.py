@@ -41,7 +41,7 @@ def test_an_array_given_stays_writable() -> None:
     "lags",
     [[5, 3], (5, 3), [5.0, 3.0], np.array([5, 3]), np.array([5.0, 3.0]), np.array([5, 3], np.uint8), {0: 5, 1: 3}],
 )
-def test_lags_in_every_form(lags: Any) -> None:
+def test_lags_are_read_from_every_kind_of_sequence(lags: Any) -> None:
     assert Problem.from_lags({"orders": lags}, {"c0": ["orders"]}).lags.tolist() == [5, 3]
 
 
@@ -58,7 +58,7 @@ def test_a_masked_array_that_masks_nothing_is_an_array() -> None:
     assert problem.lags.tolist() == [5, 3]
 
 
-def test_partition_keys_of_json_are_texts() -> None:
+def test_partition_keys_of_json_are_read_as_numbers() -> None:
     problem = Problem.from_dict(billing_document(topics={"orders": {"10": 1, "9": 2}, "paid": {"0": 3}}))
     assert problem.partitions == [("orders", 9), ("orders", 10), ("paid", 0)]
     assert problem.to_dict()["topics"] == {"orders": {"9": 2, "10": 1}, "paid": [3]}
@@ -92,7 +92,7 @@ def test_sums_beyond_64_bits() -> None:
     assert evenlag.solve(problem).loads == {"a": 5 * 2**62}
 
 
-def test_who_is_active() -> None:
+def test_members_that_can_hold_something_are_active() -> None:
     problem = Problem.from_lags(
         {"t": [1, 1], "u": [1]},
         {"caller": ["t"], "capped": ["t", "u"], "idle": [], "pinned": ["u"], "shut": ["u"], "stranger": ["x"]},
@@ -103,7 +103,7 @@ def test_who_is_active() -> None:
     assert active == {"caller", "pinned"}  # "u" is pinned to another, so that "shut" could hold nothing
 
 
-def test_the_document_of_the_design() -> None:
+def test_a_document_with_all_fields_is_solved() -> None:
     problem = Problem.from_dict(
         json.loads("""
         {"group": "billing",
@@ -141,7 +141,7 @@ def test_round_trip_of_a_weight_that_no_decimal_states() -> None:
     assert again.to_dict() == problem.to_dict()
 
 
-def test_a_problem_and_a_result_show_themselves_in_a_line() -> None:
+def test_problems_and_results_have_a_one_line_repr() -> None:
     problem = Problem.from_lags({"orders": [9, 5, 4]}, {"a": ["orders"], "b": ["orders"]}, group="pay")
     result = evenlag.solve(problem)
     assert repr(problem) == "<Problem 'pay': partitions=3, topics=1, members=2, total_lag=18>"

@@ -29,7 +29,7 @@ def test_reduced_lags_leave_no_member_below_the_smallest_load(seed: int) -> None
             assert ((these * reduced).sum(axis=1) >= np.minimum(load, low)).all(), low
 
 
-def test_reduced_lags_know_what_oversized_partitions_need() -> None:
+def test_reduced_lags_leave_oversized_partitions_their_companions() -> None:
     rule = count_rule(alike({"t": [100, 100, 20, 10, 9, 8, 5, 3, 1]}, 3), "group")
-    # Two oversized ones, with two others each, take at least 1, 3, 5 and 8; what they are beyond 40 is nobody else's.
+    # The two oversized ones take two companions each, at least 1, 3, 5 and 8; nobody else needs their lag beyond 40.
     assert reduced_lags(rule, 40).tolist() == [24, 24, 20, 10, 9, 8, 8, 8, 8]

@@ -151,7 +151,7 @@ def test_what_is_wrong_is_named(wrong: Any, places: list[str]) -> None:
         ({"scenarios": {"orders": [1]}}, ["scenarios", "list", "dict"]),
     ],
 )
-def test_what_is_wrong_is_named_in_plain_values(changes: dict[str, Any], places: list[str]) -> None:
+def test_wrong_arguments_are_named(changes: dict[str, Any], places: list[str]) -> None:
     with pytest.raises(InvalidProblemError) as caught:
         Problem.from_lags(**{"lags": LAGS, "members": MEMBERS, **changes})
     for place in places:
@@ -171,15 +171,13 @@ NO_PROBLEM: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("call", NO_PROBLEM.values(), ids=NO_PROBLEM)
 @pytest.mark.parametrize(("given", "said"), [(None, "nothing"), ({}, "dict"), ("billing.json", "str")])
-def test_every_call_says_what_it_was_given_in_place_of_a_problem(
-    call: Callable[[Any], Any], given: Any, said: str
-) -> None:
+def test_every_call_refuses_other_types_by_name(call: Callable[[Any], Any], given: Any, said: str) -> None:
     with pytest.raises(InvalidProblemError, match=rf"the problem must be a Problem, .*; got {said}"):
         call(given)
 
 
 @pytest.mark.parametrize("history", [None, 5, {}, [Problem.from_lags(LAGS, MEMBERS)]])
-def test_a_replay_says_that_it_needs_snapshots(history: Any) -> None:
+def test_a_replay_refuses_anything_but_snapshots(history: Any) -> None:
     with pytest.raises(InvalidProblemError, match="a history must be a list of Snapshots"):
         evenlag.compare.replay(history)
 

@@ -26,7 +26,7 @@ BACKENDS = ("cp-sat", "cbc", "highs")
 
 
 @pytest.mark.parametrize("seed", seeds(150))
-def test_the_optimum_is_that_of_all_plans(seed: int) -> None:
+def test_the_optimum_with_terms_is_the_best_of_all_plans(seed: int) -> None:
     question = drawn(seed)
     assert question is None or question.check(question.ask(time_limit=5))
 
@@ -39,14 +39,14 @@ def test_the_optimum_is_found_without_enumeration(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_bounds_hold_though_nothing_is_solved_to_the_end(seed: int) -> None:
+def test_bounds_hold_when_every_search_is_cut_short(seed: int) -> None:
     question = drawn(7_000 + seed)
     with without("enumeration", "cp-sat"):
         assert question is None or question.check(question.ask(time_limit=1)) in (False, True)
 
 
 @pytest.mark.parametrize("seed", seeds(40))
-def test_nothing_wrong_is_said_of_large_numbers(seed: int) -> None:
+def test_figures_are_right_for_large_numbers(seed: int) -> None:
     question = drawn(seed, large=True)
     with without("enumeration"):
         assert question is None or question.check(question.ask(time_limit=30)) in (False, True)
@@ -55,7 +55,7 @@ def test_nothing_wrong_is_said_of_large_numbers(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", BACKENDS)
 @pytest.mark.parametrize("seed", seeds(100))
-def test_backends_say_nothing_wrong_of_large_numbers(seed: int, method: str) -> None:
+def test_backends_are_right_for_large_numbers(seed: int, method: str) -> None:
     question = drawn(seed, large=True)
     assert question is None or question.check(question.ask(time_limit=30, method=method)) in (False, True)
 
@@ -63,7 +63,7 @@ def test_backends_say_nothing_wrong_of_large_numbers(seed: int, method: str) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", BACKENDS)
 @pytest.mark.parametrize("seed", seeds(60))
-def test_the_mip_finds_it_too(seed: int, method: str) -> None:
+def test_every_backend_finds_the_optimum_with_terms(seed: int, method: str) -> None:
     question = drawn(10_000 + seed)
     assert question is None or question.check(question.ask(time_limit=30, method=method))
 
@@ -77,7 +77,7 @@ def test_sizes_may_all_be_multiples_of_a_number(method: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_questions_about_what_binds_may_find_no_plan_below_a_ceiling(seed: int) -> None:
+def test_binding_rules_are_found_though_relaxed_groups_exceed_the_ceiling(seed: int) -> None:
     rng = random.Random(seed)
     lags = [rng.randint(10, 60) for _ in range(18)]
     owned: dict[str, list[tuple[str, int]]] = {f"c{m}": [] for m in range(6)}
@@ -134,7 +134,7 @@ def test_units_are_assigned_as_one(seed: int) -> None:
     assert (*(figures[name] for name in first), result.objective) == min(ranked)
 
 
-def test_a_plan_that_parts_a_unit_is_none() -> None:
+def test_a_plan_that_parts_a_unit_is_refused() -> None:
     problem = Problem.from_lags({"a": [1], "b": [1]}, ["m", "n"], together=[("a", "b")])
     plan = Plan.from_assignment(problem, {"m": [("a", 0)], "n": [("b", 0)]})
     assert plan_violation(plan) == "a-0 and b-0 must go together, but go to different members"
@@ -144,7 +144,7 @@ def test_a_plan_that_parts_a_unit_is_none() -> None:
 # ---- what is asked for ---------------------------------------------------------------------------------------------
 
 
-def test_crossings_without_racks_are_told() -> None:
+def test_crossings_without_racks_are_warned_about() -> None:
     result = solve(Problem.from_lags({"t": [3, 4]}, ["a", "b"]), rack_price=5, first=["crossings"])
     assert result.warnings == ("crossings are not counted: racks of members and of partitions are needed",)
     assert result.crossings is None
@@ -173,7 +173,7 @@ def test_wrong_values_are_refused(keywords: dict[str, Any], said: str) -> None:
         solve(problem, **keywords)
 
 
-def test_limits_that_no_plan_keeps_are_told_with_the_least_that_can_be_kept() -> None:
+def test_infeasible_budgets_are_refused_with_the_least_feasible_one() -> None:
     problem = Problem.from_lags(
         {"t": [8, 4, 3]}, ["a", "b"], racks={"a": "x", "b": "y"}, partition_racks={"t": [["x"], ["x"], ["x"]]}
     )
@@ -202,14 +202,14 @@ def test_limits_that_no_plan_keeps_are_told_with_the_least_that_can_be_kept() ->
         ({"prices": {"moves": 5}}, "the price of moves is stickiness"),
     ],
 )
-def test_no_limit_is_silently_left_out(keywords: dict[str, Any], said: str) -> None:
+def test_no_budget_is_silently_ignored(keywords: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidProblemError, match=said):
         solve(Problem.from_lags({"t": [3, 4]}, ["a", "b"]), **keywords)
 
 
 @pytest.mark.parametrize("sizes", [None, {"t": [1, 1, 1, 1]}, {"t": [1, 2, 1, 3]}])
 @pytest.mark.parametrize("price", [0, 2, 30])
-def test_a_price_of_moved_size_is_stickiness_by_another_name(sizes: dict[str, list[int]] | None, price: int) -> None:
+def test_a_price_of_moved_sizes_of_one_equals_stickiness(sizes: dict[str, list[int]] | None, price: int) -> None:
     owned = {"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]}
     problem = Problem.from_lags({"t": [9, 8, 2, 1]}, ["a", "b"], owned=owned, move_sizes=sizes)
     plain = solve(problem, stickiness=price)
@@ -219,7 +219,7 @@ def test_a_price_of_moved_size_is_stickiness_by_another_name(sizes: dict[str, li
         assert (named.moves > 0) == (price < 5)
 
 
-def test_a_term_said_twice_with_one_value_counts_once() -> None:
+def test_a_term_given_twice_with_one_value_counts_once() -> None:
     racks: dict[str, Any] = {"racks": {"a": "x", "b": "y"}, "partition_racks": {"t": [["x"], ["x"], ["y"]]}}
     problem = Problem.from_lags({"t": [8, 4, 3]}, ["a", "b"], **racks)
     once = solve(problem, rack_price="10%", max_crossings=1, max_moved=2)
@@ -232,7 +232,7 @@ def test_a_term_said_twice_with_one_value_counts_once() -> None:
 
 
 @pytest.mark.parametrize("left_out", [(), ("enumeration",)])
-def test_a_high_price_of_what_nothing_costs_is_none(left_out: tuple[str, ...]) -> None:
+def test_the_price_of_a_cost_that_is_zero_everywhere_has_no_effect(left_out: tuple[str, ...]) -> None:
     problem = Problem.from_lags({"t": [3, 4]}, ["a", "b"], costs={"free": {"a": 0}, "n": {"a": 1}})
     with without(*left_out):
         result = solve(problem, prices={"free": 1e12, "n": 1e-9})
@@ -251,7 +251,7 @@ def test_the_least_ceiling_is_rounded_up() -> None:
 # ---- a cost that follows from code ---------------------------------------------------------------------------------
 
 
-def test_names_of_costs_that_follow_from_code_are_not_free() -> None:
+def test_own_costs_may_not_take_the_names_of_built_in_ones() -> None:
     assert set(PAIR_COSTS) <= set(COSTS_OF_OURS)
 
 

@@ -1,4 +1,4 @@
-"""The dynamic programming over what members may give and take, held against an independent exact solver."""
+"""Dynamic programming over members' exchanges, against an independent exact solver."""
 
 from random import Random
 from typing import Any
@@ -37,7 +37,7 @@ def assert_best(proof: Proof, rule: CountRule, goal: Objective, best: int) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(300))
-def test_the_best_plan_is_the_optimum(seed: int) -> None:
+def test_a_plan_called_best_is_the_optimum(seed: int) -> None:
     problem, parameters, rule, goal = case(seed)
     random = Random(seed)
     best = int(exhaustive(problem, Goal(**parameters)).objective)
@@ -68,7 +68,7 @@ def test_what_is_not_worth_a_move_is_never_in_the_optimum(seed: int, objective: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
-def test_where_it_ends_early_the_bound_is_true(seed: int) -> None:
+def test_the_bound_is_true_where_the_program_ends_early(seed: int) -> None:
     problem, parameters, rule, goal = case(seed)
     random = Random(seed)
     best = int(exhaustive(problem, Goal(**parameters)).objective)
@@ -82,7 +82,7 @@ def test_where_it_ends_early_the_bound_is_true(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(6))
-def test_more_partitions_than_one_word_has_bits(seed: int) -> None:
+def test_sets_of_more_than_64_partitions_are_handled(seed: int) -> None:
     random = Random(seed)
     members = random.randint(2, 3)
     problem = evenlag.Problem.from_lags(
@@ -97,7 +97,7 @@ def test_more_partitions_than_one_word_has_bits(seed: int) -> None:
     assert_best(ask(rule, goal, 0, best + 500), rule, goal, best)
 
 
-def test_it_applies_only_where_loads_counts_and_moves_are_all_there_is() -> None:
+def test_the_stage_applies_only_to_loads_counts_and_moves() -> None:
     members = {"c0": ["t", "u"], "c1": ["t", "u"], "c2": ["t", "u"]}
     drawn, owned = {"t": [5, 4, 3, 2], "u": [1, 1, 1]}, {"c0": [("t", 0), ("u", 1)]}
 
@@ -120,7 +120,7 @@ def test_it_applies_only_where_loads_counts_and_moves_are_all_there_is() -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40))
-def test_solve_with_it_finds_the_optimum(seed: int) -> None:
+def test_solve_by_this_stage_finds_the_optimum(seed: int) -> None:
     problem, parameters, *_ = case(1000 + seed)
     result = evenlag.solve(problem, **parameters, time_limit=20.0)
     try:
@@ -133,8 +133,8 @@ def test_solve_with_it_finds_the_optimum(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
-def test_who_may_hold_nothing_gives_all(seed: int) -> None:
-    """Partitions of a member with `max_partitions` 0 move in every plan, which costs what moves cost."""
+def test_a_member_capped_at_0_gives_all_it_owns(seed: int) -> None:
+    """Partitions of a member with `max_partitions` 0 move in every plan, at the price of a move each."""
     random = Random(seed)
     problem = mostly_owned(random, random.randint(4, 8), 3, random.choice(["small", "zeros"]), max_partitions={"c2": 0})
     parameters = {"balance": "none", "stickiness": random.choice([0, 1, 10]), "max_moves": random.choice([None, 8])}
@@ -145,8 +145,8 @@ def test_who_may_hold_nothing_gives_all(seed: int) -> None:
     assert_best(ask(rule, goal, 0, int(best) + 1_000), rule, goal, int(best))
 
 
-def test_idle_partitions_are_not_told_apart() -> None:
-    """Thirty of them on four members: in all the ways that they could be chosen there were far too many."""
+def test_idle_partitions_are_interchangeable() -> None:
+    """Thirty idle partitions on four members: listing every choice of them would exceed the limits."""
     random = Random(5)
     lags = [random.randint(1, 10**6) for _ in range(12)] + [0] * 30
     owned = {f"c{m:03}": [("t", p) for p in range(m, 42, 5)] for m in range(4)}

@@ -53,14 +53,14 @@ def unit_problem(random: Random, *, pins: bool = True) -> Problem:
 
 
 def all_plans(problem: Problem) -> list[tuple[int, ...]]:
-    """Every assignment that breaks no rule of the problem itself."""
+    """Return every assignment that keeps subscriptions, pins and caps."""
     choices = range(-1, len(problem.members))
     plans = product(choices, repeat=len(problem.lags))
     return [plan for plan in plans if plan_violation(Plan(problem, np.array(plan, dtype=np.int32))) is None]
 
 
 @pytest.mark.parametrize("seed", seeds(40))
-def test_plans_of_units_are_the_plans_that_part_none(seed: int) -> None:
+def test_plans_of_the_contracted_problem_are_those_that_part_no_unit(seed: int) -> None:
     problem = unit_problem(Random(seed))
     unit_of = {name: name for name in problem.partitions}
     for topics in problem.pairs.together:
@@ -116,7 +116,7 @@ def held_cost(costs: Any, plan: Plan) -> int:
 
 
 @pytest.mark.parametrize("seed", seeds(40))
-def test_a_parted_unit_is_found(seed: int) -> None:
+def test_a_plan_that_parts_a_unit_violates_the_rule(seed: int) -> None:
     random = Random(seed)
     problem = unit_problem(random, pins=False)
     for _ in range(20):
@@ -150,7 +150,7 @@ def test_a_unit_left_out_takes_all_of_its_costs_along(seed: int) -> None:
     assert twice.units.summed(night).shape == (0, night.shape[1])
 
 
-def test_without_units_a_problem_is_its_own() -> None:
+def test_a_problem_without_units_contracts_to_itself() -> None:
     problem = Problem.from_lags({"t": [5, 3]}, ["a", "b"], costs={"night": {"a": 1}})
     plan = Plan(problem, np.array([0, 1], dtype=np.int32))
     assert problem.units is problem
@@ -195,7 +195,7 @@ BOTH = {"t": [5, 3], "u": [8, 1]}
         ({"t": [2**62], "u": [1]}, ["a"], {}, ["t-0", "2^62"]),
     ],
 )
-def test_units_that_cannot_be_are_refused(lags: Any, members: Any, given: dict[str, Any], places: list[str]) -> None:
+def test_impossible_units_are_refused(lags: Any, members: Any, given: dict[str, Any], places: list[str]) -> None:
     with pytest.raises(InvalidProblemError) as caught:
         Problem.from_lags(lags, members, together=[("t", "u")], **given)
     for place in places:

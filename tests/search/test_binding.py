@@ -19,7 +19,7 @@ from tests.support.small_groups import LIMIT, SMALL
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40))
 @pytest.mark.usefixtures("by")
-def test_binding(seed: int) -> None:
+def test_a_rule_binds_exactly_where_the_optimum_without_it_is_lower(seed: int) -> None:
     """A rule is named if and only if the optimum without it is lower."""
     random = Random(seed)
     problem, parameters = random_problem(random, **SMALL), random_parameters(random, budget=False)
@@ -73,7 +73,7 @@ def test_pins_bind_where_nothing_else_is_free() -> None:
 
 
 def test_binding_of_a_budget_that_the_freed_group_could_not_keep() -> None:
-    """Without mixed subscriptions the balance would need more moves than the budget: that is no reason to fail."""
+    """Without mixed subscriptions the balance would need more moves than the budget, which must not fail the solve."""
     problem = evenlag.Problem.from_lags(
         {"t0": [29, 29, 29], "t1": [18, 18], "t2": [66, 66]},
         {"a": ["t0", "t2"], "b": ["t0", "t1"]},
@@ -84,7 +84,7 @@ def test_binding_of_a_budget_that_the_freed_group_could_not_keep() -> None:
 
 
 def test_what_binds_does_not_depend_on_the_wall_clock_where_work_is_limited() -> None:
-    """However long the bounds took."""
+    """The bounds may have taken any time."""
     binding = []
     for seconds in (0.0, 1e9):
         asked = task_for(group([5_000, 1, 1, 1, 1, 1]), deterministic=True, work=1.0)

@@ -1,4 +1,4 @@
-"""Limits of a search by hand: shares of the time that is left, and work limits that do not look at it."""
+"""Limits of a search, with a clock set by hand: shares of the time left, and work limits that ignore it."""
 
 from math import inf
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ from evenlag.search.clock import GRACE, LONGEST, Clock, Turn, in_steps_of
 
 
 class Time:
-    """The time, as a test sets it."""
+    """A clock that a test sets by hand."""
 
     now = 0.0
 
@@ -24,7 +24,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return set_by_hand
 
 
-def test_a_share_is_of_the_time_that_is_left(time: Time) -> None:
+def test_a_share_is_taken_of_the_time_left(time: Time) -> None:
     clock = time.clock(10)
     time.now = 4.0
     stop = clock.stop(0.5)  # of six seconds
@@ -40,7 +40,7 @@ def test_a_share_is_of_the_time_that_is_left(time: Time) -> None:
     assert (clock.left(), clock.work()) == (0, None)
 
 
-def test_work_limits_are_of_the_work_left_however_late_it_is(time: Time) -> None:
+def test_work_limits_depend_on_the_work_left_not_on_the_time(time: Time) -> None:
     clock = time.clock(100, 4, deterministic=True)
     time.now = 90.0
     assert (clock.allowance(), clock.work(), clock.work(0.5)) == (4, 0.2, 0.1)
@@ -54,8 +54,8 @@ def test_work_limits_are_of_the_work_left_however_late_it_is(time: Time) -> None
     assert time.clock(3, deterministic=True).allowance() == 3  # without a budget it is the limit
 
 
-def test_work_is_done_once_whoever_does_it(time: Time) -> None:
-    """A stage that asks for a new limit again and again, or in a side question, gets no more than there is."""
+def test_work_is_charged_once(time: Time) -> None:
+    """A stage that asks for limits repeatedly, or in a side question, gets no more work than is left."""
     clock, done = time.clock(100, 2, deterministic=True), 0
     outer = clock.stop(0.5)
     for limit in (clock.stop, clock.part(0.5).stop, clock.part(0.5).part(0.5).stop):
@@ -72,7 +72,7 @@ def test_work_is_done_once_whoever_does_it(time: Time) -> None:
     assert clock.work() == pytest.approx(0.075)
 
 
-def test_a_step_that_cannot_be_interrupted_has_the_time_left(time: Time) -> None:
+def test_a_step_that_cannot_be_interrupted_gets_the_time_left(time: Time) -> None:
     clock = time.clock(10)
     time.now = 4.0
     assert (clock.room(found=True), clock.room(found=False)) == (6, 6)
@@ -94,19 +94,19 @@ def test_a_backend_is_ended_by_its_work_and_not_by_the_clock_of_its_turn(time: T
     assert (clock.turn(2).seconds(0.5), clock.turn(2).work(0.5)) == (89.5, 0.05)
 
 
-def test_the_clock_is_a_net_beside_work_limits(time: Time) -> None:
+def test_the_clock_still_ends_work_that_takes_far_too_long(time: Time) -> None:
     stop = time.clock(10, 4, deterministic=True).stop()
     assert not stop()
     time.now = 10.0
     assert stop()
 
 
-def test_no_limit_is_longer_than_solvers_take() -> None:
+def test_limits_are_cut_to_the_longest_that_solvers_accept() -> None:
     clock = Clock(float("inf"), True, float("inf"))
     assert (clock.limit, clock.budget) == (LONGEST, LONGEST)
 
 
-def test_large_steps_are_several_of_the_usual_ones() -> None:
+def test_a_large_step_counts_as_several() -> None:
     asked = iter([False] * 5 + [True])
     stop = in_steps_of(3, lambda: next(asked))
     assert (stop(), stop()) == (False, True)

@@ -19,7 +19,7 @@ from tests.support.small_groups import LIMIT
 HOPELESS = 0.2  # seconds, where the bound cannot meet the objective because it is rounded, so that time runs out
 
 
-def test_one_partition_for_two_members() -> None:
+def test_one_partition_goes_to_one_of_two_members() -> None:
     problem = alike([5], "ab")
     result = evenlag.solve(problem)
     assert (result.status, result.spread, sorted(result.counts.values())) == ("OPTIMAL", 5, [0, 1])
@@ -33,8 +33,8 @@ def test_a_topic_of_one_hot_partition_beside_another() -> None:
 
 
 @pytest.mark.parametrize("pinned", [False, True])
-def test_many_partitions_with_hardly_a_choice(pinned: bool) -> None:
-    """More partitions than an array has axes, and yet one way to hand them out, or two."""
+def test_hundreds_of_partitions_with_one_or_two_plans_are_solved(pinned: bool) -> None:
+    """The groups have more partitions than an array may have axes, but only one or two plans."""
     if not pinned:
         result = evenlag.solve(alike([1] * 100, "a"))
         assert (result.status, result.makespan) == ("OPTIMAL", 100)
@@ -44,8 +44,8 @@ def test_many_partitions_with_hardly_a_choice(pinned: bool) -> None:
     assert (result.status, result.spread, result.method) == ("OPTIMAL", 4, "enumeration")
 
 
-def test_groups_of_many_shapes_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All threads share the lists of allowed plans, of which few are kept."""
+def test_threads_share_the_cache_of_allowed_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads share a cache of allowed plans that keeps one shape."""
     monkeypatch.setattr(small_groups, "MOST_SHAPES", 1)
     groups = [alike([9, 5, 3], "abc", pins=[("t", 0, one), ("t", 1, two)]) for one, two in product("abc", repeat=2)]
     rules = [count_rule(problem, "none") for problem in groups]
@@ -62,20 +62,20 @@ def test_groups_of_many_shapes_in_threads(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("lags", [[2**62 - 1], [2**62 - 1, 0, 0], [2**62 - 1, 2**62, 3], [2**61, 2**61 - 1, 0]])
 @pytest.mark.parametrize("stickiness", [0, 5, "1%"])
-def test_lags_as_large_as_they_may_be(lags: list[int], stickiness: Any) -> None:
+def test_the_largest_lags_are_solved_exactly(lags: list[int], stickiness: Any) -> None:
     result = evenlag.solve(alike(lags, "ab", owned={"b": [("t", 0)]}), stickiness=stickiness)
     best = exhaustive(result.plan.problem, Goal("both", result.stickiness))
     assert (result.status, result.objective) == ("OPTIMAL", best.objective)
 
 
-def test_no_members() -> None:
+def test_a_group_without_members_is_empty() -> None:
     result = evenlag.solve(evenlag.Problem.from_lags({"t": [5, 3]}, {}))
     assert (result.status, result.assignment, result.unassigned) == ("EMPTY", {}, [("t", 0), ("t", 1)])
     assert (result.objective, result.bound, result.spread, result.makespan, result.moves) == (0, 0, 0, 0, 0)
     assert result.to_dict()["unassigned"] == [["t", 0], ["t", 1]]
 
 
-def test_members_without_subscriptions() -> None:
+def test_a_group_without_subscriptions_is_empty() -> None:
     result = evenlag.solve(evenlag.Problem.from_lags({"t": [5, 3]}, {"a": [], "b": []}))
     assert (result.status, result.assignment, len(result.unassigned)) == ("EMPTY", {"a": [], "b": []}, 2)
 
@@ -86,21 +86,21 @@ def test_topics_without_subscribers_are_left_unassigned() -> None:
     assert (result.status, result.unassigned, result.spread) == ("OPTIMAL", [("u", 0)], 2)
 
 
-def test_one_without_subscriptions_takes_no_part() -> None:
+def test_a_member_without_subscriptions_gets_nothing() -> None:
     problem = evenlag.Problem.from_lags({"t": [5, 3]}, {"a": ["t"], "b": ["t"], "idle": []})
     result = evenlag.solve(problem)
     assert (result.status, result.spread, result.counts["idle"]) == ("OPTIMAL", 2, 0)
 
 
 @pytest.mark.parametrize("balance", ["both", "topic", "group", "none"])
-def test_too_little_capacity(balance: str) -> None:
+def test_too_little_capacity_is_infeasible(balance: str) -> None:
     problem = alike([5, 3, 1], "ab", max_partitions={"a": 1, "b": 1})
     with pytest.raises(InfeasibleError):
         evenlag.solve(problem, balance=balance)
 
 
 @pytest.mark.parametrize("balance", ["both", "topic", "group", "none"])
-def test_the_only_subscriber_may_take_nothing(balance: str) -> None:
+def test_a_topic_whose_only_subscriber_is_capped_at_0_is_infeasible(balance: str) -> None:
     problem = evenlag.Problem.from_lags({"t": [5], "u": [1]}, {"a": ["t"], "b": ["u"]}, max_partitions={"a": 0})
     with pytest.raises(InfeasibleError, match="t"):
         evenlag.solve(problem, balance=balance)
@@ -125,7 +125,7 @@ def test_a_share_is_rounded_up_to_whole_messages() -> None:
 @pytest.mark.parametrize(
     "parameters", [{"stickiness": 1e30}, {"slack": 2**70}, {"max_moves": 2**70}, {"gap": float("inf")}]
 )
-def test_parameters_beyond_all_measure(parameters: dict[str, Any]) -> None:
+def test_huge_parameters_are_solved(parameters: dict[str, Any]) -> None:
     random = Random(3)
     problem = evenlag.Problem.from_lags(
         {"t": [random.randint(1, 1_000) for _ in range(9)]},
@@ -140,7 +140,7 @@ def test_parameters_beyond_all_measure(parameters: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "cp-sat", "cbc", "highs"])
 @pytest.mark.parametrize("seed", seeds(10))
-def test_weights_of_many_digits(seed: int, method: str) -> None:
+def test_bounds_hold_for_weights_of_many_digits(seed: int, method: str) -> None:
     random = Random(seed)
     members = {name: ["t"] for name in "abc"}
     weights = {name: random.uniform(0.3, 3) for name in members}
@@ -158,7 +158,7 @@ def test_weights_of_many_digits(seed: int, method: str) -> None:
 
 
 @pytest.mark.slow
-def test_weights_of_many_digits_with_lags_of_few() -> None:
+def test_bounds_hold_for_weights_of_many_digits_and_small_lags() -> None:
     members = {"a": ["t"], "b": ["t"]}
     weights = {"a": 3.141592653589793, "b": 2.718281828459045}
     problem = evenlag.Problem.from_lags({"t": [5, 3, 9, 1]}, members, weights=weights)

@@ -38,7 +38,7 @@ def test_a_worse_plan_is_not_taken_and_a_better_one_is() -> None:
     assert (best.method, best.value) == ("better", 0)
 
 
-def test_a_bound_above_a_known_plan_is_withdrawn_with_its_author_and_said_once() -> None:
+def test_a_bound_above_a_known_plan_is_withdrawn_and_noted_once() -> None:
     problem = group()
     best = Incumbent(task_for(problem))
     best.take(Candidate(even_plan(problem)), "in turn")
@@ -77,7 +77,7 @@ def test_a_bound_that_a_later_plan_refutes_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize(("figure", "bound"), [("objective", 5), ("base", 5), ("moves", 1)])
-def test_bounds_that_rest_on_a_refuted_one_go_with_it_and_others_stay(figure: str, bound: int) -> None:
+def test_bounds_that_rest_on_a_refuted_one_are_withdrawn_with_it(figure: str, bound: int) -> None:
     problem, worse, better = two_plans()
     best = Incumbent(task_for(problem, stickiness=100))
     best.take(worse, "first")
@@ -109,7 +109,7 @@ def test_bounds_only_rise() -> None:
 
 @settings(max_examples=cases(40))
 @given(problems())
-def test_a_question_changes_nothing(problem: Problem) -> None:
+def test_properties_of_an_incumbent_change_nothing(problem: Problem) -> None:
     assume(problem.active.any())
     try:
         asked = task_for(problem, time_limit=0.2)
@@ -125,7 +125,7 @@ def test_a_question_changes_nothing(problem: Problem) -> None:
 
 @settings(max_examples=cases(60))
 @given(problems(), st.sampled_from([0, "0.1%", "fewest-moves"]), st.sampled_from(["spread", "makespan"]))
-def test_what_stages_yield_is_sound(problem: Problem, stickiness: Any, objective: str) -> None:
+def test_stages_yield_plans_of_the_problem_and_true_bounds(problem: Problem, stickiness: Any, objective: str) -> None:
     assume(problem.active.any())
     try:
         asked = task_for(problem, work=0.05, deterministic=True, stickiness=stickiness, objective=objective)

@@ -13,15 +13,15 @@ from tests.support.problems import HUGE, PROVOKING_LAGS, alike, provoking_lags, 
 LIMIT = 20.0  # seconds; each of these groups takes a few at most
 
 
-def test_companions_stay_where_they_are_least() -> None:
-    """Members with one large partition each keep the smallest ones, so that the others can be equal."""
+def test_members_with_one_large_partition_keep_the_smallest_companions() -> None:
+    """Members with one large partition each keep the smallest companions, so that the others can be equal."""
     lags = np.rint(1000 * (1 + np.random.default_rng(3).pareto(1.2, 400))).astype(np.int64).tolist()
     result = evenlag.solve(alike(lags, 100), stickiness=0, deterministic=True, work=3, time_limit=120)
     assert result.status == "OPTIMAL"
 
 
 def assert_even(problem: evenlag.Problem, result: evenlag.Result) -> list[int]:
-    """Every partition once, counts as even as can be; return the loads, summed up anew."""
+    """Check that each partition is assigned once and counts are even; return the loads, summed anew."""
     lag = dict(zip(problem.partitions, map(int, problem.lags), strict=True))
     taken = [name for these in result.assignment.values() for name in these]
     assert sorted(taken) == problem.partitions
@@ -37,7 +37,7 @@ def assert_even(problem: evenlag.Problem, result: evenlag.Result) -> list[int]:
 
 @pytest.mark.parametrize("kind", PROVOKING_LAGS)
 @pytest.mark.parametrize("seed", seeds(4))
-def test_at_most_two_each_are_solved(seed: int, kind: str) -> None:
+def test_groups_of_at_most_two_partitions_each_are_solved(seed: int, kind: str) -> None:
     random = Random(f"{seed} {kind}")
     members = random.randint(2, 4)
     problem = alike({"t": provoking_lags(random, random.randint(1, min(2 * members, 7)), kind)}, members)
@@ -49,7 +49,7 @@ def test_at_most_two_each_are_solved(seed: int, kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", PROVOKING_LAGS)
 @pytest.mark.parametrize(("partitions", "members"), [(31, 40), (80, 40)])
-def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, members: int, kind: str) -> None:
+def test_large_groups_of_two_partitions_each_pair_large_with_small(partitions: int, members: int, kind: str) -> None:
     lags = provoking_lags(Random(f"{partitions} {kind}"), partitions, kind)
     problem = alike({"t": lags}, members)
     result = evenlag.solve(problem, time_limit=LIMIT)
@@ -63,7 +63,7 @@ def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, mem
 @pytest.mark.slow
 @pytest.mark.parametrize(("partitions", "members"), [(60, 12), (103, 17), (150, 30), (200, 20), (312, 60), (400, 80)])
 @pytest.mark.parametrize("seed", range(2))
-def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int) -> None:
+def test_groups_of_five_and_more_partitions_each_are_solved(partitions: int, members: int, seed: int) -> None:
     random = Random(f"{partitions} {seed}")
     problem = alike({"t": [random.randint(0, 100) for _ in range(partitions)]}, members)
     result = evenlag.solve(problem, time_limit=LIMIT)
@@ -75,7 +75,7 @@ def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int)
 @pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1, 10**15, HUGE])
 @pytest.mark.parametrize(("partitions", "members"), [(7, 3), (60, 12), (61, 12), (5, 9), (400, 80)])
-def test_equal_lags_differ_by_one_partition_at_most(partitions: int, members: int, lag: int) -> None:
+def test_equal_lags_leave_a_spread_of_one_partition_at_most(partitions: int, members: int, lag: int) -> None:
     problem = alike({"t": [lag] * partitions}, members)
     result = evenlag.solve(problem, time_limit=LIMIT)
     assert_even(problem, result)
@@ -83,7 +83,7 @@ def test_equal_lags_differ_by_one_partition_at_most(partitions: int, members: in
 
 
 @pytest.mark.parametrize(("partitions", "members"), [(60, 12), (200, 20), (100, 33)])
-def test_zeros_beside_enough_others_are_solved(partitions: int, members: int) -> None:
+def test_groups_of_zeros_and_ones_are_solved(partitions: int, members: int) -> None:
     lags = [0] * (partitions // 3) + [1] * (partitions - partitions // 3)
     problem = alike({"t": lags}, members)
     result = evenlag.solve(problem, time_limit=LIMIT)
@@ -117,7 +117,7 @@ def group_of_three_topics(seed: int) -> evenlag.Problem:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [sticky_group, group_of_three_topics])
-def test_deterministic_searches_come_to_the_same(make: Callable[[int], evenlag.Problem]) -> None:
+def test_deterministic_searches_are_identical(make: Callable[[int], evenlag.Problem]) -> None:
     problem = make(5)
     first, second = (
         evenlag.solve(problem, deterministic=True, time_limit=600, work=2, seed=3) for _ in range(2)

@@ -22,7 +22,7 @@ def test_hardly_any_time_gives_a_plan_no_worse_than_longest_first(seed: int) -> 
 
 
 def largest_load_longest_first(lags: list[int], members: int) -> int:
-    """The largest load where each partition, largest first, goes to the least loaded member with room."""
+    """Return the largest load when partitions, largest first, go to the least loaded member with room."""
     loads, room = [0] * members, [len(lags) // members] * members
     for lag in sorted(lags, reverse=True):
         member = min((m for m in range(members) if room[m]), key=lambda m: loads[m])
@@ -51,7 +51,7 @@ def test_hardly_any_time_keeps_partitions_where_moves_cost(seed: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["auto", "cp-sat", "cbc", "highs"])
-def test_no_time_limit(method: str) -> None:
+def test_solves_without_a_time_limit_end(method: str) -> None:
     problem = alike([7, 7, 5, 5, 3], "ab")
     result = evenlag.solve(problem, stickiness=0, method=method, time_limit=float("inf"))
     assert (result.status, result.objective) == ("OPTIMAL", exhaustive(problem, Goal(stickiness=0)).objective)

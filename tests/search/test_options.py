@@ -56,7 +56,7 @@ def test_any_whole_number_is_a_seed(value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["slack", "max_moves", "threads", "stickiness", "time_limit", "gap"])
-def test_numbers_of_numpy_are_numbers(name: str) -> None:
+def test_numpy_numbers_are_accepted(name: str) -> None:
     one, same = (solve(group(), **{"time_limit": 9.0, name: number}).to_dict() for number in (np.int64(2), 2))
     assert json.dumps(one | {"seconds": 0}) == json.dumps(same | {"seconds": 0})
 
@@ -74,7 +74,7 @@ def test_a_start_of_another_problem_is_refused() -> None:
         solve(group(), start=yesterday)
 
 
-def test_a_result_is_a_start_as_its_plan_is() -> None:
+def test_a_result_may_be_the_start() -> None:
     problem = group()
     narrow = solve(problem, balance="both", time_limit=1.0)
     of_result, of_plan = (solve(problem, balance="none", gap=1e9, start=start) for start in (narrow, narrow.plan))
@@ -82,18 +82,18 @@ def test_a_result_is_a_start_as_its_plan_is() -> None:
 
 
 @pytest.mark.parametrize("start", [5, "plan.json", {"c0": [("t", 0)]}])
-def test_what_is_no_plan_is_no_start(start: Any) -> None:
+def test_other_types_are_refused_as_a_start(start: Any) -> None:
     with pytest.raises(InvalidProblemError, match=f"start must be a Plan or a Result .*; got {type(start).__name__}"):
         solve(group(), start=start)
 
 
 @pytest.mark.parametrize("rates", [5, [], "x", [1.0]])
-def test_what_is_no_mapping_has_no_rates(rates: Any) -> None:
+def test_other_types_are_refused_as_rates(rates: Any) -> None:
     with pytest.raises(InvalidProblemError, match=f"rates must be a mapping .*; got {type(rates).__name__}"):
         solve(group(), rates=rates)
 
 
-def test_keywords_that_are_handed_on_are_options() -> None:
+def test_unknown_keywords_are_refused_by_the_callers_name() -> None:
     assert set(SolveKeywords.__annotations__) < set(SolveOptions.__dataclass_fields__)
     with pytest.raises(TypeError, match=r"plans\(\) got an unexpected keyword argument 'threads'"):
         solving_options("plans", {"threads": 4}, plans)  # type: ignore[typeddict-unknown-key]
@@ -114,7 +114,7 @@ def test_defaults_are_those_of_solve() -> None:
     assert defaults == {name: getattr(SolveOptions(), name) for name in defaults}
 
 
-def test_names_are_strings() -> None:
+def test_statuses_and_balances_are_strings() -> None:
     result = solve(group(), time_limit=1.0)
     assert (repr(result.status), f"{result.balance}") in {("'OPTIMAL'", "both"), ("'FEASIBLE'", "both")}
     assert isinstance(result.status, str)

@@ -30,7 +30,7 @@ def test_patterns_are_all_subsets_in_the_window(random: Random, kind: str, count
 
 @pytest.mark.parametrize("size", range(1, 6))
 @pytest.mark.parametrize("seed", seeds(6))
-def test_patterns_beyond_the_most_are_refused(seed: int, size: int) -> None:
+def test_more_patterns_than_the_limit_are_refused(seed: int, size: int) -> None:
     lags = np.array(provoking_lags(Random(seed), 9, "wide"))
     low = sum(sorted(lags.tolist())[-size:]) * 2 // 3
     expected = sum(lags[list(chosen)].sum() >= low for chosen in combinations(range(9), size))
@@ -39,7 +39,7 @@ def test_patterns_beyond_the_most_are_refused(seed: int, size: int) -> None:
         patterns_within(lags, size, low, HUGE, expected - 1)
 
 
-def test_patterns_of_too_many_halves_are_refused() -> None:
+def test_more_half_patterns_than_the_limit_are_refused() -> None:
     with pytest.raises(EnumerationLimitError):
         patterns_within(np.arange(400), 6, 0, 10**6, 10**9)
 

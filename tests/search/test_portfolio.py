@@ -46,7 +46,7 @@ def test_the_mip_has_one_turn_at_most(owned: bool, options: dict[str, Any], turn
 
 
 @pytest.mark.parametrize(("heading", "steps"), PAGES.items())
-def test_the_tables_of_the_docs_are_the_page(heading: str, steps: tuple[Step, ...]) -> None:
+def test_the_docs_list_the_steps_of_each_portfolio(heading: str, steps: tuple[Step, ...]) -> None:
     rows = table("solver.md", heading)
     assert [row[0] for row in rows] == [f"{step.stage.name}" for step in steps]
     for row, step in zip(rows, steps, strict=True):
@@ -70,13 +70,13 @@ def test_every_method_is_in_the_docs() -> None:
 
 @settings(max_examples=30)
 @given(problems())
-def test_a_result_names_one_of_them(problem: Problem) -> None:
+def test_every_result_names_a_documented_method(problem: Problem) -> None:
     try:
         assert solve(problem, time_limit=0.1).method in documented_methods()
     except InfeasibleError:
         assume(False)
 
 
-def test_todays_assignment_is_a_plan_of_its_own() -> None:
+def test_the_current_plan_follows_the_owners() -> None:
     problem = group(owned={"c0": [("t", 0)]})
     assert (current_plan(problem).member_of == problem.owner).all()

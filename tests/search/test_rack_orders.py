@@ -22,7 +22,7 @@ Owned = dict[str, list[tuple[str, int]]]
 
 @dataclass(frozen=True)
 class Group:
-    """A group as a test says it.
+    """A group written by hand.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Group:
 
 
 class Exact:
-    """Counts, then criteria, then the spread: each made least by CP-SAT and kept, proven or the test fails."""
+    """Minimise counts, criteria and spread in turn by CP-SAT, keeping each; fail unless each is proven."""
 
     def __init__(self, group: Group, balance: str) -> None:
         self.group, self.model = group, cp_model.CpModel()
@@ -90,7 +90,7 @@ class Exact:
         return total
 
     def least(self, cost: Any) -> int:
-        """Make a cost least, keep it there, and return it."""
+        """Minimise a cost, fix it, and return it."""
         self.model.minimize(cost)
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 2
@@ -104,7 +104,7 @@ class Exact:
         return value
 
     def criterion(self, name: str) -> Any:
-        """Partitions that leave their owner, or that a member reads from another rack."""
+        """Return the number of moves, or of partitions that a member reads from another rack."""
         if name == "moves":
             owner = {held: member for member, parts in self.group.owned.items() for held in parts}
             return sum(
@@ -128,7 +128,7 @@ class Exact:
 
 
 def solved(group: Group, balance: str, first: tuple[str, ...]) -> Result:
-    """Solve, and hold the result to the exact model: both criteria, then the spread."""
+    """Solve, and compare both criteria and the spread with the exact model."""
     exact = Exact(group, balance)
     least = [exact.least(exact.criterion(name)) for name in first]
     with briefly():
@@ -163,7 +163,7 @@ class Case:
 
 
 def one(letters: str) -> list[list[str] | None]:
-    """The rack of each partition, one letter each; a dot: not known."""
+    """Return the rack of each partition from one letter each; a dot means unknown."""
     return [None if letter == "." else [letter] for letter in letters]
 
 
@@ -294,14 +294,14 @@ def matches(group: Group, result: Result) -> int:
 
 @pytest.mark.parametrize("first", ORDERS, ids="-".join)
 @pytest.mark.parametrize("case", FRANZ_GO, ids=lambda case: case.name)
-def test_franz_gos_cases_come_to_the_optimum(case: Case, first: tuple[str, ...]) -> None:
+def test_franz_gos_cases_are_solved_to_the_optimum(case: Case, first: tuple[str, ...]) -> None:
     result = solved(case.group, "group", first)
     assert matches(case.group, result) >= case.matches
     if case.kept is not None and first[0] == "moves":
         assert sum(map(len, case.group.owned.values())) - result.moves >= case.kept
 
 
-def test_racks_first_mend_what_stickiness_keeps() -> None:
+def test_with_racks_first_a_crossing_is_mended() -> None:
     case = next(case for case in FRANZ_GO if case.name == "MemberLeaves")
     sticky, local = (solved(case.group, "group", first) for first in (("moves", "crossings"), ("crossings", "moves")))
     assert (matches(case.group, sticky), sticky.moves) == (4, 0)  # franz-go's
@@ -337,7 +337,7 @@ def draw(rng: random.Random) -> Group:
 
 
 def check_random(numbers: Sequence[int]) -> None:
-    """Hold groups of these seeds to the exact model, in both orders."""
+    """Compare groups of these seeds with the exact model, in both orders."""
     for seed in numbers:
         rng = random.Random(seed)
         group, balance = draw(rng), rng.choice(("both", "group"))
@@ -346,11 +346,11 @@ def check_random(numbers: Sequence[int]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_groups_come_to_the_optimum(seed: int) -> None:
+def test_random_groups_are_solved_to_the_optimum(seed: int) -> None:
     check_random([seed])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60)[6:])
-def test_more_random_groups_come_to_the_optimum(seed: int) -> None:
+def test_more_random_groups_are_solved_to_the_optimum(seed: int) -> None:
     check_random([seed])

@@ -1,4 +1,4 @@
-"""Relations between solves: what must not change a result, and what must change it in one known way.
+"""Relations between solves: changes that must not affect a result, and changes with a known effect.
 
 Nothing here depends on the clock: all solves have work limits. Where a search ends without a proof, each plan must
 still respect the other solve's bound.
@@ -56,7 +56,7 @@ def agree(one: evenlag.Result, other: evenlag.Result, factor: Fraction | int = 1
 
 
 def medium_document(random: Random) -> Document:
-    """A group that is not enumerated, most often with owners; members alike, or with weights or other subscriptions."""
+    """A group too large to enumerate, most often with owners; members alike, or with weights or mixed subscriptions."""
     topics = {f"t{t}": lags(random, random.randint(8, 16), random.choice(["wide", "skewed"])) for t in range(2)}
     members = random.randint(3, 5)
     more: dict[str, Any] = {}
@@ -74,7 +74,7 @@ def medium_document(random: Random) -> Document:
 
 
 def small_and_medium(count: int, medium: int) -> list[Any]:
-    """Seeds of small groups, all of whose plans are looked at, and of larger ones."""
+    """Seeds of small groups, which are enumerated, and of larger ones."""
     return [*((seed, False) for seed in seeds(count)), *((seed, True) for seed in seeds(medium))]
 
 
@@ -185,7 +185,7 @@ UNCHANGED: list[Callable[[Document, Parameters, Random], Case]] = [
 
 @pytest.mark.parametrize("change", UNCHANGED)
 @both_sizes
-def test_what_does_not_matter_changes_no_objective(
+def test_changes_without_meaning_leave_the_objective(
     seed: int, medium: bool, change: Callable[[Document, Parameters, Random], Case]
 ) -> None:
     document, parameters = drawn(seed, medium)
@@ -195,7 +195,7 @@ def test_what_does_not_matter_changes_no_objective(
 
 @settings(max_examples=cases(60))
 @given(documents(), st.randoms(use_true_random=False), st.sampled_from(UNCHANGED))
-def test_what_does_not_matter_changes_no_objective_of_any_group(
+def test_changes_without_meaning_leave_the_objective_of_any_group(
     document: Document, random: Random, change: Callable[[Document, Parameters, Random], Case]
 ) -> None:
     parameters = random_parameters(random)
@@ -212,7 +212,7 @@ def test_what_does_not_matter_changes_no_objective_of_any_group(
 
 @pytest.mark.parametrize("change", [equal_weights, a_budget_of_all, moves_of_size_one])
 @pytest.mark.parametrize("seed", seeds(10))
-def test_what_is_the_same_question_has_the_same_plan(
+def test_equivalent_problems_have_the_same_plan(
     seed: int, change: Callable[[Document, Parameters, Random], Case]
 ) -> None:
     document, parameters = drawn(seed, True)
@@ -221,7 +221,7 @@ def test_what_is_the_same_question_has_the_same_plan(
 
 
 @both_sizes
-def test_moves_without_a_price_are_as_good_as_no_owners(seed: int, medium: bool) -> None:
+def test_owners_have_no_effect_where_moves_are_free(seed: int, medium: bool) -> None:
     document, parameters = drawn(seed, medium)
     free = {**parameters, "stickiness": 0, "max_moves": None}
     nobody = deepcopy(document)
@@ -253,7 +253,7 @@ def proven(seed: int, medium: bool) -> Iterator[tuple[Document, Parameters, even
 
 
 @both_sizes
-def test_a_rule_that_a_best_plan_keeps_anyway_costs_nothing(seed: int, medium: bool) -> None:
+def test_a_rule_that_an_optimal_plan_keeps_costs_nothing(seed: int, medium: bool) -> None:
     for document, parameters, best in proven(seed, medium):
         random = Random(seed)
         assert solved(document, **{**parameters, "max_moves": best.moves}).objective == best.objective
@@ -267,7 +267,7 @@ def test_a_rule_that_a_best_plan_keeps_anyway_costs_nothing(seed: int, medium: b
 
 
 @both_sizes
-def test_a_start_is_never_made_worse(seed: int, medium: bool) -> None:
+def test_a_result_is_never_worse_than_its_start(seed: int, medium: bool) -> None:
     document, parameters = drawn(seed, medium)
     best = solved(document, **parameters)
     options = SolveOptions(time_limit=NET, deterministic=True, work=0.001, **parameters)
@@ -279,7 +279,7 @@ def test_a_start_is_never_made_worse(seed: int, medium: bool) -> None:
 
 @pytest.mark.parametrize("factor", [2, 7, 10**6])
 @both_sizes
-def test_lags_times_a_factor_make_objectives_times_it(seed: int, medium: bool, factor: int) -> None:
+def test_the_objective_scales_with_the_lags(seed: int, medium: bool, factor: int) -> None:
     document, parameters = drawn(seed, medium)
     price = parameters["stickiness"]
     price = 3 if isinstance(price, str) and price.endswith("%") else price
@@ -298,7 +298,7 @@ def test_lags_times_a_factor_make_objectives_times_it(seed: int, medium: bool, f
 
 
 @pytest.mark.parametrize("seed", seeds(12))
-def test_a_lag_more_for_all_changes_no_spread_of_equal_counts(seed: int) -> None:
+def test_equal_extra_lag_leaves_the_spread_of_equal_counts(seed: int) -> None:
     random = Random(seed)
     members, each = random.randint(2, 5), random.randint(2, 6)
     numbers = lags(random, members * each, random.choice(["wide", "skewed"]))
@@ -308,7 +308,7 @@ def test_a_lag_more_for_all_changes_no_spread_of_equal_counts(seed: int) -> None
 
 
 @both_sizes
-def test_less_is_asked_where_a_rule_is_relaxed(seed: int, medium: bool) -> None:
+def test_a_relaxed_rule_never_worsens_the_objective(seed: int, medium: bool) -> None:
     """Bounds rise and plans get worse from the loosest rule to the strictest."""
     document, parameters = drawn(seed, medium)
     asked = {**parameters, "max_moves": None, "stickiness": 0}
@@ -343,10 +343,10 @@ def wide_group(partitions: int, members: int, kind: str) -> evenlag.Problem:
 
 @pytest.mark.parametrize("balance", ["both", "none"])
 @pytest.mark.parametrize(("partitions", "members", "kind"), SHAPES)
-def test_neither_objective_is_served_much_worse_than_by_the_search_for_the_other(
+def test_each_objective_is_served_best_by_its_own_search(
     partitions: int, members: int, kind: str, balance: str
 ) -> None:
-    """The searches draw alike, but what one has proven may widen its window: then luck decides between them."""
+    """The searches draw alike, but a proof may widen the window of one of them: then chance decides."""
     problem = wide_group(partitions, members, kind)
     options = {"time_limit": NET, "deterministic": True, "work": 0.5, "balance": balance, "stickiness": 0}
     spread, makespan = (
@@ -370,7 +370,7 @@ def test_bounds_of_one_objective_hold_for_plans_of_the_other(seed: int, medium: 
 
 
 def test_a_low_makespan_takes_few_moves_where_one_partition_is_hot() -> None:
-    """No load need be above the hottest partition's member with the least companions: few swaps do, of many allowed."""
+    """The member of the hottest partition needs only the smallest companions: a few of the many swaps allowed."""
     random = Random(0)
     numbers = [int(random.lognormvariate(8, 2)) for _ in range(1_000)]
     owned = {f"c{m:03}": [("t", p) for p in range(m, 1_000, 100)] for m in range(100)}
@@ -382,8 +382,8 @@ def test_a_low_makespan_takes_few_moves_where_one_partition_is_hot() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(30))
-def test_no_budget_is_spent_in_vain(seed: int) -> None:
-    """Of the best plans of all that keep the budgets, the one that moves least; then the one that is most even."""
+def test_a_solve_takes_the_fewest_moves_of_equally_good_plans(seed: int) -> None:
+    """Of the best plans within the budgets, take the one with the fewest moves, then the most even one."""
     random = Random(seed)
     topics = {"t": [random.choice((0, random.randint(0, 9), 40)) for _ in range(6)]}
     problem = alike(topics, 3, owned=random_owners(random, topics, 3, share=1.0))

@@ -1,4 +1,4 @@
-"""Plans from what the linear program over patterns uses: they keep every rule, and lose nothing that is whole."""
+"""Plans rounded from the linear program over patterns keep every rule and every whole pattern."""
 
 from random import Random
 
@@ -43,7 +43,7 @@ def test_a_rounded_plan_keeps_the_rule(balance: str, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("balance", list(Balance))
-def test_patterns_that_are_a_plan_are_taken_as_they_are(balance: str) -> None:
+def test_patterns_that_form_a_plan_are_taken_unchanged(balance: str) -> None:
     for seed, problem in owned_problems(len(seeds(40))):
         rule = count_rule(problem, balance)
         wanted, active = fewest_moves_plan(rule), np.flatnonzero(problem.active).tolist()
@@ -52,7 +52,7 @@ def test_patterns_that_are_a_plan_are_taken_as_they_are(balance: str) -> None:
         assert plan.member_of.tolist() == wanted.member_of.tolist()
 
 
-def test_what_no_pattern_holds_stays_with_its_owner() -> None:
+def test_partitions_in_no_pattern_stay_with_their_owner() -> None:
     """c000 and c001 exchange a partition; c002 and c003 have no pattern, and no reason to move anything."""
     problem = alike([5, 1, 4, 2, 3, 3, 2, 4], 4, owned={f"c{m:03}": [("t", 2 * m), ("t", 2 * m + 1)] for m in range(4)})
     used = [Used(0, [0, 3], 0.9), Used(1, [1, 2], 0.9), Used(1, [2, 3], 0.1)]
@@ -61,8 +61,8 @@ def test_what_no_pattern_holds_stays_with_its_owner() -> None:
         assert plan.member_of.tolist() == [0, 1, 1, 0, 2, 2, 3, 3]
 
 
-def test_a_member_that_has_just_joined_chooses_first() -> None:
-    """The others use most of what they hold today; still the new one gets the two that it uses."""
+def test_a_new_member_chooses_first() -> None:
+    """The others use most of what they own; the new member still gets the two that it uses."""
     owned = {f"c{m:03}": [("t", p) for p in range(4 * m, 4 * m + 4)] for m in range(2)}
     problem = alike([8, 7, 6, 5, 4, 3, 2, 1], 3, owned=owned)
     used = [Used(0, [0, 1, 2], 0.9), Used(1, [4, 5, 6], 0.9), Used(2, [2, 6], 0.2)]
@@ -71,8 +71,8 @@ def test_a_member_that_has_just_joined_chooses_first() -> None:
     assert plan.counts.tolist() == [3, 3, 2]
 
 
-def test_counts_come_before_patterns() -> None:
-    """A pattern of two for a member that may hold one: the bigger one goes to whoever has room."""
+def test_counts_take_precedence_over_patterns() -> None:
+    """A pattern of two for a member capped at one: the larger partition goes to a member with room."""
     problem = evenlag.Problem.from_lags(
         {"t": [1, 2, 3]}, {"a": ["t"], "b": ["t"]}, owned={"a": [("t", 0)]}, max_partitions={"a": 1, "b": 2}
     )
@@ -82,13 +82,13 @@ def test_counts_come_before_patterns() -> None:
     assert sorted(rounded_plan(rule, [], Random(0)).counts.tolist()) == [1, 2]
 
 
-def test_without_counts_the_lightest_takes_what_is_left() -> None:
+def test_without_count_balance_the_least_loaded_takes_the_rest() -> None:
     problem = alike([9, 4, 3, 1], 2, owned={"c000": [("t", 0)]})
     assert rounded_plan(count_rule(problem, "none"), [], Random(0)).member_of.tolist() == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize("event", ["leave", "drift"])
-def test_they_better_the_best_plan(event: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounded_plans_improve_the_best_plan(event: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the published heuristics alone; none makes more moves than the budget."""
     monkeypatch.setattr(move_patterns, "CELLS", 100_000)
     problem = after(event, "uniform", 60, 6, 0)

@@ -1,4 +1,4 @@
-"""Plans for several scenarios, against all plans looked at by the solver that shares nothing with evenlag's."""
+"""Plans for several scenarios, against the independent exact solver, which lists all plans."""
 
 import json
 from fractions import Fraction
@@ -41,7 +41,7 @@ REPEATABLE: dict[str, Any] = {"deterministic": True, "time_limit": 60}  # what c
 
 
 def with_scenarios(random: Random, document: dict[str, Any], count: int) -> dict[str, Any]:
-    """A problem document with so many scenarios, some of them alike, with weights."""
+    """A problem document with this many weighted scenarios, some of them equal."""
     scenarios = []
     for _ in range(count):
         kind = random.choice(LAG_KINDS)
@@ -73,7 +73,7 @@ def small_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], Goal, Optimu
 
 @cache
 def solved(seed: int, by: str) -> evenlag.Result:
-    """Of a small case; tests of one seed share it."""
+    """Return the result of a small case; tests of one seed share it."""
     problem, chosen, *_ = small_case(seed)
     with briefly():
         result = evenlag.solve(problem, **chosen, time_limit=LIMIT)
@@ -107,7 +107,7 @@ def test_every_method_finds_the_optimum(seed: int, method: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
-def test_never_worse_than_a_baseline_nor_than_today(seed: int, by: str) -> None:
+def test_a_result_is_never_worse_than_a_baseline_or_today(seed: int, by: str) -> None:
     problem, _, goal, _ = small_case(seed)
     result = solved(seed, by)
     for heuristic in HEURISTICS.values():
@@ -181,7 +181,7 @@ def listed(problem: evenlag.Problem) -> dict[str, list[int]]:
     return found
 
 
-def larger(seed: int, *, owned: bool) -> evenlag.Problem:
+def larger_group(seed: int, *, owned: bool) -> evenlag.Problem:
     """24 partitions of two topics over four members, four scenarios."""
     random = Random(seed)
     topics = {name: lags(random, 12, "skewed") for name in "ab"}
@@ -197,7 +197,7 @@ def larger(seed: int, *, owned: bool) -> evenlag.Problem:
 def test_larger_groups_keep_the_rules_and_beat_every_plan_for_one_scenario(
     owned: bool, objective: str, across: str
 ) -> None:
-    problem = larger(3, owned=owned)
+    problem = larger_group(3, owned=owned)
     result = unexplained(problem, objective=objective, across=across, **REPEATABLE, work=2)
     figures = assess(problem, result.assignment, Goal(objective=objective, across=across))
     assert result.objective == figures.objective >= result.bound
@@ -214,10 +214,10 @@ def test_larger_groups_keep_the_rules_and_beat_every_plan_for_one_scenario(
 
 @cache
 def plans_for_one_scenario(owned: bool, objective: str) -> list[Index]:
-    """Of each scenario of the larger group; how scenarios are combined makes no difference to them."""
+    """Return a plan for each scenario of the larger group alone."""
     plans = (
         unexplained(future, objective=objective, **REPEATABLE, work=0.5).plan
-        for future in larger(3, owned=owned).futures
+        for future in larger_group(3, owned=owned).futures
     )  # fmt: skip
     return [plan.member_of for plan in plans]
 
@@ -246,8 +246,8 @@ def test_each_plan_of_the_stage_keeps_the_rule_and_leaves_fixed_partitions(seed:
     assert (other.member_of[fixed] == problem.pins[fixed]).all()
 
 
-def test_going_on_from_the_best_plan_betters_what_a_descent_finds() -> None:
-    """Twelve partitions on three members in two scenarios: an even share is there, behind several exchanges."""
+def test_restarts_from_the_best_plan_improve_on_a_descent() -> None:
+    """Twelve partitions on three members in two scenarios: an even plan exists, several exchanges away."""
     lags = [[9, 1, 8, 2, 7, 3, 6, 4, 5, 5, 4, 6], [1, 9, 2, 8, 3, 7, 4, 6, 5, 5, 6, 4]]
     scenarios = [(1, {"t": each}) for each in lags]
     problem = evenlag.Problem.from_lags({"t": lags[0]}, {m: ["t"] for m in "abc"}, scenarios=scenarios)
@@ -258,15 +258,15 @@ def test_going_on_from_the_best_plan_betters_what_a_descent_finds() -> None:
     assert best.value == 0
 
 
-def test_work_limits_make_it_repeatable() -> None:
-    problem = larger(5, owned=True)
+def test_work_limits_make_a_search_repeatable() -> None:
+    problem = larger_group(5, owned=True)
     one, other = (evenlag.solve(problem, **REPEATABLE, work=0.5) for _ in range(2))
     assert one.assignment == other.assignment
     assert (one.objective, one.bound, one.stopped_by) == (other.objective, other.bound, other.stopped_by)
 
 
-def test_loads_that_are_even_in_every_scenario_are_no_trouble() -> None:
-    """A lag as a share of the largest load is past what floats hold where that is 0; warnings fail a test."""
+def test_groups_whose_loads_are_zero_in_a_scenario_are_solved() -> None:
+    """The share of a lag in a largest load of 0 would divide by zero, and warnings fail a test."""
     odd, even = ([10**9 * (p % 2 == half) for p in range(16)] for half in (1, 0))
     owned = {"c000": [("t", p) for p in range(8)], "c001": [("t", p) for p in range(8, 16)]}
     problem = alike(odd, 4, owned=owned, scenarios=[(1, {"t": odd}), (1, {"t": even})])
@@ -295,7 +295,7 @@ def test_lags_beyond_64_bits_stay_exact() -> None:
         ([7], "scenario 0: must be a weight and the lags"),
     ],
 )
-def test_scenarios_that_are_none_are_refused(scenarios: Any, said: str) -> None:
+def test_invalid_scenarios_are_refused(scenarios: Any, said: str) -> None:
     with pytest.raises(InvalidProblemError, match=said):
         alike([1, 2, 3], "ab", scenarios=scenarios)
 
@@ -309,7 +309,7 @@ def test_scenarios_that_are_none_are_refused(scenarios: Any, said: str) -> None:
         ([{"topics": {"t": [1]}, "wait": 2}], "scenario 0: unknown field 'wait'"),
     ],
 )
-def test_scenarios_of_a_file_that_are_none_are_refused(scenarios: Any, said: str) -> None:
+def test_invalid_scenarios_of_a_file_are_refused(scenarios: Any, said: str) -> None:
     document = {"topics": {"t": [1]}, "members": {"a": {"topics": ["t"]}}, "scenarios": scenarios}
     with pytest.raises(InvalidProblemError, match=said):
         evenlag.Problem.from_dict(document)
@@ -323,7 +323,7 @@ def test_a_scenario_of_a_file_without_a_weight_weighs_one() -> None:
 
 
 def test_the_command_plans_for_scenarios(tmp_path: Path) -> None:
-    problem = larger(1, owned=True)
+    problem = larger_group(1, owned=True)
     path = tmp_path / "shop.json"
     path.write_text(json.dumps(problem.to_dict()))
     text = command("plan", str(path), "--across", "worst", "--time-limit", "0.5")
@@ -337,7 +337,7 @@ def test_the_command_plans_for_scenarios(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(12))
-def test_an_audit_sees_now_and_is_judged_by_all_scenarios(seed: int) -> None:
+def test_an_audit_plans_for_now_and_is_judged_by_all_scenarios(seed: int) -> None:
     problem = small_case(seed)[0]
     group = Group(problem)
     for row in evenlag.compare.audit(problem, time_limit=LIMIT).rows:
@@ -358,7 +358,7 @@ def test_an_audit_sees_now_and_is_judged_by_all_scenarios(seed: int) -> None:
             assert row.excess is None or row.excess == pytest.approx(float(spread - least))
 
 
-def test_a_frontier_is_of_now() -> None:
-    problem = larger(2, owned=True)
+def test_a_frontier_ignores_scenarios() -> None:
+    problem = larger_group(2, owned=True)
     curve = evenlag.compare.frontier(problem, time_limit=1)
     assert curve.points[-1].spread == curve.points[-1].plan.spread

@@ -1,4 +1,4 @@
-"""What calls on one problem share, members that change names, and an end once near enough."""
+"""Calls on one problem share a cache; relabelling of members; ends at an objective asked for."""
 
 import itertools
 
@@ -39,7 +39,7 @@ PROBLEMS = st.builds(
 
 @settings(max_examples=cases(50))
 @given(PROBLEMS, st.randoms(use_true_random=True))
-def test_names_change_so_that_no_other_change_moves_less(problem: Problem, random: object) -> None:
+def test_relabelling_takes_the_fewest_moves(problem: Problem, random: object) -> None:
     members = len(problem.members)
     drawn = [random.randrange(members) for _ in problem.lags]  # type: ignore[attr-defined]
     plan = Plan(problem, np.array(drawn, dtype=np.int32))
@@ -56,7 +56,7 @@ def test_names_change_so_that_no_other_change_moves_less(problem: Problem, rando
 @pytest.mark.slow
 @settings(max_examples=cases(40))
 @given(PROBLEMS, st.sampled_from([0.001, 0.05, 0.5]), st.sampled_from(["both", "none"]))
-def test_near_enough_is_near_enough(problem: Problem, gap: float, balance: str) -> None:
+def test_a_search_ends_at_the_objective_asked_for(problem: Problem, gap: float, balance: str) -> None:
     options = SolveOptions(balance=balance, stickiness=0, gap=gap, time_limit=1.0)
     near = search(problem, options, tie_break=False)
     exact = solve(problem, balance=balance, stickiness=0, time_limit=1.0)
@@ -70,7 +70,7 @@ def test_near_enough_is_near_enough(problem: Problem, gap: float, balance: str) 
 
 @settings(max_examples=30)
 @given(PROBLEMS)
-def test_what_is_known_is_what_would_be_worked_out(problem: Problem) -> None:
+def test_cached_values_equal_computed_ones(problem: Problem) -> None:
     known = SolveCache(problem)
     for _ in range(2):
         for name, heuristic in HEURISTICS.items():
@@ -82,7 +82,7 @@ def test_what_is_known_is_what_would_be_worked_out(problem: Problem) -> None:
     assert known.plan("range") is known.plan("range")
 
 
-def test_a_heuristic_that_is_not_defined_stays_so() -> None:
+def test_a_cached_failure_of_a_heuristic_is_raised_again() -> None:
     known = SolveCache(Problem.from_lags({"t": [1], "u": [2]}, {"a": ["t"], "b": ["u"]}))
     for _ in range(2):
         with pytest.raises(EvenlagError, match="constrained-sticky is defined only"):
@@ -92,7 +92,7 @@ def test_a_heuristic_that_is_not_defined_stays_so() -> None:
 @pytest.mark.slow
 @settings(max_examples=15)
 @given(PROBLEMS)
-def test_an_audit_with_a_gap_differs_by_no_more_than_that(problem: Problem) -> None:
+def test_an_audit_with_a_gap_differs_by_no_more_than_the_gap(problem: Problem) -> None:
     gap = 0.01
     near, exact = compare.audit(problem, time_limit=4.0, gap=gap), compare.audit(problem, time_limit=4.0)
     most = gap * max(1.0, float(problem.mean_load)) + 1e-9

@@ -44,7 +44,7 @@ def test_optimum(seed: int, by: str) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(30))
-def test_infeasible(seed: int) -> None:
+def test_infeasible_groups_are_refused_with_the_moves_they_need(seed: int) -> None:
     problem, parameters, _, error = next(
         case for case in random_cases(Random(seed)) if isinstance(case[-1], Infeasible)
     )
@@ -76,7 +76,7 @@ def test_figures_follow_from_the_assignment(seed: int, by: str) -> None:
 
 
 @pytest.mark.parametrize("seed", small_seeds(250))
-def test_never_worse_than_a_baseline(seed: int, by: str) -> None:
+def test_a_result_is_never_worse_than_a_baseline(seed: int, by: str) -> None:
     problem, _, goal = small_case(seed)
     result = result_of(seed, by)
     plans = [current_assignment(problem)]
@@ -122,7 +122,7 @@ def test_solving_again_moves_nothing(seed: int, by: str) -> None:
 
 
 @pytest.mark.parametrize("seed", small_seeds(120))
-def test_no_single_swap_betters_a_plan(seed: int, by: str) -> None:
+def test_no_single_swap_improves_a_plan(seed: int, by: str) -> None:
     problem, _, goal = small_case(seed)
     group, found = Group(problem), result_of(seed, by).assignment
     member_of = group.read(found)
@@ -161,7 +161,7 @@ def test_every_method_finds_the_optimum(seed: int, method: str) -> None:
 
 
 @pytest.mark.parametrize("seed", small_seeds(40))
-def test_a_heuristic_by_name_gives_its_plan_and_says_what_it_breaks(seed: int) -> None:
+def test_a_heuristic_by_name_gives_its_plan_and_names_broken_rules(seed: int) -> None:
     problem, parameters, goal = small_case(seed)
     for name, heuristic in HEURISTICS.items():
         try:
@@ -200,7 +200,7 @@ def test_a_heuristic_by_name_whose_plan_breaks_a_cap_is_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
-def test_larger_groups(seed: int) -> None:
+def test_larger_groups_are_solved_with_true_bounds(seed: int) -> None:
     problem, parameters, wanted = larger_case(seed)
     goal = Goal(**parameters)
     result = unexplained(problem, **parameters, time_limit=3, threads=1)
@@ -213,7 +213,7 @@ def test_larger_groups(seed: int) -> None:
 
 
 def larger_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], Optimum]:
-    """Up to 24 partitions, 5 members and 4 topics: too many plans to look at, few enough counts to list."""
+    """Up to 24 partitions, 5 members and 4 topics: too many plans to list, few enough count matrices."""
     random = Random(seed)
     while True:
         problem, parameters = random_problem(random, partitions=24, members=5, topics=4), random_parameters(random)

@@ -32,7 +32,7 @@ def test_steps_run_in_order_with_their_shares_of_a_round_until_the_task_is_settl
     assert list(best.seconds) == ["s0", "s1", "s3"]
 
 
-def test_a_step_that_its_turn_cut_has_one_twice_as_long_and_others_are_done() -> None:
+def test_a_step_cut_by_its_turn_gets_one_twice_as_long() -> None:
     cut, whole, again = Scripted(cut=2), Scripted(), Scripted(cut=1)
     asked = task_for(group())
     run_steps(asked, Incumbent(asked), (Step(cut, 0.5), Step(whole, 0.5), Step(again, 0.5, again=True)))
@@ -55,7 +55,7 @@ def test_a_step_runs_only_when_it_should() -> None:
 
 
 class Recording(Incumbent):
-    """Note after each finding who had it, the objective and the bound."""
+    """Record after each finding its author, the objective and the bound."""
 
     def take(self, finding: Finding, by: str) -> None:
         super().take(finding, by)
@@ -79,8 +79,8 @@ def run_recorded(problem: Problem, work: float, **options: Any) -> Recording:
         ((120, 12), {"balance": "none"}),
     ],
 )
-def test_with_more_work_the_same_is_done_first(size: tuple[int, int], options: dict[str, Any]) -> None:
-    """Up to the step in which the work was used up, all findings are the same; so more work is never worse."""
+def test_more_work_repeats_the_findings_of_less_work_first(size: tuple[int, int], options: dict[str, Any]) -> None:
+    """All findings before the step that used up the work are the same, so more work is never worse."""
     rng = np.random.default_rng(size)
     partitions, members = size
     lags = rng.lognormal(8, 1, partitions).astype(np.int64).tolist()
@@ -104,7 +104,7 @@ def test_no_step_begins_after_the_time_is_up() -> None:
     assert late.runs == []
 
 
-def test_another_stage_is_one_step_more() -> None:
+def test_a_new_stage_takes_one_step() -> None:
     problem = group(owned={"c0": [("t", 0)]})
     best = solve(problem, stickiness=0)
     found = Scripted((Candidate(best.plan), Note("so it is")), "oracle")
@@ -120,9 +120,7 @@ def test_the_current_assignment_is_there_before_any_stage() -> None:
 
 
 @pytest.mark.parametrize("stopped", ["time", "work"])
-def test_a_backend_that_the_clock_ended_is_not_said_to_have_ended_by_work(
-    stopped: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_reports_whether_time_or_work_ended_the_backend(stopped: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mip, "run_backend", lambda *_: Outcome(stopped=stopped))
     problem = group([91, 83, 71, 60, 53, 41, 37, 29, 11], 4)
     result = solve(problem, method="cbc", stickiness=0, deterministic=True, time_limit=60.0)

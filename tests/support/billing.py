@@ -1,4 +1,4 @@
-"""A small group by hand, as arguments and as a document."""
+"""A small group, as arguments and as a document."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An exact solver of small groups that shares nothing with evenlag's: the problem as docs/formulation.md defines it.
+"""An exact solver of small groups that shares no code with evenlag: the problem of docs/formulation.md.
 
 Which counts a balance allows is read off the list of all count matrices, by definition. The optimum comes from all
 assignments (`exhaustive`) or, for larger groups, from CP-SAT over the list of allowed count matrices (`by_cp_sat`).
@@ -42,7 +42,7 @@ class TooLarge(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Goal:
-    """The parameters of `evenlag.solve` that say what is best."""
+    """The parameters of `evenlag.solve` that define the best plan."""
 
     balance: str = "both"
     stickiness: float | str = "0.1%"
@@ -54,7 +54,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a plan comes to, in messages."""
+    """The figures of a plan, in messages."""
 
     objective: Fraction
     spread: Fraction
@@ -63,7 +63,7 @@ class Figures:
 
 
 class Group:
-    """A problem in plain Python: who may take what."""
+    """A problem in plain Python: the options of each partition."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -93,10 +93,10 @@ class Group:
     @cached_property
     def alike(self) -> list[list[int]]:
         """Members that nothing tells apart: to exchange all that two of them hold changes no figure and no rule."""
-        told = {*self.owner, *self.pin}
+        named = {*self.owner, *self.pin}
         kinds: dict[Any, list[int]] = {}
         for m in self.active:
-            if m not in told:
+            if m not in named:
                 subscribed = tuple(self.problem.subscribed[:, m].tolist())
                 kinds.setdefault((subscribed, self.caps[m], self.problem.weights[m]), []).append(m)
         return list(kinds.values())
@@ -270,7 +270,7 @@ def assess(problem: Problem, assignment: Assignment, goal: Goal) -> Figures:
 
 @dataclass(frozen=True)
 class Optimum:
-    """The least objective (for fewest-moves: of the plans with the fewest moves) and the fewest moves possible."""
+    """The least objective (with fewest-moves, of the plans with the fewest moves) and the fewest moves possible."""
 
     objective: Fraction
     fewest_moves: int
@@ -328,7 +328,7 @@ def by_cp_sat(problem: Problem, goal: Goal, seconds: float = 60.0) -> Optimum:
 
 
 def optimum(problem: Problem, goal: Goal) -> Optimum:
-    """By whichever of the two can do it."""
+    """Solve by `exhaustive`, or by `by_cp_sat` where there are too many plans."""
     try:
         return exhaustive(problem, goal)
     except TooLarge:
@@ -376,7 +376,7 @@ def _assignments(group: Group, alike: list[list[int]]) -> Matrices:
 
 
 def _compositions(total: int, parts: int) -> Matrices:
-    """Every way to write a number as a sum of so many, a row each."""
+    """Return every way to write a number as a sum of `parts` numbers, a row each."""
     if not parts:
         return np.zeros((0, 0), dtype=np.int64)
     if math.comb(total + parts - 1, parts - 1) > MOST_MATRICES:
@@ -390,7 +390,7 @@ def _compositions(total: int, parts: int) -> Matrices:
 
 
 def _are_among(matrices: Matrices, allowed: Matrices, base: int) -> Matrices:
-    """Whether each row is one of the count matrices; all counts are below `base`."""
+    """Return for each row whether it is among the count matrices; all counts are below `base`."""
     rows = allowed.reshape(len(allowed), -1)
     if base ** rows.shape[1] < 2**63:
         return np.isin(_as_numbers(matrices, base), _as_numbers(rows, base))

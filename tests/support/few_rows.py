@@ -17,7 +17,7 @@ FEW_ROWS = {
 
 
 def few_rows(folder: Path) -> dict[str, str]:
-    """Variables by which a Spark of another process takes these settings, beside those that evenlag gives it."""
-    told = launch_settings({}) | FEW_ROWS
-    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in told.items()))
+    """Variables by which a Spark of another process takes these settings, after those that evenlag gives it."""
+    settings = launch_settings({}) | FEW_ROWS
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     return {"SPARK_CONF_DIR": str(folder)}

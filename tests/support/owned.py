@@ -1,4 +1,4 @@
-"""Small groups that own most of their partitions, with what is asked of them."""
+"""Small groups that own most of their partitions, and parameters to solve them with."""
 
 from contextlib import suppress
 from itertools import combinations
@@ -117,7 +117,7 @@ def all_patterns(rule: CountRule, m: int) -> list[list[int]]:
 
 
 def values_of(problem: evenlag.Problem, random: Random) -> list[Whole]:
-    """What partitions are worth to each active member: less by some to those that do not own them, now and then."""
+    """Draw values of partitions for each active member; sometimes lower for members that do not own them."""
     values = np.array([random.randint(-20, 20) for _ in problem.lags], dtype=np.int64)
     less = random.choice([0, 5])
     return [values - less * (problem.owner != m) for m in np.flatnonzero(problem.active).tolist()]

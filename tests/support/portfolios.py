@@ -1,4 +1,4 @@
-"""The portfolio without some of its stages, so that the others are what is judged."""
+"""The portfolio without some of its stages, so that tests judge the others."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def without(*stages: str) -> Iterator[None]:
 
 
 def stages(page: str = "TERMS") -> list[str]:
-    """Names of the stages of a page, each once."""
+    """Return the names of a portfolio's stages, each once."""
     return list(dict.fromkeys(step.stage.name for step in getattr(portfolio, page)))

@@ -20,17 +20,17 @@ PROVOKING_LAGS = ("few", "wide", "tailed", "zeros", "giant", "near-giants", "nea
 
 
 def cases(count: int) -> int:
-    """How many of `count` random cases to run: their share by EVENLAG_TEST_CASES, but at least FEW of them."""
+    """Return the number of random cases to run: a share of `count` by EVENLAG_TEST_CASES, at least FEW."""
     return max(min(count, FEW), round(count * SHARE))
 
 
 def seeds(count: int) -> range:
-    """Seeds of as many of `count` random cases as are to run."""
+    """Return the seeds of the random cases to run, of `count`."""
     return range(cases(count))
 
 
 def lags(random: Random, count: int, kind: str) -> list[int]:
-    """`count` lags in messages, of one of LAG_KINDS."""
+    """Return `count` lags in messages, of one of LAG_KINDS."""
     if kind == "small":
         return [random.randint(0, 9) for _ in range(count)]
     if kind == "skewed":
@@ -45,7 +45,7 @@ def lags(random: Random, count: int, kind: str) -> list[int]:
 
 
 def provoking_lags(random: Random, count: int, kind: str) -> list[int]:
-    """`count` lags of one of PROVOKING_LAGS, each to provoke another branch of bounds and starts."""
+    """Return `count` lags of one of PROVOKING_LAGS, each of which provokes another branch of bounds and starts."""
     if kind == "few":
         return [random.randint(0, 9) for _ in range(count)]
     if kind == "tailed":
@@ -78,7 +78,7 @@ def alike(lags: Sequence[int] | Topics, members: int | Iterable[str], **more: An
 def random_owners(
     random: Random, topics: Topics, members: int | Iterable[str], share: float = 1.0
 ) -> dict[str, list[Partition]]:
-    """Owners for `alike`: such a share of the partitions, each with a member drawn at random."""
+    """Return owners for `alike`: a share of the partitions, each with a random member."""
     names = [f"c{m:03}" for m in range(members)] if isinstance(members, int) else list(members)
     owned: dict[str, list[Partition]] = {name: [] for name in names}
     for topic, lags in topics.items():
@@ -125,7 +125,7 @@ def random_document(
 
 
 def random_problem(random: Random, **size: Any) -> evenlag.Problem:
-    """The problem of `random_document`."""
+    """Return the problem of `random_document`."""
     return evenlag.Problem.from_dict(random_document(random, **size))
 
 
@@ -154,7 +154,7 @@ def documents(**size: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def solved_again(problem: evenlag.Problem, assignment: dict[str, list[Partition]]) -> evenlag.Problem:
-    """The same problem with `assignment` as today's."""
+    """Return the same problem with `assignment` as today's."""
     document = problem.to_dict()
     for name, entry in document["members"].items():
         entry["owned"] = [list(partition) for partition in assignment[name]]

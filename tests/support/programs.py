@@ -23,7 +23,7 @@ ROOM = 30.0  # seconds; a backend that hangs would sleep far longer
 
 @cache
 def solved_case(seed: int) -> tuple[evenlag.Problem, Goal, Any]:
-    """A random group that has a plan, what is best, and its optimum."""
+    """Return a random feasible group, its goal, and its optimum."""
     random = Random(seed)
     while True:
         problem, goal = random_problem(random, partitions=8), Goal(**random_parameters(random))
@@ -49,14 +49,14 @@ def objective_of(problem: evenlag.Problem, goal: Goal, member_of: NDArray[Any]) 
 
 
 def replace_cbc(script: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a script be called for CBC."""
+    """Run a shell script in place of CBC."""
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(path))
 
 
 def unsettled(seed: int = 1) -> evenlag.Problem:
-    """A group that no heuristic solves to the proven bound, with no owners."""
+    """Return a group without owners that no heuristic solves to the proven bound."""
     random = Random(seed)
     lags = [random.randint(1, 10**6) for _ in range(24)]
     return alike(lags, 5)

@@ -1,4 +1,4 @@
-"""Groups with racks, sizes and traffic for tests, and their figures worked out from the data alone."""
+"""Groups with racks, sizes and traffic, and their figures computed from the data alone."""
 
 import random
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ def shop(seed: int = 1, partitions: int = 9, members: int = 3, **more: Any) -> P
     names = [f"c{m}" for m in range(members)]
     lags = {"t": [rng.randint(0, 1000) for _ in range(partitions)]}
     owned = {name: [("t", p) for p in range(partitions) if p % members == m] for m, name in enumerate(names)}
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "owned": owned,
         "racks": {name: ZONES[m % 3] for m, name in enumerate(names)},
         "partition_racks": {"t": [rng.sample(ZONES, 2) for _ in range(partitions)]},
         "move_sizes": {"t": [rng.randint(1, 50) for _ in range(partitions)]},
         "traffic": {"t": [rng.randint(0, 20) for _ in range(partitions)]},
     }
-    told = {name: value for name, value in (told | more).items() if value is not None}
-    return Problem.from_lags(lags, {name: ["t"] for name in names}, **told)
+    fields = {name: value for name, value in (fields | more).items() if value is not None}
+    return Problem.from_lags(lags, {name: ["t"] for name in names}, **fields)
 
 
 def crossings(problem: Problem, assignment: Assignment, fetch_from: str = "followers") -> int:
@@ -34,8 +34,8 @@ def crossings(problem: Problem, assignment: Assignment, fetch_from: str = "follo
     for member, names in assignment.items():
         rack = document["members"][member].get("rack")
         for topic, partition in names:
-            racks = _told(document, "partition_racks", topic, partition, None)
-            traffic = _told(document, "traffic", topic, partition, 1)
+            racks = _value_of(document, "partition_racks", topic, partition, None)
+            traffic = _value_of(document, "traffic", topic, partition, 1)
             here = [each for each in (racks or [])[: 1 if fetch_from == "leader" else None] if each]
             total += traffic if rack is not None and here and rack not in here else 0
     return total
@@ -44,22 +44,22 @@ def crossings(problem: Problem, assignment: Assignment, fetch_from: str = "follo
 def owned_now(problem: Problem) -> dict[str, list[tuple[str, int]]]:
     """Today's assignment, from the problem document."""
     members = problem.to_dict()["members"]
-    return {member: [(topic, p) for topic, p in told.get("owned", ())] for member, told in members.items()}
+    return {member: [(topic, p) for topic, p in entry.get("owned", ())] for member, entry in members.items()}
 
 
 def moved_size(problem: Problem, assignment: Assignment) -> int:
     """Sizes of the partitions that leave their owner."""
     document = problem.to_dict()
-    owner = {tuple(name): member for member, told in document["members"].items() for name in told.get("owned", ())}
+    owner = {tuple(name): member for member, entry in document["members"].items() for name in entry.get("owned", ())}
     return sum(
-        _told(document, "move_sizes", *name, 1)
+        _value_of(document, "move_sizes", *name, 1)
         for member, names in assignment.items()
         for name in names
         if owner.get(name, member) != member
     )
 
 
-def _told(document: Mapping[str, Any], field: str, topic: str, partition: int, other: Any) -> Any:
+def _value_of(document: Mapping[str, Any], field: str, topic: str, partition: int, other: Any) -> Any:
     values = document.get(field, {}).get(topic)
     if isinstance(values, list):
         return values[partition]

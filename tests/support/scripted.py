@@ -1,4 +1,4 @@
-"""Stages that yield what a test asks for, and tasks to run them on."""
+"""Stages with findings set by a test, and tasks to run them on."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ def group(lags: list[int] = LAGS, members: int = 3, **more: Any) -> Problem:
 
 
 def even_plan(problem: Problem) -> Plan:
-    """Keep every balance of one topic: partitions in turn."""
+    """Return a plan that deals partitions in turn, which keeps every balance of one topic."""
     return Plan(problem, (np.arange(len(problem.lags)) % len(problem.members)).astype(np.int32))
 
 
 @dataclass(frozen=True)
 class Scripted:
-    """A stage that yields what it is told to, asks for more time in its first turns, and notes the time it had."""
+    """A stage that yields given findings, asks for more time in its first `cut` turns, and records its limits."""
 
     findings: tuple[Finding, ...] = ()
     name: str = "scripted"

@@ -21,7 +21,7 @@ BALANCES = ("both", "topic", "group", "none")
 
 
 def stop_after(count: int) -> Callable[[], bool]:
-    """What stops a search after so many steps."""
+    """Return a stop criterion that is met after this many steps."""
     left = iter(range(count))
     return lambda: next(left, None) is None
 
@@ -32,7 +32,7 @@ def target_window(rule: CountRule) -> tuple[Number, Number]:
 
 
 def loads_of(plan: Plan) -> list[Fraction]:
-    """Load per weight of the members that take part, weights with mean 1."""
+    """Return load per weight of the active members, weights normalised to mean 1."""
     group = grouped(plan.problem)
     loads = dict.fromkeys(group.active, 0)
     for p, m in enumerate(plan.member_of.tolist()):
@@ -42,12 +42,12 @@ def loads_of(plan: Plan) -> list[Fraction]:
 
 
 def feasible_plans(rule: CountRule) -> list[Plan]:
-    """Every plan that keeps the rule."""
+    """Return every plan that keeps the rule."""
     return [Plan(rule.problem, member_of) for member_of in every_plan(rule.problem, rule.balance, rule.slack)]
 
 
 def random_case(seed: int) -> tuple[evenlag.Problem, CountRule, Random]:
-    """A group of any kind that can be assigned, and a rule."""
+    """Return a random feasible group of up to 18 partitions, its rule, and the source of random numbers."""
     random = Random(seed)
     while True:
         if random.random() < 0.35:
@@ -68,7 +68,7 @@ def random_case(seed: int) -> tuple[evenlag.Problem, CountRule, Random]:
 
 
 def tiny_case(seed: int) -> tuple[evenlag.Problem, CountRule]:
-    """At most 6 partitions and 3 members; every other group with owners, subscriptions, weights, pins and caps."""
+    """Return a group of at most 6 partitions and 3 members; odd seeds have subscriptions, weights, pins and caps."""
     random = Random(seed)
     while True:
         if seed % 2:
@@ -92,5 +92,5 @@ def tiny_plans(seed: int) -> list[Plan]:
 
 
 def tiny_seeds(count: int) -> list[Any]:
-    """Seeds of tiny groups; tests of one seed share its plans."""
+    """Return seeds of tiny groups; tests of one seed share its plans."""
     return [pytest.param(seed, marks=pytest.mark.slow) for seed in seeds(count)]

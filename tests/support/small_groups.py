@@ -17,12 +17,12 @@ Case = tuple[evenlag.Problem, dict[str, Any], Goal, Optimum | Infeasible]
 
 
 def small_seeds(count: int) -> list[Any]:
-    """Seeds of small groups; tests of one seed share its optimum and its result."""
+    """Return seeds of small groups; tests of one seed share its optimum and its result."""
     return [pytest.param(seed, marks=pytest.mark.slow) for seed in seeds(count)]
 
 
 def random_cases(random: Random) -> Iterator[Case]:
-    """Random groups with at least one subscriber, the parameters to solve them with, and what is best."""
+    """Yield random groups with a subscriber, parameters to solve them with, and their optimum."""
     while True:
         problem, parameters = random_problem(random, **SMALL), random_parameters(random)
         if Group(problem).assignable:
@@ -39,7 +39,7 @@ def feasible_case(seed: int) -> Case:
 
 
 def small_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], Goal]:
-    """A group that has a plan, and the parameters to solve it with."""
+    """Return a feasible group, and the parameters to solve it with."""
     problem, parameters, goal, _ = feasible_case(seed)
     return problem, parameters, goal
 

@@ -1,4 +1,4 @@
-"""Solving with less around it, in tests that are not about that."""
+"""Solve without explanations and in less time, for tests of other things."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,13 +19,13 @@ PATIENCE = 5  # of pair search: enough for some kicks
 
 
 def unexplained(problem: evenlag.Problem, **parameters: Any) -> evenlag.Result:
-    """`evenlag.solve`, but for what binds: to find that out takes about as long as the plan."""
+    """Return `evenlag.solve` without binding rules, which take about as long to find as the plan."""
     return search(problem, SolveOptions(**parameters), explain=False)
 
 
 @contextmanager
 def briefly() -> Iterator[None]:
-    """Solve small groups with less effort; what is proven of them is the same.
+    """Solve small groups with less effort; bounds and proofs are the same.
 
     MIP backends run in this process and on one of its threads, since to fork takes longer than a small program. Pair
     search soon gives up, where it would try 25 times as many exchanges as there are partitions.

@@ -1,4 +1,4 @@
-"""Small groups with all kinds of terms of the objective, and the best of all their plans, from the definitions.
+"""Small groups with all kinds of terms of the objective, and the best of all their plans by definition.
 
 Nothing here comes of evenlag's own mathematics (docs/formulation.md is followed), but for `Problem`, which holds data.
 """

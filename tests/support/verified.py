@@ -1,4 +1,4 @@
-"""The checker, run over every result that the tests get, as far as that takes little time."""
+"""The verifier, run over every result of the tests within a small effort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates: what is right is verified, and whatever is changed in a result is refused."""
+"""Certificates: right results are verified, and changed ones refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Document = dict[str, Any]
 
 
 def written(result: evenlag.Result) -> Document:
-    """Content of its result file."""
+    """Return the content of its result file."""
     document: Document = json.loads(json.dumps(result.to_dict()))
     return document
 
@@ -77,7 +77,7 @@ def solution(author: str) -> Document:
         return solved(problem, **parameters)
 
 
-def test_a_topic_that_only_some_members_of_several_weights_read_bounds_their_loads() -> None:
+def test_a_topic_read_by_some_weighted_members_bounds_their_loads() -> None:
     topics, members = {"a": [500, 400, 300], "b": PRIMES}, {"x": ["a", "b"], "y": ["b"], "z": ["b"]}
     problem = evenlag.Problem.from_lags(topics, members, weights={"x": 2, "y": 1, "z": 1})
     document = solved(problem, balance="none", objective="makespan")
@@ -253,7 +253,7 @@ def test_bounds_of_scenarios_are_proven_again_one_by_one(price: int, across: str
 
 
 def raised(document: Document, by: int) -> None:
-    """Say that the bound, and the objective with it, is higher (or lower)."""
+    """Raise or lower the bound, and the objective with it."""
     bound = str(Fraction(document["certificate"]["bound"]) + by)
     document["certificate"]["bound"] = bound
     document["bound"] += by
@@ -317,7 +317,7 @@ BREAKS: list[Callable[[Document, Random], None]] = [
 
 @pytest.mark.parametrize("broken", BREAKS)
 @pytest.mark.parametrize("author", GROUPS)
-def test_whatever_is_changed_is_refused(author: str, broken: Callable[[Document, Random], None]) -> None:
+def test_a_changed_result_is_refused(author: str, broken: Callable[[Document, Random], None]) -> None:
     problem, document = GROUPS[author][0], solution(author)
     for seed in range(4):
         changed = deepcopy(document)
@@ -326,7 +326,7 @@ def test_whatever_is_changed_is_refused(author: str, broken: Callable[[Document,
 
 
 def worse_plan(document: Document, problem: evenlag.Problem, random: Random) -> Document | None:
-    """The same result with a plan that is worse by exchange, all figures of it right, and its bound said to meet it."""
+    """Return the result with a worse plan, all its figures right, and a bound that claims to meet it."""
     assignment = deepcopy(document["assignment"])
     one, two = random.sample([names for names in assignment.values() if names], 2)
     i, j = random.randrange(len(one)), random.randrange(len(two))
@@ -343,7 +343,7 @@ def worse_plan(document: Document, problem: evenlag.Problem, random: Random) -> 
 
 
 @pytest.mark.parametrize("author", GROUPS)
-def test_a_worse_plan_that_is_said_to_be_best_is_refused(author: str) -> None:
+def test_a_worse_plan_claimed_to_be_best_is_refused(author: str) -> None:
     problem, document = GROUPS[author][0], solution(author)
     worse = [each for seed in range(12) if (each := worse_plan(document, problem, Random(seed))) is not None]
     assert worse
@@ -421,7 +421,7 @@ def test_a_pin_leaves_the_totals_of_one_topic_as_even_as_they_were(balance: str)
 
 
 @pytest.mark.parametrize("seed", seeds(60))
-def test_the_search_ends_without_a_plan_only_where_there_is_none(seed: int) -> None:
+def test_the_verifier_finds_no_plan_only_where_none_exists(seed: int) -> None:
     random = Random(seed)
     problem = random_problem(random, partitions=8, members=4, topics=2)
     group = read_group(problem.to_dict())
@@ -451,7 +451,7 @@ def test_the_search_ends_without_a_plan_only_where_there_is_none(seed: int) -> N
 # ---- what it is given ------------------------------------------------------------------------------------------------
 
 
-def test_what_is_no_result_is_an_error() -> None:
+def test_other_documents_are_refused() -> None:
     problem, _ = GROUPS["enumeration"]
     with pytest.raises(InvalidProblemError, match="result must be"):
         evenlag.verify([], problem)
@@ -459,7 +459,7 @@ def test_what_is_no_result_is_an_error() -> None:
         evenlag.verify({}, {"topics": 3})
 
 
-def test_the_command_says_what_it_found(tmp_path: Path) -> None:
+def test_the_command_reports_its_verdict(tmp_path: Path) -> None:
     from evenlag.cli.app import evenlag as command
 
     problem, document = GROUPS["move-dp"][0], solution("move-dp")

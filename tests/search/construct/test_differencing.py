@@ -15,7 +15,7 @@ from tests.support.searching import BALANCES
 
 
 def group_of_alike_members(random: Random, partitions: int, members: int, topics: int, kind: str) -> evenlag.Problem:
-    """At most so many; all members alike."""
+    """A random group of at most this size, all members alike."""
     documents = {
         f"t{t}": provoking_lags(random, random.randint(1, partitions), kind) for t in range(random.randint(1, topics))
     }
@@ -40,7 +40,7 @@ def test_differencing_keeps_every_balance(seed: int, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", PROVOKING_LAGS)
 @pytest.mark.parametrize("seed", seeds(8))
-def test_differencing_pairs_at_best(seed: int, kind: str) -> None:
+def test_differencing_is_optimal_for_two_partitions_each(seed: int, kind: str) -> None:
     random = Random(f"{seed} {kind}")
     members = random.randint(1, 4)
     problem = alike({"t": provoking_lags(random, random.randint(1, min(2 * members, 7)), kind)}, members)
@@ -49,7 +49,7 @@ def test_differencing_pairs_at_best(seed: int, kind: str) -> None:
         assert differenced(count_rule(problem, balance)).spread == best
 
 
-def test_differencing_is_not_for_members_that_differ() -> None:
+def test_differencing_applies_only_to_members_alike() -> None:
     lags = {"t": [5, 4, 3, 2], "u": [1]}
     same = alike(lags, 2)
     members = {name: ["t", "u"] for name in same.members}

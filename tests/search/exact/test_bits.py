@@ -1,4 +1,4 @@
-"""Sets of partitions as bits: what they weigh, and which partial plans go together."""
+"""Sets of partitions as bits: their weights, and joins of partial plans."""
 
 import numpy as np
 from hypothesis import given
@@ -12,13 +12,13 @@ NUMBERS = st.sets(st.integers(0, COUNT - 1))
 
 
 def as_bits(sets: list[set[int]]) -> Bits:
-    """Write sets as bits, one column each."""
+    """Return sets as bits, a column each."""
     columns = [bits_of(np.array([sorted(each)], dtype=np.int64).reshape(1, -1), 3) for each in sets]
     return np.concatenate([np.zeros((3, 0), dtype=np.uint64), *columns], axis=1)
 
 
 @given(st.lists(NUMBERS, max_size=8), st.dictionaries(st.integers(0, COUNT - 1), st.integers(-(2**40), 2**40)))
-def test_sets_weigh_what_their_numbers_do(sets: list[set[int]], weights: dict[int, int]) -> None:
+def test_a_set_weighs_the_sum_of_its_partitions(sets: list[set[int]], weights: dict[int, int]) -> None:
     by_number = np.zeros(COUNT, dtype=np.int64)
     for number, weight in weights.items():
         by_number[number] = weight
@@ -39,7 +39,7 @@ def test_a_set_is_the_same_as_a_mask_and_as_numbers(mask: list[bool]) -> None:
     st.lists(st.sets(st.integers(0, 9)), max_size=12),
     st.lists(st.sampled_from(["one", "two", "rest"]), min_size=10, max_size=10),
 )
-def test_partial_plans_go_together_where_each_takes_what_the_other_gives(
+def test_partial_plans_join_where_each_takes_what_the_other_gives(
     mine: list[set[int]], theirs: list[set[int]], held_by: list[str]
 ) -> None:
     one, two = ({n for n in range(10) if held_by[n] == who} for who in ("one", "two"))

@@ -1,4 +1,4 @@
-"""The linear program over classes of members: its bounds against all plans of small groups, its plans against rules."""
+"""The linear program over classes of members: bounds against all plans of small groups, plans against the rules."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from tests.support.problems import seeds
 from tests.support.terms import Question, drawn
 
 
-def alone(task: Task, *, started: bool) -> tuple[list[Fraction], list[Candidate]]:
-    """Bounds and plans of the stage, after published plans or with none."""
+def run_stage_alone(task: Task, *, started: bool) -> tuple[list[Fraction], list[Candidate]]:
+    """Return bounds and plans of the stage, after the published plans or without any."""
     best = run_steps(task, Incumbent(task), START if started else ())
     stage, bounds, plans = Classes(), [Fraction(0)], []
     if stage.applies(task, best):
@@ -51,7 +51,7 @@ def alone(task: Task, *, started: bool) -> tuple[list[Fraction], list[Candidate]
 
 
 def check_bounds(seed: int) -> None:
-    """Ask the stage alone about a small group: what it proves must hold for the best of all plans."""
+    """Check the bounds of the stage against the best of all plans of a small group."""
     rng = random.Random(seed)
     question = drawn(seed)
     if question is None:
@@ -66,14 +66,14 @@ def check_bounds(seed: int) -> None:
     except InfeasibleError:
         return
     if question.best is not None:
-        bounds, _ = alone(task, started=started)
+        bounds, _ = run_stage_alone(task, started=started)
         assert max(bounds) <= question.best.objective, (seed, options)
     for name in first[:1]:  # each criterion is made least without loads
         least = Question(problem, {**options, "first": [name]}).best
         goal = task_of(problem.units, SolveOptions(first=(name,), **options)).goal
         if least is None or not goal.first or not least.criteria:
             continue
-        bounds, _ = alone(replace(task, goal=goal.criterion(goal.first[0])), started=started)
+        bounds, _ = run_stage_alone(replace(task, goal=goal.criterion(goal.first[0])), started=started)
         assert max(bounds) <= least.criteria[0], (seed, options, name)
 
 
@@ -83,7 +83,7 @@ def test_bounds_hold_for_every_plan_of_small_groups(seed: int) -> None:
 
 
 def least_objective(problem: Problem, price: int, members: int) -> int:
-    """The least spread and price of crossings of all plans with even counts."""
+    """Return the least spread and price of crossings of all plans with even counts."""
     lags, racks = problem.lags.tolist(), [racks[0] for racks in problem.pairs.partition_racks if racks]
     even = {len(lags) // members, -(-len(lags) // members)}
     least = 10**9
@@ -118,7 +118,7 @@ def test_bounds_hold_where_lags_are_reduced_for_the_lowest_load_itself(monkeypat
         price, least = rng.choice((1, 10, 40)), None
         for balance in ("group", "both"):
             options = SolveOptions(time_limit=2, deterministic=True, balance=balance, stickiness=0, rack_price=price)
-            bounds, _ = alone(task_of(problem, options), started=True)
+            bounds, _ = run_stage_alone(task_of(problem, options), started=True)
             least = least_objective(problem, price, members) if least is None else least
             assert max(bounds) <= least, seed
             tight += max(bounds) == least
@@ -128,7 +128,7 @@ def test_bounds_hold_where_lags_are_reduced_for_the_lowest_load_itself(monkeypat
 
 @pytest.mark.parametrize("balance", ["group", "both", "none"])
 @pytest.mark.parametrize("wanted", [{"rack_price": "1%"}, {"rack_price": "10%"}, {"max_crossings": 20}])
-def test_its_plans_keep_the_rules_and_come_near_what_is_proven(balance: str, wanted: dict[str, Any]) -> None:
+def test_plans_of_the_stage_keep_the_rules_and_come_near_the_bound(balance: str, wanted: dict[str, Any]) -> None:
     rng = random.Random(balance)
     racks = ("a", "b", "c")
     lags = {topic: [int(rng.lognormvariate(7, 1)) for _ in range(60)] for topic in ("s", "t")}
@@ -140,15 +140,15 @@ def test_its_plans_keep_the_rules_and_come_near_what_is_proven(balance: str, wan
     )
     options = SolveOptions(balance=balance, stickiness=0, time_limit=60, deterministic=True, work=5, **wanted)
     task = task_of(problem, options)
-    bounds, plans = alone(task, started=True)
+    bounds, plans = run_stage_alone(task, started=True)
     kept = [plan.plan for plan in plans if violation(plan.plan, task.rule, task.goal) is None]
     assert kept
     least = min(task.goal.value(plan) for plan in kept)
     assert max(bounds) <= least <= max(bounds) + problem.mean_load / 100
 
 
-def test_no_member_shares_out_with_itself() -> None:
-    """A group in which it alone may be its partner: two classes of members, one with loads beside its partitions."""
+def test_no_member_exchanges_with_itself() -> None:
+    """A group of two classes in which a member's only possible partner would be itself."""
     rng = random.Random(7_000_249)
     problem, options = drawn_with_terms(rng, *rng.choice(SIZES))
     result = solve(problem, time_limit=20, deterministic=True, work=0.5, **options)
@@ -171,7 +171,7 @@ def racked(rng: random.Random, partitions: int, members: int, owned: bool) -> Pr
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_exchanges_cost_what_the_plans_after_them_say(seed: int) -> None:
+def test_an_exchange_costs_the_difference_of_its_plans(seed: int) -> None:
     rng = random.Random(seed)
     problem = racked(rng, 24, 5, owned=True)
     task = task_of(problem, SolveOptions(stickiness=7, rack_price=30, max_crossings=rng.randint(0, 24)))
@@ -209,7 +209,7 @@ def test_relocation_keeps_the_limits_and_betters_plans_where_moves_cost(wanted: 
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_pairs_share_anew_at_equal_cost_where_crossings_or_moves_count(seed: int) -> None:
+def test_repartitioned_pairs_cost_no_more_where_crossings_or_moves_count(seed: int) -> None:
     rng = random.Random(seed)
     problem = racked(rng, 60, 6, owned=seed % 2 > 0)
     task = task_of(problem, SolveOptions(rack_price=5, stickiness=seed % 2, balance="group"))

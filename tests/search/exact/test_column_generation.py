@@ -1,4 +1,4 @@
-"""Column generation: tables, bounds and packings held against all plans, and packings that are known to be there."""
+"""Column generation: tables and bounds against all plans, and packings that are known to exist."""
 
 import math
 from collections import Counter
@@ -106,7 +106,7 @@ def test_a_table_gives_the_best_pattern_of_each_largest_lag(seed: int, count: in
 
 
 @pytest.mark.parametrize("seed", seeds(40))
-def test_prices_exclude_every_window_that_they_do_not_allow_and_no_other(seed: int) -> None:
+def test_prices_exclude_exactly_the_windows_they_disprove(seed: int) -> None:
     random = Random(seed)
     first, last = sorted(random.randint(0, 12) for _ in range(2))
     largest = last + random.randint(0, 12)
@@ -123,8 +123,8 @@ def test_prices_exclude_every_window_that_they_do_not_allow_and_no_other(seed: i
         assert allowed == list(range(int(highs[low - first]), largest + 1))
 
 
-def test_what_many_members_cannot_hold_excludes_windows() -> None:
-    """Only one of up to nine can have a load of 5: what is impossible stays so, however many add it up."""
+def test_loads_out_of_reach_for_most_members_exclude_windows() -> None:
+    """Only one of up to nine members can reach a load of 5; sums over impossible loads stay impossible."""
     possible, impossible = np.full(6, NO_PATTERN), np.full(6, NO_PATTERN)
     possible[[3, 5]] = 1
     impossible[3] = 1
@@ -133,7 +133,7 @@ def test_what_many_members_cannot_hold_excludes_windows() -> None:
         assert prices.least_highs(3, 5, 5).tolist() == [3, 6, 6]
 
 
-def test_windows_that_are_excluded_are_not_asked_for_again() -> None:
+def test_excluded_windows_are_not_asked_for_again() -> None:
     windows = Windows(low=4, last_low=6, high=8, width=5)
     assert (windows.largest, windows.least_width) == (10, 2)
     assert (windows.lowest(), windows.highest(), windows.narrowest()) == (Window(4, 8), Window(6, 10), Window(6, 8))
@@ -190,7 +190,7 @@ def shares_out(items: Items, members: int, window: Window, counts: Counts | None
 def test_a_packing_without_slack_is_found_and_narrower_windows_are_excluded(
     seed: int, members: int, counted: bool
 ) -> None:
-    """Three partitions for each member, which add up to the same: no other window is the best one."""
+    """Three partitions for each member add up to one sum, so a single window is optimal."""
     random = Random(seed)
     capacity = 400
     values: list[int] = []
@@ -229,7 +229,7 @@ def test_all_windows_may_be_excluded() -> None:
 
 
 def failing(program: ColumnPool[Any], calls: set[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Let GLOP end abnormally in these of its calls; return the statuses that the program got."""
+    """Make GLOP fail in these of its calls; return the statuses that the program got."""
     solver, statuses = program._program, []
 
     def solve() -> int:
@@ -251,7 +251,7 @@ def test_a_program_that_glop_gives_up_is_solved_anew(monkeypatch: pytest.MonkeyP
     assert program.amounts() == [("one", pytest.approx(1))]
 
 
-def test_a_window_about_which_glop_says_nothing_is_left_open_and_others_are_asked_about(
+def test_a_window_that_glop_cannot_decide_is_left_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lags = [7, 7, 7]
@@ -263,8 +263,8 @@ def test_a_window_about_which_glop_says_nothing_is_left_open_and_others_are_aske
     assert spreads.least_width == 7
 
 
-def test_a_stage_goes_on_where_glop_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every third program fails, warm and anew: what is proven is still right."""
+def test_the_stage_survives_failures_of_glop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every third program fails, warm and cold: bounds and proofs are still right."""
     problem = alike([61, 55, 52, 47, 44, 38, 33, 29, 21, 12], 3)
     wanted = exhaustive(problem, Goal(stickiness=0, objective="makespan")).objective
     solve, number = ColumnPool.solve, iter(range(10**9))
@@ -278,7 +278,7 @@ def test_a_stage_goes_on_where_glop_fails_once(monkeypatch: pytest.MonkeyPatch) 
     assert best.bound > 0
 
 
-def test_what_is_proven_when_it_is_stopped_is_kept() -> None:
+def test_bounds_proven_before_a_stop_are_kept() -> None:
     asked = iter(range(10**6))
     packing = Packing(items_of(list(range(100, 160))), 20, None, lambda: next(asked) >= 3)
     windows = Windows(0, 0, 200, 1_000)
@@ -299,7 +299,7 @@ def stage_alone(problem: evenlag.Problem, **options: object) -> Incumbent:
 @pytest.mark.parametrize("kind", LAG_KINDS)
 @pytest.mark.parametrize("objective", ["makespan", "spread"])
 @pytest.mark.parametrize("balance", ["both", "group", "none"])
-def test_bounds_are_valid_and_proven_plans_the_best(balance: str, objective: str, kind: str) -> None:
+def test_bounds_are_valid_and_proven_plans_optimal(balance: str, objective: str, kind: str) -> None:
     proven = 0
     for seed in seeds(12):
         random = Random(seed)
@@ -317,7 +317,7 @@ def test_bounds_are_valid_and_proven_plans_the_best(balance: str, objective: str
     assert proven >= 0.9 * len(seeds(12))
 
 
-def test_a_solve_proves_what_the_stage_proves() -> None:
+def test_solve_proves_as_much_as_the_stage() -> None:
     random = Random(1)
     problem = alike([random.randint(50, 100) for _ in range(60)], 24)
     best = stage_alone(problem, balance="none")
@@ -344,13 +344,13 @@ def test_two_deterministic_solves_are_the_same() -> None:
         ({}, {"pins": [("t", 0, "c001")]}),
     ],
 )
-def test_other_questions_are_left_to_other_stages(options: dict[str, object], more: dict[str, object]) -> None:
+def test_the_stage_applies_only_to_its_own_questions(options: dict[str, object], more: dict[str, object]) -> None:
     problem = alike([90, 70, 50, 40, 30, 20, 10, 5], 3, **more)
     best = stage_alone(problem, **options)
     assert ColumnGeneration.name not in best.seconds
 
 
-def test_very_many_empty_partitions_are_shared_out_too() -> None:
+def test_thousands_of_empty_partitions_are_assigned() -> None:
     problem = alike([7, 9, 13, 8, 11, *[0] * 40_000], 3)
     best = stage_alone(problem, balance="none")
     assert ColumnGeneration.name in best.seconds
@@ -360,7 +360,7 @@ def test_very_many_empty_partitions_are_shared_out_too() -> None:
 @pytest.mark.parametrize("objective", ["makespan", "spread"])
 @pytest.mark.parametrize("balance", ["both", "none"])
 def test_bounds_are_valid_where_lags_are_rounded(balance: str, objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables of 100,000 cells at most: lags up to 10,000 become numbers up to some hundreds."""
+    """With tables of at most 100,000 cells, lags up to 10,000 are rounded to a few hundred units."""
     monkeypatch.setattr(column_generation, "MOST_CELLS", 100_000)
     ran = raised = 0
     for seed in range(60):
@@ -377,7 +377,7 @@ def test_bounds_are_valid_where_lags_are_rounded(balance: str, objective: str, m
     assert raised >= 3
 
 
-def test_lags_are_rounded_only_where_the_gap_is_wider_than_what_that_loses() -> None:
+def test_lags_are_rounded_only_where_the_gap_exceeds_the_loss() -> None:
     random = Random(3)
     few = alike([random.randint(10**8, 10**9) for _ in range(20)], 8)
     best = stage_alone(few, balance="group", objective="spread", time_limit=20)

@@ -1,4 +1,4 @@
-"""The best plan where moves count by column generation: held against all plans, its lists against all sets."""
+"""Column generation where moves count: plans against all plans, lists against all sets."""
 
 from random import Random
 from typing import Any
@@ -33,7 +33,7 @@ from tests.support.problems import alike, seeds
 
 
 def case_with_moves(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objective]:
-    """A group to which the stage applies, and what is asked of it: moves count."""
+    """A group to which the stage applies, with parameters under which moves count."""
     while True:
         problem, parameters, rule, goal = case(seed)
         if goal.stickiness or goal.max_moves is not None:
@@ -42,7 +42,7 @@ def case_with_moves(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRu
 
 
 def found_by_columns(rule: CountRule, goal: Objective, seconds: float = 60.0) -> Incumbent:
-    """What the stage finds of itself, after the baselines and the bounds."""
+    """Return the findings of the stage alone, after the baselines and the bounds."""
     task = Task(rule, goal, Clock(seconds), SolveCache(rule.problem))
     return run_steps(task, begin(Incumbent(task)), (*START, Step(MoveColumns())))
 
@@ -58,7 +58,7 @@ def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [400, 10**6])
 @pytest.mark.parametrize("seed", seeds(150))
-def test_the_best_plan_is_the_optimum(seed: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_called_best_is_the_optimum(seed: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With 400 cells lags are rounded."""
     monkeypatch.setattr(move_patterns, "CELLS", cells)
     problem, parameters, rule, goal = case_with_moves(seed)
@@ -70,8 +70,10 @@ def test_the_best_plan_is_the_optimum(seed: int, cells: int, monkeypatch: pytest
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [400, 10**6])
-def test_so_it_is_of_balanced_topics_subscriptions_pins_and_caps(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rules that no member keeps alone, and prices that are no whole messages, only have a bound."""
+def test_the_optimum_is_found_with_topic_balance_subscriptions_pins_and_caps(
+    cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules across members, and prices that are not whole messages, get only a bound."""
     monkeypatch.setattr(move_patterns, "CELLS", cells)
     proven = 0
     for seed in seeds(300):
@@ -87,7 +89,7 @@ def test_so_it_is_of_balanced_topics_subscriptions_pins_and_caps(cells: int, mon
 
 
 @pytest.mark.parametrize("seed", seeds(40))
-def test_where_little_may_be_listed_the_bound_is_true(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_is_true_where_the_lists_are_cut_short(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(seed)
     monkeypatch.setattr(move_patterns, "CELLS", random.choice([200, 10**5]))
     monkeypatch.setattr("evenlag.search.exact.column_enumeration.MOST_PATTERNS", random.choice([3, 30]))
@@ -98,8 +100,8 @@ def test_where_little_may_be_listed_the_bound_is_true(seed: int, monkeypatch: py
     assert found.bound <= best <= found.value
 
 
-def test_it_proves_what_takes_a_few_moves_of_many_partitions() -> None:
-    """An equal plan of which five pairs have been exchanged: ten moves mend it, by no sum that fits by chance."""
+def test_a_few_moves_of_many_partitions_are_proven() -> None:
+    """Five pairs of an even plan are exchanged: ten moves restore it, and no other sums fit."""
     random = Random(3)
     shares = [[random.randint(100_000, 900_000) for _ in range(5)] for _ in range(10)]
     lags = [lag for share in shares for lag in (*share, 5_000_000 - sum(share))]
@@ -134,7 +136,7 @@ def test_prices_are_bounded_and_budgets_with_them() -> None:
 
 
 @pytest.mark.parametrize("balance", ["group", "both", "topic", "none"])
-def test_a_whole_table_lists_all_that_is_worth_enough(balance: str) -> None:
+def test_an_unrounded_table_lists_every_pattern_worth_enough(balance: str) -> None:
     listed = 0
     for seed, problem in owned_problems(len(seeds(40))):
         random, rule = Random(seed), count_rule(problem, balance)
@@ -161,8 +163,8 @@ def test_a_whole_table_lists_all_that_is_worth_enough(balance: str) -> None:
     assert table.best.min() >= NO_PATTERN - 1000
 
 
-def test_of_partitions_alike_the_first_leave_and_none_is_left_out() -> None:
-    """Two of one lag of the member, three of another's: of either only what is in order may be held."""
+def test_of_equal_partitions_the_first_leave() -> None:
+    """Two equal lags of the member and three of another: of each, patterns take the first ones only."""
     owned = {"c000": [("t", 0), ("t", 1), ("t", 2)], "c001": [("t", 3), ("t", 4), ("t", 5)]}
     problem = alike([7, 7, 1, 5, 5, 5], 2, owned=owned)
     rule = count_rule(problem, "none")
@@ -176,7 +178,7 @@ def test_of_partitions_alike_the_first_leave_and_none_is_left_out() -> None:
 
 
 def test_a_plan_within_a_budget_is_found_and_proven_by_solve() -> None:
-    """60 partitions of ten members, drawn anew after one has left: more than can be listed for all moves."""
+    """60 partitions of ten members after one has left: too many patterns to list for all moves."""
     random = Random(2)
     lags = [random.randint(1, 10**6) for _ in range(60)]
     owned = {f"c{m:03}": [("t", p) for p in range(m, 60, 11)] for m in range(10)}

@@ -1,4 +1,4 @@
-"""Bounds within a budget of moves by what each member may hold: held against all plans; its tables against all sets."""
+"""Bounds within a budget of moves, against all plans; their tables of patterns, against all sets."""
 
 from fractions import Fraction
 from random import Random
@@ -84,7 +84,7 @@ def test_a_table_has_the_best_pattern_of_every_load(balance: str) -> None:
 
 @pytest.mark.parametrize("balance", list(Balance))
 def test_rounding_leaves_no_pattern_out(balance: str) -> None:
-    """Wherever the load of a pattern is: the table knows it there, and lists it there; what stays is not rounded."""
+    """The table has and lists every pattern at its load; partitions that stay are not rounded."""
     kept = 0
     for seed, problem in owned_problems(len(seeds(40))):
         random, rule = Random(seed), count_rule(problem, balance)
@@ -112,7 +112,7 @@ def test_rounding_leaves_no_pattern_out(balance: str) -> None:
     assert kept or balance == "none"
 
 
-def test_members_alike_have_most_of_their_tables_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_alike_share_most_of_their_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight members of 24 partitions: each partition is added at four places, not at eight."""
     owned = {f"c{m:03}": [("t", p) for p in range(3 * m, 3 * m + 3)] for m in range(8)}
     problem = alike(list(range(1, 25)), 8, owned=owned)
@@ -134,8 +134,8 @@ def test_members_alike_have_most_of_their_tables_in_common(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("largest", [10**6, 10**12])
-def test_large_values_get_numbers_that_they_fit(largest: int) -> None:
-    """What is worth more than 32 bits hold is not cut off."""
+def test_large_values_get_a_wide_enough_dtype(largest: int) -> None:
+    """Values beyond 32 bits are not truncated."""
     problem = alike([1, 2, 3, 4], 2, owned={"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]})
     rule = count_rule(problem, "group")
     values = [np.array([largest, -largest, largest, 1], dtype=np.int64)] * 2
@@ -145,8 +145,8 @@ def test_large_values_get_numbers_that_they_fit(largest: int) -> None:
     }  # fmt: skip
 
 
-def test_values_of_more_than_may_be_held_do_not_overflow() -> None:
-    """A member that owns sixty and may hold two: before it gives any, what it owns is worth thirty times as much."""
+def test_values_of_owned_partitions_beyond_the_cap_do_not_overflow() -> None:
+    """A member owns sixty and may hold two: before it gives any, its partitions are worth thirty times as much."""
     problem = alike([1] * 60, 30, owned={"c000": [("t", p) for p in range(60)]})
     values = [np.full(60, 2**29 // 4, dtype=np.int64)] * 30
     rule = count_rule(problem, "group")
@@ -156,7 +156,7 @@ def test_values_of_more_than_may_be_held_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("cells", [300, *(pytest.param(cells, marks=pytest.mark.slow) for cells in (3_000, 10**6))])
-def test_what_is_kept_of_one_budget_says_nothing_wrong_of_another(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_cached_for_one_budget_stay_true_for_others(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Budgets in any order, by the same grids; with few cells lags are rounded, and there are finer grids."""
     monkeypatch.setattr(move_patterns, "CELLS", cells)
     monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
@@ -175,8 +175,8 @@ def test_what_is_kept_of_one_budget_says_nothing_wrong_of_another(cells: int, mo
     assert (grids_seen > 0) == (cells < 10**6)
 
 
-def test_a_finer_grid_serves_the_values_of_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One made while a smaller objective is asked about knows windows as wide as those of the coarser grid."""
+def test_a_finer_grid_allows_windows_as_wide_as_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grid made for a smaller objective allows windows as wide as the coarser grid does."""
     monkeypatch.setattr(move_patterns, "CELLS", 300)
     monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
     told_apart = 0
@@ -195,7 +195,7 @@ def test_a_finer_grid_serves_the_values_of_the_first_one(monkeypatch: pytest.Mon
     assert told_apart
 
 
-def test_grids_are_kept_for_values_of_about_the_same_size() -> None:
+def test_grids_are_reused_for_values_of_similar_size() -> None:
     owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]}
     problem = alike([100, 100, 10, 10], 2, owned=owned)
     cache = SolveCache(problem)
@@ -214,7 +214,7 @@ def test_grids_are_kept_for_values_of_about_the_same_size() -> None:
     assert cache.kept(MoveGrids, count_rule(problem, "group"), False) is not grids
 
 
-def test_a_bound_that_is_kept_needs_no_more_time() -> None:
+def test_a_cached_bound_takes_no_steps() -> None:
     random = Random(5)
     owned = {f"c{m:03}": [("t", p) for p in range(5 * m, 5 * m + 5)] for m in range(6)}
     problem = alike([random.randint(1, 1_000) for _ in range(30)], 6, owned=owned)
@@ -225,8 +225,8 @@ def test_a_bound_that_is_kept_needs_no_more_time() -> None:
     assert cheapest_window(again, 5_000, 3) == bound > 0
 
 
-def test_a_bound_tells_what_a_budget_costs() -> None:
-    """One member holds the large ones of two: without moves nothing is gained, with two they are shared out."""
+def test_a_bound_measures_the_worth_of_a_budget() -> None:
+    """One of two members owns the large partitions: without moves nothing is gained, two moves share them out."""
     owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]}
     problem = alike([100, 100, 10, 10], 2, owned=owned)
     rule = count_rule(problem, "group")
@@ -235,7 +235,7 @@ def test_a_bound_tells_what_a_budget_costs() -> None:
     assert cheapest_window(patterns, 90, 0) == 90  # as far as it was asked
 
 
-def test_a_bound_that_is_stopped_is_what_was_proven() -> None:
+def test_a_stopped_bound_is_still_true() -> None:
     random = Random(5)
     owned = {f"c{m:03}": [("t", p) for p in range(5 * m, 5 * m + 5)] for m in range(6)}
     problem = alike([random.randint(1, 1_000) for _ in range(30)], 6, owned=owned)

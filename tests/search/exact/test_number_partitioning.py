@@ -23,7 +23,7 @@ ROOM = Path(small_groups.__file__).parent
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The search, built from the source that stands here, in use."""
+    """Build the search from this checkout's source and use it."""
     module = built(ROOM / "partition.c", "_partition", tmp_path_factory.mktemp("partition"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(small_groups, "_compiled", module)
@@ -59,8 +59,8 @@ def best_of_all(numbers: list[int], members: int, counts: tuple[int, int], sprea
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> tuple[list[int], int, tuple[int, int], bool]:
-    """Few numbers, some of them equal or 0 or much larger than the others, with and without counts to keep."""
+def random_numbers(draw: st.DrawFn) -> tuple[list[int], int, tuple[int, int], bool]:
+    """Draw a few numbers, some equal, 0 or much larger than the others, with and without counts to keep."""
     largest = draw(st.sampled_from([1, 3, 20, 10**4, 2**48]))
     numbers = draw(st.lists(st.integers(0, largest) | st.sampled_from([0, largest]), min_size=1, max_size=7))
     if draw(st.booleans()):
@@ -72,7 +72,7 @@ def questions(draw: st.DrawFn) -> tuple[list[int], int, tuple[int, int], bool]:
     return numbers, members, counts, draw(st.booleans())
 
 
-@given(questions())
+@given(random_numbers())
 @settings(max_examples=300, deadline=None)
 def test_the_best_of_all_plans_is_found(question: tuple[list[int], int, tuple[int, int], bool]) -> None:
     best = best_of_all(*question)
@@ -100,7 +100,7 @@ def by_cp_sat(numbers: list[int], members: int, counts: tuple[int, int], spread:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_another_solver_finds_no_better_plan_of_more_numbers(seed: int) -> None:
+def test_cp_sat_finds_no_better_plan_of_more_numbers(seed: int) -> None:
     rng = random.Random(seed)
     members, count = rng.choice([(2, 14), (3, 12), (4, 12), (5, 11)])
     numbers = [round(rng.lognormvariate(5, 1)) for _ in range(count)]
@@ -112,7 +112,7 @@ def test_another_solver_finds_no_better_plan_of_more_numbers(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_hidden_even_loads_are_found(seed: int) -> None:
-    """Many numbers, for which the search takes several turns: their best loads are known, as they were cut out so."""
+    """Many numbers, cut out of equal loads, for which the search needs several turns."""
     rng = random.Random(seed)
     members, each, load = rng.randint(3, 6), rng.randint(5, 7), 2 ** rng.choice([8, 16, 20])
     cuts = [sorted(rng.sample(range(1, load), each - 1)) for _ in range(members)]
@@ -135,7 +135,7 @@ def test_a_search_that_is_stopped_has_a_bound_and_no_worse_plan() -> None:
         assert not complete or value == best
 
 
-def test_an_error_of_the_caller_comes_through() -> None:
+def test_an_error_of_the_stop_criterion_is_raised() -> None:
     def stop() -> bool:
         raise KeyboardInterrupt
 
@@ -145,7 +145,7 @@ def test_an_error_of_the_caller_comes_through() -> None:
 
 
 @pytest.mark.parametrize("numbers", [[1, 2], [5, -1], [2**62], [1] * 65])
-def test_numbers_that_it_cannot_take_are_refused(numbers: list[int]) -> None:
+def test_numbers_out_of_range_are_refused(numbers: list[int]) -> None:
     unsorted = np.array(numbers, dtype=np.int64)
     with pytest.raises(ValueError, match="largest first"):
         small_groups._compiled.partition(unsorted, 2, 0, 9, True, 0, UNKNOWN, lambda: False)
@@ -157,7 +157,7 @@ def problem(seed: int) -> Problem:
 
 
 @pytest.mark.parametrize("asked", [{"balance": "none"}, {"balance": "both", "objective": "makespan"}])
-def test_a_solve_says_who_proved_it_and_others_prove_the_same(
+def test_a_solve_names_the_stage_that_proved_it_and_others_agree(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = solve(problem(1), **asked)
@@ -169,7 +169,7 @@ def test_a_solve_says_who_proved_it_and_others_prove_the_same(
     assert other.bound <= result.objective <= other.objective
 
 
-def test_what_costs_more_than_loads_is_left_to_others() -> None:
+def test_the_stage_applies_only_where_loads_are_all_that_counts() -> None:
     rng = random.Random(1)
     lags = {"a": [rng.randrange(2**20) for _ in range(10)]}
     owned = {"x": [("a", p) for p in range(10)]}

@@ -15,7 +15,7 @@ from tests.support.scripted import group, task_for
 
 
 @pytest.mark.parametrize("seed", seeds(5))
-def test_the_best_loads_go_to_those_who_hold_most_of_them(seed: int) -> None:
+def test_the_best_loads_are_given_to_the_members_that_own_most_of_them(seed: int) -> None:
     lags = Random(seed).sample(range(1, 100), 9)
     even = solve(group(lags), stickiness=0)
     assert even.status is Status.OPTIMAL

@@ -45,7 +45,7 @@ def test_the_best_partitioning_settles_the_optimum(seed: int) -> None:
         assert proof == Proof(None, best, "proof")
 
 
-def test_set_partitioning_says_that_there_was_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_set_partitioning_reports_its_work_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(set_partitioning, "MOST_LABELS", 0)
     rule = count_rule(alike({"t": provoking_lags(Random(1), 40, "wide")}, 10), "group")
     proof = best_partitioning(rule, load_bounds(rule), 200, lambda: False)
@@ -55,7 +55,7 @@ def test_set_partitioning_says_that_there_was_too_much(monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(300))
-def test_a_gap_does_not_make_the_bound_of_set_partitioning_untrue(seed: int) -> None:
+def test_the_bound_of_set_partitioning_is_true_with_a_gap(seed: int) -> None:
     random = Random(seed)
     members = random.randint(2, 3)
     count = random.randint(members, 9 if members == 3 else 10)
@@ -70,7 +70,7 @@ def test_a_gap_does_not_make_the_bound_of_set_partitioning_untrue(seed: int) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["giant", "near-giants", "tailed", "zeros", "wide"])
 @pytest.mark.parametrize("seed", seeds(3))
-def test_partitionings_of_many_members_are_those_of_an_independent_model(seed: int, kind: str) -> None:
+def test_partitionings_of_many_members_equal_cp_sat(seed: int, kind: str) -> None:
     random = Random(f"{seed} {kind}")
     members = random.randint(4, 6)
     problem = alike({"t": provoking_lags(random, random.randint(2 * members, 3 * members + 1), kind)}, members)
@@ -82,7 +82,7 @@ def test_partitionings_of_many_members_are_those_of_an_independent_model(seed: i
 
 @cache
 def group_with_idle_partitions(seed: int) -> tuple[evenlag.Problem, int, int]:
-    """A group with idle partitions, how far above its optimum to begin, and its optimum by an independent model."""
+    """Return a group with idle partitions, a distance above its optimum to start from, and its optimum by CP-SAT."""
     random = Random(seed)
     members = random.randint(2, 5)
     lags = [random.randint(1, 1_000) for _ in range(random.randint(0, 3 * members))]
@@ -93,7 +93,7 @@ def group_with_idle_partitions(seed: int) -> tuple[evenlag.Problem, int, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(20))
-def test_partitionings_with_idle_partitions_are_those_of_an_independent_model(seed: int) -> None:
+def test_partitionings_with_idle_partitions_equal_cp_sat(seed: int) -> None:
     problem, more, best = group_with_idle_partitions(seed)
     rule = count_rule(problem, "group")
     assert set_partitioning.applies(rule)
@@ -115,7 +115,7 @@ def test_members_need_not_all_have_lag() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(3))
-def test_set_partitioning_is_quick_beside_oversized_partitions(seed: int) -> None:
+def test_set_partitioning_proves_groups_with_oversized_partitions(seed: int) -> None:
     lags = np.rint(np.random.default_rng(seed).lognormal(np.log(1000), 2, 30)).astype(int).tolist()
     rule = count_rule(alike({"t": lags}, 7), "group")
     fresh = differenced(rule)
@@ -125,7 +125,7 @@ def test_set_partitioning_is_quick_beside_oversized_partitions(seed: int) -> Non
 
 
 @pytest.mark.slow
-def test_set_partitioning_that_is_stopped_proves_no_more_than_it_saw() -> None:
+def test_stopped_set_partitioning_has_a_true_bound() -> None:
     random = Random(1)
     problem = alike({"t": provoking_lags(random, 18, "wide")}, 6)
     rule = count_rule(problem, "group")
@@ -139,7 +139,7 @@ def test_set_partitioning_that_is_stopped_proves_no_more_than_it_saw() -> None:
         assert proof.plan is None or proof.plan.spread >= best
 
 
-def test_set_partitioning_is_not_for_groups_where_partitions_or_members_differ() -> None:
+def test_set_partitioning_applies_only_to_partitions_and_members_alike() -> None:
     lags = {"t": [5, 4, 3, 2], "u": [1, 1, 1]}
     assert set_partitioning.applies(count_rule(alike(lags, 3), "group"))
     assert not set_partitioning.applies(count_rule(alike(lags, 3), "both"))

@@ -35,7 +35,7 @@ def pairs_alone(
     *,
     keep_home: bool = False,
 ) -> Plan:
-    """Pairs alone, without the other ways to equalize."""
+    """Run pair search alone, without the other ways to equalize."""
     state = SearchState(plan, rule, window, seed, keep_home=keep_home)
     pairs = PairSearch(state)
     pairs.rounds(stop)
@@ -44,7 +44,7 @@ def pairs_alone(
 
 
 def start_plans(rule: CountRule) -> list[Plan]:
-    """Plans to begin with: the fewest moves, a fresh one, today's and the published ones, where they keep the rule."""
+    """Return start plans that keep the rule: fewest moves, greedy, today's and the published assignors'."""
     plans = [fewest_moves_plan(rule), greedy(rule), current_plan(rule.problem)]
     for heuristic in HEURISTICS.values():
         try:
@@ -55,7 +55,7 @@ def start_plans(rule: CountRule) -> list[Plan]:
 
 
 def distance_outside(plan: Plan, window: tuple[Number, Number]) -> Number:
-    """How far any load lies outside the window, the window widened to loads that there can be."""
+    """Return the largest distance of a load from the window, whose ends are rounded outward to possible loads."""
     unit = plan.problem.load_unit
     low, high = window[0] // unit * unit, -(-window[1] // unit) * unit
     outside: list[Number] = [max(low - load, load - high, Fraction(0)) for load in loads_of(plan)]
@@ -83,7 +83,7 @@ def test_equalizing_comes_no_farther_from_the_window(seed: int, search: Callable
 
 
 def restricted_rule(seed: int, kind: str) -> CountRule:
-    """Members that hold few interchangeable partitions each, alike but for one restriction."""
+    """A rule for members with a few interchangeable partitions each, alike but for one restriction."""
     random = Random(f"{seed} {kind}")
     while True:
         members = random.randint(2, 5)
@@ -105,7 +105,7 @@ def restricted_rule(seed: int, kind: str) -> CountRule:
 
 
 def random_plans(rule: CountRule, random: Random, most: int) -> list[Plan]:
-    """Some plans at random, as uneven as they come; none where few of those drawn keep the rule."""
+    """Return up to `most` random plans that keep the rule; 100 are drawn."""
     group = Group(rule.problem)
     drawn = (
         Plan(rule.problem, np.array([random.choice(group.options[p]) for p in group.assignable], dtype=np.int32))
@@ -117,7 +117,7 @@ def random_plans(rule: CountRule, random: Random, most: int) -> list[Plan]:
 def three_way_alone(
     plan: Plan, rule: CountRule, window: tuple[Number, Number], stop: Callable[[], bool], seed: int = 0
 ) -> Plan:
-    """Three-way search alone, where it applies."""
+    """Run three-way search alone, where it applies."""
     state = SearchState(plan, rule, window, seed)
     if exact_cover_is_a_plan(rule) and few_held.three_way_applies(state):
         few_held.three_way_search(state, stop)
@@ -128,7 +128,7 @@ def three_way_alone(
 @pytest.mark.parametrize("search", [equalize, pairs_alone, three_way_alone])
 @pytest.mark.parametrize("kind", ["none", "pins", "caps", "weights", "slack"])
 @pytest.mark.parametrize("seed", seeds(25))
-def test_equalizing_of_few_each_keeps_to_what_restricts_them(
+def test_equalizing_keeps_pins_caps_weights_and_slack(
     seed: int, kind: str, search: Callable[..., Plan]
 ) -> None:  # fmt: skip
     rule = restricted_rule(seed, kind)
@@ -155,8 +155,8 @@ def test_equalizing_by_weight_comes_no_farther_from_the_window(seed: int, search
 
 @pytest.mark.parametrize("held", [2, 3, 4, 5])
 @pytest.mark.parametrize("seed", seeds(6))
-def test_three_share_what_no_two_can(seed: int, held: int) -> None:
-    """Loads made equal, then disturbed by a swap round three members: the way back is there to be found."""
+def test_three_members_equalize_where_no_two_can(seed: int, held: int) -> None:
+    """Equal loads are disturbed by a rotation of three members, so a rotation makes them equal again."""
     random = Random(f"{seed} {held}")
     half = [[random.randint(1, 10**6) for _ in range(held - 1)] for _ in range(3)]
     even = max(map(sum, half)) + 10**6

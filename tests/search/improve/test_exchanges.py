@@ -1,4 +1,4 @@
-"""What others can complete: held against all ways to put the lists of a few members together."""
+"""Filters of members' lists, against all ways to combine the lists of a few members."""
 
 from itertools import product
 from random import Random
@@ -17,7 +17,7 @@ COUNT, MEMBERS, MOST = 6, 3, 8  # partitions, members, exchanges of each
 
 
 def options(random: Random) -> list[MemberOptions]:
-    """Members of a group of which most is owned."""
+    """The options of members of a group that owns most partitions."""
     lags = {"t": [random.randint(1, 9) for _ in range(COUNT)]}
     rule = count_rule(alike(lags, MEMBERS, owned=random_owners(random, lags, MEMBERS, 0.8)), "none")
     every = rule.problem.lags.astype(np.int64)
@@ -25,7 +25,7 @@ def options(random: Random) -> list[MemberOptions]:
 
 
 def as_exchanges(me: MemberOptions, held: list[list[int]], lost: list[int]) -> Exchanges:
-    """Exchanges after which a member holds these."""
+    """Return the exchanges after which a member holds these sets."""
     columns = [bits_of(np.array([each], dtype=np.int64), me.words)[:, 0] ^ me.inside for each in held]
     gives = np.array([len(set(me.held.tolist()) - set(each)) for each in held], dtype=np.int64)
     bits = np.array(columns, dtype=np.uint64).reshape(len(held), me.words).T
@@ -33,12 +33,12 @@ def as_exchanges(me: MemberOptions, held: list[list[int]], lost: list[int]) -> E
 
 
 def held_by(me: MemberOptions, listed: Exchanges) -> list[set[int]]:
-    """What a member holds after each exchange."""
+    """Return the set that a member holds after each exchange."""
     return [set(np.flatnonzero(unpacked(words ^ me.inside, COUNT)).tolist()) for words in listed.bits.T]
 
 
 def plans(members: list[MemberOptions], lists: list[Exchanges | None], slack: int) -> set[tuple[int | None, ...]]:
-    """All ways to take one of each list so that every partition is held once; None of who has no list."""
+    """Return all ways to take one set of each list with every partition held once; None for a missing list."""
     held = [[None] if one is None else held_by(me, one) for me, one in zip(members, lists, strict=True)]
     lost = [[0] if one is None else one.lost.tolist() for one in lists]
     found: set[tuple[int | None, ...]] = set()
@@ -52,7 +52,7 @@ def plans(members: list[MemberOptions], lists: list[Exchanges | None], slack: in
 
 
 def random_lists(random: Random, members: list[MemberOptions], *, unlisted: bool) -> list[Exchanges | None]:
-    """Some exchanges of each, among them those of two plans."""
+    """Return some exchanges of each member, among them those of two plans."""
     held: list[list[list[int]]] = [[] for _ in members]
     for _ in range(2):
         holders = [random.randrange(MEMBERS) for _ in range(COUNT)]
@@ -69,7 +69,7 @@ def random_lists(random: Random, members: list[MemberOptions], *, unlisted: bool
 
 
 @pytest.mark.parametrize("unlisted", [False, True])
-def test_what_belongs_to_a_plan_stays(*, unlisted: bool) -> None:
+def test_filters_keep_every_list_that_belongs_to_a_plan(*, unlisted: bool) -> None:
     dropped = kept = 0
     for seed in seeds(150):
         random = Random(seed)
@@ -107,7 +107,7 @@ def test_the_others_complete_what_belongs_to_a_plan(*, unlisted: bool) -> None:
     assert belong > len(seeds(100)) / 5
 
 
-def test_others_must_take_what_is_given_and_lose_what_they_lose_at_least() -> None:
+def test_bounds_on_takers_and_losses_hold_for_every_plan() -> None:
     rule = count_rule(alike([5, 4, 3, 2], "abc", owned={"a": [("t", 0)], "b": [("t", 1)], "c": [("t", 2), ("t", 3)]}))
     a, b, c = members = [MemberOptions(rule, m, rule.problem.lags.astype(np.int64), 0, 1.0) for m in range(3)]
     lists: list[Exchanges | None] = [
@@ -120,7 +120,7 @@ def test_others_must_take_what_is_given_and_lose_what_they_lose_at_least() -> No
         assert [len(each) for each in left if each is not None] == kept
 
 
-def test_it_ends_when_the_time_is_up() -> None:
+def test_filters_end_when_the_time_is_up() -> None:
     random = Random(0)
     members = options(random)
     with pytest.raises(EnumerationLimitError):

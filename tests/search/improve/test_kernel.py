@@ -28,7 +28,7 @@ ROOM = Path(kernel.__file__).parent
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The kernel, built from the source that stands here, in use."""
+    """Build the kernel from this checkout's source and use it."""
     module = built(ROOM / "kernel.c", "_kernel", tmp_path_factory.mktemp("kernel"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "_compiled", module)
@@ -36,7 +36,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def states(seed: int, *, large: bool = False) -> tuple[SearchState, SearchState] | None:
-    """The same random state twice, with the kernel and without; None where the group has no plan."""
+    """Return a random state twice, with and without the kernel; None where the group has no plan."""
     rng = random.Random(seed)
     units = (rng.choice((2**20, 2**47)), rng.choice((1, 2**20, 2**44))) if large else (1, 1)
     try:
@@ -66,7 +66,7 @@ def assert_same(one: SearchState, other: SearchState) -> None:
 @pytest.mark.usefixtures("compiled")
 @given(seed=st.integers(0, 2**32), large=st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_every_answer_is_that_of_numpy(seed: int, large: bool) -> None:
+def test_the_kernel_answers_as_numpy_does(seed: int, large: bool) -> None:
     found = states(seed, large=large)
     if found is None:
         return
@@ -92,7 +92,7 @@ def test_every_answer_is_that_of_numpy(seed: int, large: bool) -> None:
 
 
 def without_spent(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The key of a plan without the units of budgets that it takes."""
+    """Return the key of a plan without the units of budgets that it spends."""
     return key[:1] + key[2:]
 
 
@@ -100,7 +100,7 @@ def without_spent(key: tuple[Any, ...]) -> tuple[Any, ...]:
 @example(seed=56861)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=80, deadline=None)
-def test_an_exchange_is_worth_what_the_objective_says(seed: int) -> None:
+def test_an_exchange_is_worth_its_change_of_the_objective(seed: int) -> None:
     found = states(seed)
     if found is None:
         return
@@ -116,7 +116,7 @@ def test_an_exchange_is_worth_what_the_objective_says(seed: int) -> None:
             continue
         state.exchange(me, best.other, best.give, best.take)
         after = state.plan()
-        # Where the objective stands lower Σ load² leads on, though it takes some of a budget: that is given back last.
+        # Among equal objectives, lower Σ load² leads on even if it spends some of a budget, which is given back last.
         assert without_spent(goal.key(after)) < without_spent(goal.key(before))
         assert goal.broken(after) is None
         assert rule.violation(after.topic_counts) is None
@@ -127,7 +127,7 @@ def test_an_exchange_is_worth_what_the_objective_says(seed: int) -> None:
 
 
 @pytest.mark.usefixtures("compiled")
-def test_a_solve_gives_the_same_plan_with_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solve_gives_the_same_plan_with_and_without_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(5)
     lags = {"t": [rng.randrange(10**6) for _ in range(60)]}
     members = {f"m{i}": ["t"] for i in range(8)}
@@ -170,10 +170,10 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         kernel.prepare(state)
 
 
-def test_it_can_be_switched_off() -> None:
+def test_the_kernel_can_be_switched_off() -> None:
     code = "from evenlag.search.improve import kernel; print(kernel.status())"
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code], env={"EVENLAG_KERNEL": "off", "PYTHONPATH": str(ROOM.parents[2])},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert told.stdout.strip() == "numpy"
+    assert done.stdout.strip() == "numpy"

@@ -24,7 +24,7 @@ from tests.support.searching import feasible_plans, loads_of, random_case, stop_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(80))
-def test_relocations_fall_within_their_moves(seed: int) -> None:
+def test_relocations_improve_within_their_budget(seed: int) -> None:
     problem, rule, random = random_case(seed)
     start = fewest_moves_plan(rule)
     for most in (None, start.moves, start.moves + 1, start.moves + random.randint(2, 6)):
@@ -40,8 +40,8 @@ def test_relocations_fall_within_their_moves(seed: int) -> None:
             assert most is None or moves <= most
 
 
-def test_who_joins_is_given_what_is_best_by_rotations() -> None:
-    """Its count lets it send nothing home, nor anybody else give it more: only what it holds can be exchanged."""
+def test_rotations_find_the_best_plan_for_a_new_member() -> None:
+    """The new member is at its count: it can give and take only by exchange."""
     met = 0
     for seed in range(len(seeds(30))):
         random = Random(seed)
@@ -67,7 +67,7 @@ def test_who_joins_is_given_what_is_best_by_rotations() -> None:
 
 @pytest.mark.parametrize("careful", [False, True])
 def test_careful_relocations_push_nobody_outside(careful: bool) -> None:
-    """Taking 30 would even more than 10, but leaves its giver with less than the window."""
+    """Taking 30 would even loads more than taking 10, but leaves its giver below the window."""
     owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)], "c002": [("t", 4)]}
     problem = alike({"t": [50, 10, 30, 30, 0]}, 3, owned=owned)
     rule = count_rule(problem, "none")
@@ -79,7 +79,7 @@ MAKESPAN = Objective(ObjectiveKind.MAKESPAN)
 
 
 @pytest.mark.parametrize("seed", seeds(20))
-def test_relocations_for_the_makespan_keep_each_fall_of_it(seed: int) -> None:
+def test_relocations_for_the_makespan_yield_every_improvement(seed: int) -> None:
     random = Random(seed)
     lags = provoking_lags(random, 60, "tailed")
     problem = alike(lags, 8, owned=random_owners(random, {"t": lags}, 8))
@@ -92,7 +92,7 @@ def test_relocations_for_the_makespan_keep_each_fall_of_it(seed: int) -> None:
 
 
 def test_the_holder_of_a_hot_partition_finds_the_smallest_companions_wherever_they_are() -> None:
-    """They are with members that are neither the least loaded nor likely to be drawn: 400 members, 24 drawn of them."""
+    """The smallest are with members neither least loaded nor likely to be among the 24 drawn of 400."""
     members, each = 400, 5
     random = Random(1)
     lags = [random.randint(1_000, 2_000) for _ in range(members * each)]
@@ -106,7 +106,7 @@ def test_the_holder_of_a_hot_partition_finds_the_smallest_companions_wherever_th
     assert (plans[-1].makespan, plans[-1].moves) == (50_010, 2 * (each - 1))
 
 
-def test_where_no_load_is_too_low_only_those_at_the_top_are_full() -> None:
+def test_without_a_lower_limit_only_the_highest_loads_are_oversized() -> None:
     problem = alike([9, 3, 3, 1], "abc")
     state = SearchState(Plan(problem, np.array([0, 1, 1, 2], dtype=np.int32)), count_rule(problem, "none"), (0, 9), 0)
     assert state.oversized.tolist() == [True, False, False]
@@ -124,7 +124,7 @@ def test_relocation_moves_home_without_a_budget_of_moves() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40))
-def test_what_is_undone_goes_home_and_the_rule_is_kept(seed: int) -> None:
+def test_undone_moves_go_home_and_keep_the_rule(seed: int) -> None:
     problem, rule, _ = random_case(seed)
     away = relocate(fewest_moves_plan(rule), rule, target_window(rule), stop_after(60), seed, greed=0.0)[-1]
     moved = int(((problem.owner != NOBODY) & (away.member_of != problem.owner)).sum())
@@ -150,16 +150,16 @@ def test_where_partitions_were_swapped_all_can_be_undone() -> None:
 @pytest.mark.parametrize(
     ("held", "oversized"),
     [
-        # Least reduced lag 8, greatest 24: 30 is oversized with two companions of up to 8.
+        # Least reduced lag 8, greatest 24: with companions of 8 or less, 30 is oversized.
         ([[100, 1, 3], [30, 5, 8], [17, 16, 15]], [True, True, False]),
-        # Others hold less than that, for which it might give its own.
+        # Other members hold smaller ones, for which it might give its own.
         ([[100, 16, 8], [30, 8, 5], [17, 3, 15]], [True, False, False]),
-        # It has too little, or more than companions.
+        # Its load is too small, or it holds more than companions.
         ([[100, 5, 8], [30, 1, 3], [17, 16, 15]], [True, False, False]),
         ([[100, 5, 3], [30, 8, 15], [17, 16, 8]], [True, False, False]),
     ],
 )
-def test_who_has_the_least_companions_is_left_alone(held: list[list[int]], oversized: list[bool]) -> None:
+def test_members_with_the_least_companions_are_oversized(held: list[list[int]], oversized: list[bool]) -> None:
     lags = [lag for share in held for lag in share]
     problem = alike(lags, 3)
     rule, plan = count_rule(problem, "group"), Plan(problem, np.repeat(np.arange(3, dtype=np.int32), 3))
