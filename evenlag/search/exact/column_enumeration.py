@@ -16,14 +16,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.search.exact.bits import Bits, sizes_of, weighed
 from evenlag.search.exact.deepening import PlanTarget
 from evenlag.search.exact.member_options import Exchanges, MemberOptions, Shape
 from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.prefix_table import Listing
 from evenlag.search.exact.pricing import OwnTable, tables_of
 from evenlag.search.exact.windows import UNIT, Prices, Window
-from evenlag.search.subsets import EnumerationLimitError
+from evenlag.search.subsets import Bits, EnumerationLimitError, sizes_of, weighed
 
 WORTHWHILE = 0.05  # of all exchanges: where fewer go at once, no more are looked for
 # Of one member at size 1:

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
 from evenlag.model.plan import Plan
-from evenlag.search.exact.bits import Bits, sizes_of, undominated, unpacked
 from evenlag.search.exact.column_enumeration import NOTHING, Options, completed
 from evenlag.search.exact.member_options import Exchanges
-from evenlag.search.subsets import EnumerationLimitError, runs
+from evenlag.search.subsets import Bits, EnumerationLimitError, runs, sizes_of, undominated, unpacked
 
 MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, some 100 MB
 AT_ONCE = 1 << 18  # pairs compared in one step of the clock

@@ -21,9 +21,19 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.bits import WORD, Bits, bits_of, holds, packed, unpacked, weighed
 from evenlag.search.exact.member_share import idle_of
-from evenlag.search.subsets import EnumerationLimitError, runs, subsets
+from evenlag.search.subsets import (
+    WORD,
+    Bits,
+    EnumerationLimitError,
+    bits_of,
+    holds,
+    packed,
+    runs,
+    subsets,
+    unpacked,
+    weighed,
+)
 
 # How many own partitions to give, of nobody's to take, of others' to take, and how many more idle ones to hold.
 Shape = tuple[int, int, int, int]

@@ -18,7 +18,6 @@ from itertools import groupby
 import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.search.exact.bits import Bits
 from evenlag.search.exact.member_share import Share, Topic
 from evenlag.search.exact.prefix_table import (
     IMPOSSIBLE,
@@ -33,6 +32,7 @@ from evenlag.search.exact.prefix_table import (
     within,
 )
 from evenlag.search.exact.windows import Window
+from evenlag.search.subsets import Bits
 
 SINGLY = 3  # numbers of partitions taken that are told apart; larger ones are looked at together
 

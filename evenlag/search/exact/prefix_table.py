@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.search.exact.bits import WORD, Bits
 from evenlag.search.exact.member_share import Share, Topic
 from evenlag.search.exact.windows import Window
-from evenlag.search.subsets import EnumerationLimitError
+from evenlag.search.subsets import WORD, Bits, EnumerationLimitError
 
 Pattern = tuple[tuple[int, int], ...]  # (place of the lag, how often), places ascending
 SMALL = 2**29  # what values of patterns are below where 32 bits do

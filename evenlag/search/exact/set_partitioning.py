@@ -30,10 +30,16 @@ from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds, max_reduced_load, reduced_lags
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.bits import WORD, undominated, unpacked
 from evenlag.search.exact.deepening import Proof, deepened, findings
 from evenlag.search.incumbent import Bound, Finding, Incumbent
-from evenlag.search.subsets import EnumerationLimitError, exact_cover_is_a_plan, patterns_within
+from evenlag.search.subsets import (
+    WORD,
+    EnumerationLimitError,
+    exact_cover_is_a_plan,
+    patterns_within,
+    undominated,
+    unpacked,
+)
 from evenlag.search.task import Task
 
 Words = NDArray[np.uint64]  # a set of up to 64 partitions each, the biggest is the lowest bit

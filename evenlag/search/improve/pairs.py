@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import rank_within
 from evenlag.model.problem import NOBODY
 from evenlag.search.improve.state import BestState, Column, SearchState, Stagnation
-from evenlag.search.subsets import nearest_subset, subset_of_size
+from evenlag.search.subsets import nearest_subset
 
 EXCHANGES = 22  # of one pair that a subset is chosen from: two halves of 11 have 2,048 sums each
 QUICK_EXCHANGES = 14  # the same in `rounds`, where many pairs have much to gain
@@ -218,7 +218,7 @@ class PairSearch:
 
 # ---- what two members exchange ---------------------------------------------------------------------------------------
 
-FEW_HELD = 20  # below, a pair of interchangeable partitions splits a sample of them in every way, not only by swaps
+FEW_HELD = 20  # below, lists pair partitions of one kind faster than arrays
 
 Exchange = tuple[Column, Column]  # what the first of two members gives, and what it takes
 
@@ -280,25 +280,7 @@ def _nearest(
 
     `ours` is what `a` may give, all that it holds by default.
     """
-    sides = state.held[a] if ours is None else ours, state.held[b]
-    if state.interchangeable and min(map(len, sides)) < FEW_HELD:
-        return _split(state, a, b, sides, change, within, most)
-    return _subset_of_exchanges(state, a, b, sides, change, within, most)
-
-
-def _loads_after(state: SearchState, a: int, b: int, exchange: Exchange) -> tuple[Any, Any]:
-    give, take = exchange
-    moved = state.lag_of(give).sum() - state.lag_of(take).sum()
-    return state.scaled[a] - moved * state.factors[a], state.scaled[b] + moved * state.factors[b]
-
-
-# ---- a subset of disjoint exchanges ------------------------------------------------------------------------------
-
-
-def _subset_of_exchanges(
-    state: SearchState, a: int, b: int, held: Exchange, change: Any, within: Any, most: int
-) -> Exchange | None:
-    give, take = _disjoint_exchanges(state, a, b, held)
+    give, take = _disjoint_exchanges(state, a, b, (state.held[a] if ours is None else ours, state.held[b]))
     if not len(give):
         return None
     changes = (state.lag_of(give) - state.lag_of(take)) * (state.factors[a] + state.factors[b])
@@ -309,6 +291,12 @@ def _subset_of_exchanges(
     kept = fixed if chosen is None else np.concatenate([fixed, sample[chosen]])
     give, take = give[kept], take[kept]
     return give[give != NOBODY], take[take != NOBODY]
+
+
+def _loads_after(state: SearchState, a: int, b: int, exchange: Exchange) -> tuple[Any, Any]:
+    give, take = exchange
+    moved = state.lag_of(give).sum() - state.lag_of(take).sum()
+    return state.scaled[a] - moved * state.factors[a], state.scaled[b] + moved * state.factors[b]
 
 
 def _sample(rng: np.random.Generator, changes: Column, wanted: Any, most: int) -> tuple[Column, Column]:
@@ -421,30 +409,3 @@ def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column
     topics, first = np.unique(state.problem.topic_of[items], return_index=True)
     fits = state.rule.may_shift_of(topics, state.topic_counts, source, target)
     return state.rng.permutation(items[first[fits]])
-
-
-# ---- every way to split a sample -----------------------------------------------------------------------------------
-
-
-def _split(state: SearchState, a: int, b: int, held: Exchange, change: Any, within: Any, most: int) -> Exchange | None:
-    """Compare all ways to split a sample of the pair's partitions, as many from each as before."""
-    half = most // 2
-    sides = []
-    for source, target, free in ((a, b, held[0]), (b, a, held[1])):
-        items = state.rng.permutation(free)[:half]
-        if state.shifts_allowed(target, source):  # an empty place that the other side may fill
-            items = np.append(items[: half - 1], NOBODY)
-        sides.append(items)
-    if len(sides[0]) and len(sides[1]) and sides[0][-1] == NOBODY and sides[1][-1] == NOBODY:
-        sides[1] = sides[1][:-1]  # two empty places could end up with one member
-    sample = np.concatenate(sides)
-    values = state.lag_of(sample) * (state.factors[a] + state.factors[b])
-    keep = len(sides[0])
-    # `b` gets as many of the sample as it gave, worth what it gave plus the change.
-    goes = subset_of_size(values, len(sides[1]), int(values[keep:].sum()) + int(change), within, state.rng)
-    if goes is None:
-        return None
-    give, take = sample[:keep][goes[:keep]], sample[keep:][~goes[keep:]]
-    if not len(give) and not len(take):
-        return None
-    return give[give != NOBODY], take[take != NOBODY]

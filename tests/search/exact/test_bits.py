@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenlag.search.exact.bits import Bits, bits_of, packed, unpacked, weighed
 from evenlag.search.exact.join_dp import compatible
+from evenlag.search.subsets import Bits, bits_of, packed, unpacked, weighed
 
 COUNT = 130  # numbers, in three words
 NUMBERS = st.sets(st.integers(0, COUNT - 1))

@@ -13,7 +13,6 @@ from evenlag.model.objective import Objective
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.exact import move_patterns, move_plans, pricing
-from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.member_tables import Rounding
@@ -25,7 +24,7 @@ from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.portfolio import START
 from evenlag.search.stage import Step, run_steps
-from evenlag.search.subsets import EnumerationLimitError
+from evenlag.search.subsets import EnumerationLimitError, unpacked
 from evenlag.search.task import Task
 from tests.support.exact import Goal, exhaustive
 from tests.support.owned import FEW_STEPS, all_patterns, any_case, any_may, case, owned_problems, values_of

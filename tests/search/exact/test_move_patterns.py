@@ -10,13 +10,13 @@ import evenlag
 from evenlag.model.balance import Balance, count_rule
 from evenlag.search.cache import SolveCache
 from evenlag.search.exact import move_patterns, pricing
-from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.member_tables import Rounding
 from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns, cheapest_window
 from evenlag.search.exact.prefix_table import NO_PATTERN, Listing, PrefixTable
 from evenlag.search.exact.pricing import tables_of
 from evenlag.search.exact.windows import Window
+from evenlag.search.subsets import unpacked
 from tests.support.exact import Goal, by_moves, within
 from tests.support.owned import FEW_STEPS, all_patterns, any_may, owned_problems, values_of
 from tests.support.problems import alike, seeds

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from evenlag.model.balance import count_rule
-from evenlag.search.exact.bits import bits_of, unpacked
 from evenlag.search.exact.column_enumeration import Completion, completed
 from evenlag.search.exact.member_options import Exchanges, MemberOptions
-from evenlag.search.subsets import EnumerationLimitError
+from evenlag.search.subsets import EnumerationLimitError, bits_of, unpacked
 from tests.support.problems import alike, random_owners, seeds
 
 COUNT, MEMBERS, MOST = 6, 3, 8  # partitions, members, exchanges of each
