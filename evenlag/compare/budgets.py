@@ -21,7 +21,7 @@ from evenlag.model.plan import Plan, whole
 from evenlag.model.problem import NOBODY, Problem, check_problem
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.construct.greedy import fewest_moves_plan
+from evenlag.search.construct.fresh import fewest_moves_plan
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.move_patterns import MoveGrids, cheapest_window
 from evenlag.search.improve.equalize import equalize

@@ -16,7 +16,7 @@ from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.pair_flow import CheapestPlan, cheapest_plan
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
-from evenlag.search.construct.greedy import fewest_moves_plan
+from evenlag.search.construct.fresh import fewest_moves_plan
 
 T = TypeVar("T")
 

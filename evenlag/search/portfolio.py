@@ -14,10 +14,9 @@ from evenlag.model.formulation import boolean_count
 from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.construct.start_plans import Baselines, Ceiling, Construct, Greedy
-from evenlag.search.exact.cheapest_pairs import CheapestPairs
 from evenlag.search.exact.class_program import BY_OWNER
-from evenlag.search.exact.classes import Classes
 from evenlag.search.exact.column_generation import ColumnGeneration
+from evenlag.search.exact.cost_stages import CheapestPairs, Classes
 from evenlag.search.exact.mip import MipStage
 from evenlag.search.exact.move_plans import MoveColumns, MoveDP
 from evenlag.search.exact.relaxations import MOVES_SHARE, Bounds, EachScenario, FirstBounds, LoadsAlone

@@ -12,7 +12,7 @@ from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.construct.greedy import fewest_moves_plan
+from evenlag.search.construct.fresh import fewest_moves_plan
 from evenlag.search.exact import move_patterns, pricing
 from evenlag.search.exact.column_pool import Used
 from evenlag.search.exact.move_patterns import MovePatterns, cheapest_window

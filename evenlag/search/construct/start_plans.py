@@ -11,8 +11,7 @@ import numpy as np
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.objective import EVERY_TERM, Objective, ObjectiveKind
-from evenlag.search.construct.fresh import fresh_plan, relabel
-from evenlag.search.construct.greedy import greedy
+from evenlag.search.construct.fresh import fresh_plan, greedy, relabel
 from evenlag.search.incumbent import Candidate, Exhausted, Finding, Incumbent, begin
 from evenlag.search.stage import Step, run_round
 from evenlag.search.task import Target, Task

@@ -17,9 +17,9 @@ the patterns listed that these leave and joined. If that does not end with the b
 
 The linear program uses several patterns of most members, a part of each. Members take one of theirs at random, those
 that it uses most first (randomized rounding, Raghavan and Thompson 1987), as long as nobody has what is in it; what is
-left goes home. A flow changes as little of that as counts ask for, as it does of what is owned (greedy.py). Such a plan
-makes about as many moves as it may, and most of them are worth it: so a relocation towards the window begins with it,
-and often has little to do.
+left goes home. A flow changes as little of that as counts ask for, as it does of what is owned (`fewest_moves_plan`).
+Such a plan makes about as many moves as it may, and most of them are worth it: so a relocation towards the window
+begins with it, and often has little to do.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from evenlag.model.certificate import searched
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
-from evenlag.search.construct.greedy import fewest_moves_plan
+from evenlag.search.construct.fresh import fewest_moves_plan
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.column_enumeration import PricedOptions, TargetOptions
 from evenlag.search.exact.column_pool import Used

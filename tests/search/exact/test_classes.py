@@ -21,7 +21,7 @@ from evenlag.model.pair_costs import total
 from evenlag.model.plan import Plan
 from evenlag.search.exact.choice_program import Solution
 from evenlag.search.exact.class_program import ClassProgram
-from evenlag.search.exact.classes import Classes
+from evenlag.search.exact.cost_stages import Classes
 from evenlag.search.improve.exchanges import ALL, Exchanges
 from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.state import SearchState

@@ -15,7 +15,7 @@ from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.check import violation
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
-from evenlag.search.construct.greedy import fewest_moves_plan, greedy
+from evenlag.search.construct.fresh import fewest_moves_plan, greedy
 from evenlag.search.improve import few_held
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.pairs import PairSearch

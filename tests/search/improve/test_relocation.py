@@ -14,7 +14,7 @@ from evenlag.model.check import violation
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY
-from evenlag.search.construct.greedy import fewest_moves_plan
+from evenlag.search.construct.fresh import fewest_moves_plan
 from evenlag.search.improve.local_search import relocate
 from evenlag.search.improve.state import SearchState
 from tests.support.exact import Goal, by_moves, within
