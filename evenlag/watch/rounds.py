@@ -16,6 +16,7 @@ from evenlag.watch.inputs import Input, Seen
 from evenlag.watch.standing import Asked, standing_of
 
 PLAN_SHARE = 0.9  # share of the interval by whose end the plans are made
+LEAST_PLAN_SHARE = 0.5  # share of the interval for the plans, however long the reading took
 LEAST_SHARE = 0.02  # seconds of a group's plan, even if the interval is too short for all
 MOST_SAID = 1_000  # warnings remembered, so that each is logged once
 
@@ -112,7 +113,7 @@ class Watcher:
         """Plan the groups, the one planned longest ago first, until the interval is nearly over."""
         entries = self.board.entries
         seen.sort(key=lambda each: entries[each.name].planned_at if each.name in entries else 0.0)
-        end = began + self.every * PLAN_SHARE
+        end = max(began + self.every * PLAN_SHARE, time.monotonic() + self.every * LEAST_PLAN_SHARE)
         self.board.unplanned = 0
         for place, each in enumerate(seen):
             left = end - time.monotonic()
