@@ -34,6 +34,7 @@ class FollowError(EvenlagError):
 
 
 EXTRAS = {
+    "jinja2": "pages",
     "kafka": "kafka",
     "matplotlib": "plot",
     "pandas": "spark",

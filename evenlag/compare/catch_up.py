@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from evenlag.compare.drain import reading_time
+import numpy as np
+
+from evenlag.compare.drain import NEVER, Time, reading_time
 from evenlag.compare.history import Capacity, Interval, Snapshot, estimate_capacity, intervals
 from evenlag.errors import InvalidProblemError
 from evenlag.model.payoff import Rates
@@ -48,25 +50,46 @@ class Pace:
         """
         return None if self.capacity is None else seconds * self.capacity.rate * problem.mean_weight
 
-    def seconds(self, plan: Plan) -> Fraction | None:
-        """Return the seconds until the last member of a plan has caught up, while messages keep arriving.
+    def coming(self, plan: Plan) -> list[Fraction]:
+        """Return the messages per second that arrive in each member's partitions; unknown rates count as 0."""
+        coming, rates = [Fraction(0)] * len(plan.problem.members), self.rates or {}
+        for name, m in zip(plan.problem.partitions, plan.member_of.tolist(), strict=True):
+            if m != NOBODY:
+                coming[m] += rates.get(name, 0)
+        return coming
 
-        A member of weight w reads capacity · w messages a second from its partitions together. Unknown rates count as
-        0. Return None if some member receives more than it can read, or if the capacity is unknown.
+    def member_seconds(self, plan: Plan) -> list[Time] | None:
+        """Return the seconds until each member has caught up, while messages keep arriving; infinite means never.
+
+        A member of weight w reads capacity · w messages a second from its partitions together. Return None if the
+        capacity is unknown.
         """
         if self.capacity is None:
             return None
-        problem, rates = plan.problem, self.rates or {}
-        coming = [Fraction(0)] * len(problem.members)
-        for name, m in zip(problem.partitions, plan.member_of.tolist(), strict=True):
-            if m != NOBODY:
-                coming[m] += rates.get(name, 0)
-        times = [
+        return [
             reading_time(load, rate, self.capacity.rate * weight)
-            for load, rate, weight in zip(plan.loads.tolist(), coming, problem.weights, strict=True)
+            for load, rate, weight in zip(plan.loads.tolist(), self.coming(plan), plan.problem.weights, strict=True)
         ]
-        longest = max(times, default=Fraction(0))
+
+    def seconds(self, plan: Plan) -> Fraction | None:
+        """Return the seconds until the last member of a plan has caught up; see `member_seconds`.
+
+        Return None if some member receives more than it can read, or if the capacity is unknown.
+        """
+        longest = max(self.member_seconds(plan) or [NEVER], default=Fraction(0))
         return longest if isinstance(longest, Fraction) else None
+
+    def lags_ahead(self, plan: Plan, seconds: Sequence[Fraction]) -> list[float] | None:
+        """Return the largest lag of a member at each time ahead, in messages, if rates and capacity stay the same.
+
+        Return None if the capacity is unknown.
+        """
+        if self.capacity is None:
+            return None
+        reads = [self.capacity.rate * weight for weight in plan.problem.weights]
+        growth = np.array([float(rate - speed) for rate, speed in zip(self.coming(plan), reads, strict=True)])
+        loads = plan.loads.astype(np.float64)
+        return [float(np.maximum(loads + growth * float(time), 0).max(initial=0)) for time in seconds]
 
 
 def rates_of(step: Interval) -> Rates:

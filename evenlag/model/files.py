@@ -73,6 +73,18 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
         part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text as UTF-8; a file already there stays whole until the new one is complete.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be written.
+    """
+    with written_aside(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
 @contextlib.contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
     """Yield a new file with the same suffix to write to; it replaces `path` if no exception occurs.

@@ -1,4 +1,4 @@
-"""Reports: tables and text for terminals, pictures and progress bars."""
+"""Reports: tables and text for terminals, pictures, pages and progress bars."""
 
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from evenlag.report.figure_files import KINDS, check_kind
     from evenlag.report.fleet_text import batch_line
     from evenlag.report.frontier_picture import draw_frontier
+    from evenlag.report.page.fleet import fleet_document
+    from evenlag.report.page.group import group_document
+    from evenlag.report.page.html import fleet_page, group_page
     from evenlag.report.payoff_text import payoff_document, payoff_report
     from evenlag.report.progress import progress_bar, spinner
     from evenlag.report.replay_picture import draw_replay
@@ -27,8 +30,12 @@ __all__ = [
     "draw_frontier",
     "draw_replay",
     "draw_size",
+    "fleet_document",
+    "fleet_page",
     "frontier_document",
     "frontier_report",
+    "group_document",
+    "group_page",
     "payoff_document",
     "payoff_report",
     "phases_report",
@@ -53,8 +60,12 @@ _HOMES = {
     "draw_frontier": "evenlag.report.frontier_picture",
     "draw_replay": "evenlag.report.replay_picture",
     "draw_size": "evenlag.report.size_picture",
+    "fleet_document": "evenlag.report.page.fleet",
+    "fleet_page": "evenlag.report.page.html",
     "frontier_document": "evenlag.report.text",
     "frontier_report": "evenlag.report.text",
+    "group_document": "evenlag.report.page.group",
+    "group_page": "evenlag.report.page.html",
     "payoff_document": "evenlag.report.payoff_text",
     "payoff_report": "evenlag.report.payoff_text",
     "phases_report": "evenlag.report.text",

@@ -26,20 +26,29 @@ def cost_name(against: str, problem_has_traffic: bool) -> str:
 
 
 def draw_frontier(curve: Frontier, path: Path, price: TrafficPrice | None = None) -> None:
-    """Draw the frontier, the region that no plan can reach, and today's assignment; write the picture to `path`.
+    """Write `frontier_figure` to a file whose suffix decides the format.
+
+    Raises
+    ------
+    SourceError
+        matplotlib is missing, or the file cannot be written.
+    """
+    save(frontier_figure(curve, price), path)
+
+
+def frontier_figure(curve: Frontier, price: TrafficPrice | None = None) -> Any:
+    """Return a figure of the frontier, the region that no plan can reach, and today's assignment.
 
     Parameters
     ----------
     curve : Frontier
-    path : Path
-        The suffix decides the file format.
     price : TrafficPrice, optional
         If given, crossings are also shown as money per month.
 
     Raises
     ------
     SourceError
-        matplotlib is missing, or the file cannot be written.
+        matplotlib is missing.
     """
     figure = blank_figure(9, 5)
     axes = figure.subplots()
@@ -58,7 +67,7 @@ def draw_frontier(curve: Frontier, path: Path, price: TrafficPrice | None = None
         axes.plot([knee.cost], [float(knee.spread)], "o", color=LINE, markersize=8, zorder=5)
         axes.annotate("knee", (knee.cost, float(knee.spread)), xytext=(8, 6), textcoords="offset points", color=LINE)
     _frame(axes, curve, price)
-    save(figure, path)
+    return figure
 
 
 def _today(axes: Any, curve: Frontier) -> None:

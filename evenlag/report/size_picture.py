@@ -21,18 +21,23 @@ MARKED = 60  # largest number of points that are marked with dots
 
 
 def draw_size(found: Size, path: Path) -> None:
-    """Draw the best plans, the times no plan can reach, published strategies and the deadline; write it to `path`.
-
-    Parameters
-    ----------
-    found : Size
-    path : Path
-        The suffix decides the file format.
+    """Write `size_figure` to a file whose suffix decides the format.
 
     Raises
     ------
     SourceError
         matplotlib is missing, or the file cannot be written.
+    """
+    save(size_figure(found), path)
+
+
+def size_figure(found: Size) -> Any:
+    """Return a figure of the best plans, the times that no plan can reach, published strategies and the deadline.
+
+    Raises
+    ------
+    SourceError
+        matplotlib is missing.
     """
     figure = blank_figure(9, 5)
     axes = figure.subplots()
@@ -60,7 +65,7 @@ def draw_size(found: Size, path: Path) -> None:
             color=LINE,
         )  # fmt: skip
     _frame(axes, found, [time for times in (best, bound, *published) for time in times])
-    save(figure, path)
+    return figure
 
 
 def _drawn(times: list[Time | None]) -> list[float]:

@@ -113,6 +113,9 @@ def test_examples_do_what_they_say(example: str) -> None:
 @pytest.mark.parametrize("example", [e for e in EXAMPLES if re.match("evenlag (fleet|demo)", e)])
 @pytest.mark.usefixtures("folder")
 def test_examples_for_fleets_do_what_they_say(example: str) -> None:
+    if example.startswith("evenlag fleet report"):
+        tables = ("offsets.csv", "--members", "members.csv", "--out", "out", "--group-time-limit", "0.1")
+        assert evenlag("fleet", "audit", *tables).returncode == 0
     done = evenlag(*shlex.split(example)[1:])
     assert done.returncode == 0, done
     assert done.stdout

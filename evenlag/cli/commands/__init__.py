@@ -10,6 +10,7 @@ COMMANDS = {
     "plan": "Find the best assignment of one group.",
     "publish": "Publish a plan for consumers that follow it.",
     "replay": "Run every strategy over the recorded history of a group.",
+    "report": "Write a page about a group or a fleet that can be forwarded.",
     "size": "Find the fewest members that can read all lag within a time.",
     "snapshot": "Record the consumer groups of a running cluster.",
     "stream": "Plan and audit snapshots as they arrive in a topic.",
@@ -21,6 +22,7 @@ COMMANDS = {
 FLEET = {
     "audit": "Plan and audit every group of a fleet, and write the tables.",
     "replay": "Replay the recorded history of every group of a fleet.",
+    "report": "Write a page about the groups of a fleet audit.",
     "size": "Find how many members each group of a fleet needs.",
 }
 """The commands of `evenlag fleet`, in files that begin with `fleet_`."""

@@ -8,14 +8,15 @@ from pathlib import Path
 
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.commands.fleet_report import report_fleet
 from evenlag.cli.terminal import progress, show
 from evenlag.errors import SourceError
 
-PICTURE = "picture.png"
+PICTURE, PAGE = "picture.png", "report.html"
 
 
 @command("evenlag demo", "evenlag demo --out demo --group-time-limit 1")
-@options.out("Folder for the tables and the picture.", default=Path("out/demo"), show_default=True)
+@options.out("Folder for the tables, the picture and the page.", default=Path("out/demo"), show_default=True)
 @options.group_time_limit(3.0)
 def demo(out: Path, group_time_limit: float) -> None:
     """Plan and audit a recorded cluster on local Spark.
@@ -26,13 +27,15 @@ def demo(out: Path, group_time_limit: float) -> None:
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.batch import audited, draw_most_gained
 
-    picture = out / PICTURE
+    picture, page = out / PICTURE, out / PAGE
     with as_file(files("evenlag.examples")) as folder, progress("groups audited") as update:
         tables = (folder / "offsets.csv", folder / "members.csv")
         if not tables[0].exists():
             raise SourceError(f"{tables[0]}: the recorded snapshot is missing; install evenlag from its repository")
-        picture.unlink(missing_ok=True)  # left by an earlier demo; with overwrite, tables replace only tables
+        for each in (picture, page):  # left by an earlier demo; with overwrite, tables replace only tables
+            each.unlink(missing_ok=True)
         spark = session_for(tables, None, None)
         found = audited(spark, *tables, out=out, overwrite=True, group_time_limit=group_time_limit, progress=update)
     draw_most_gained(spark, found, picture)
     show(replace(found, written=[*found.written, str(picture)]).report())
+    report_fleet(out, page)

@@ -30,6 +30,8 @@ from evenlag.spark.jobs.fleet import Fleet
 from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
 from evenlag.spark.jobs.summary import (
     AuditSummary,
+    LatestRows,
+    latest_rows,
     mean_loads,
     member_loads,
     priced_traffic,
@@ -282,6 +284,19 @@ def audited(
             price=traffic_price,
             traffic=None if priced is None else traffic_sums(priced),
         )
+
+
+def page_rows(spark: SparkSession, out: str | Path) -> LatestRows:
+    """Collect what a page shows of the tables that an audit wrote to `out`.
+
+    Raises
+    ------
+    SourceError
+        There are no such tables, or Spark cannot read them.
+    """
+    with blamed(out):
+        written = sink(spark, out)
+        return latest_rows(written.read("plans"), written.read("audit"), written.read(GROUPS))
 
 
 def draw_most_gained(spark: SparkSession, audit: FleetAudit, picture: Path) -> None:

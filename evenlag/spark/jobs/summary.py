@@ -189,6 +189,44 @@ def member_loads(plans: DataFrame, group: str, mean: float) -> Loads:
     return Loads(group, [today[name] for name in names], [planned[name] for name in names], mean)
 
 
+@dataclass(frozen=True)
+class LatestRows:
+    """Rows of an audit's tables, of each group's latest snapshot, as dicts.
+
+    Attributes
+    ----------
+    groups, audit : list of dict
+        Rows of `outputs.GROUPS` and `outputs.AUDIT`.
+    loads : list of dict
+        One row per member with partitions: `group, member, partitions_today, today, partitions_planned, planned`;
+        `today` and `planned` are in messages.
+    moves : dict of group to int
+        Partitions that the plan moves.
+    """
+
+    groups: list[dict[str, Any]]
+    audit: list[dict[str, Any]]
+    loads: list[dict[str, Any]]
+    moves: dict[str, int]
+
+
+def latest_rows(plans: DataFrame, audit: DataFrame, groups: DataFrame) -> LatestRows:
+    """Collect what a page on the fleet shows; plans come as sums for each member."""
+    latest = groups.groupBy("group").agg(sf.max("snapshot_ts").alias("snapshot_ts"))
+    plans, audit, groups = (table.join(sf.broadcast(latest), list(KEY)) for table in (plans, audit, groups))
+    sums = [_held(plans, "previous_consumer_id", "today"), _held(plans, "consumer_id", "planned")]
+    loads = sums[0].join(sums[1], ["group", "member"], "full").na.fill(0).orderBy("group", "member")
+    moved = plans.groupBy("group").agg(sf.count_if(sf.col("move") == "moved").alias("moves"))
+    shown, audited, held = ([row.asDict() for row in table.collect()] for table in (groups, audit, loads))
+    return LatestRows(shown, audited, held, {row["group"]: row["moves"] for row in moved.collect()})
+
+
+def _held(plans: DataFrame, column: str, name: str) -> DataFrame:
+    """Return the number and the lag of the partitions of each member that a column names."""
+    held = plans.filter(sf.col(column).isNotNull()).groupBy("group", sf.col(column).alias("member"))
+    return held.agg(sf.count("*").alias(f"partitions_{name}"), sf.sum("lag").alias(name))
+
+
 def reasons(rejects: DataFrame, most: int) -> list[dict[str, Any]]:
     """Return the most frequent reasons for rejections."""
     counts = rejects.groupBy("source", "reason").count().orderBy(sf.desc("count"), "source", "reason")

@@ -1,0 +1,55 @@
+"""`evenlag fleet report`: write a page about the groups of a fleet audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenlag import report as reports
+from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.terminal import print_json, say, working
+from evenlag.model.files import write_text
+
+
+@command("evenlag fleet report out --out fleet.html")
+@click.argument("tables", type=options.PLACE)
+@options.out("File to write the page to.", required=True)
+@options.spark
+@options.as_json
+def fleet_report(tables: str | Path, out: Path, master: str | None, conf: dict[str, str], as_json: bool) -> None:
+    """Write a page about the groups of a fleet audit.
+
+    TABLES is what evenlag fleet audit wrote to --out: a folder, an address of an object store or
+    table:CATALOG.NAMESPACE. The page is one HTML file that loads nothing: the groups by what they can gain, each with
+    its members, the strategies over all groups, and what limits the best plans.
+    """
+    report_fleet(tables, out, options.spark_settings(master, conf), as_json=as_json)
+
+
+def report_fleet(
+    tables: str | Path, out: Path, settings: Mapping[str, str] | None = None, *, as_json: bool = False
+) -> None:
+    """Write the page about a fleet's tables; start Spark if it is not running."""
+    # PySpark takes a second to import, and pages about groups do not need it.
+    from evenlag.spark.driver.session import local_session
+    from evenlag.spark.jobs.batch import page_rows
+
+    with working("reading the tables"):
+        rows = page_rows(local_session(settings=settings), tables)
+    document = reports.fleet_document(rows.groups, rows.audit, rows.loads, rows.moves, str(tables))
+    finish(document, reports.fleet_page(document, datetime.now(UTC)), out, as_json=as_json)
+
+
+def finish(document: dict[str, Any], page: str, out: Path, *, as_json: bool) -> None:
+    """Write a page, and print its first sentence or its document."""
+    write_text(out, page)
+    if as_json:
+        print_json(document)
+    else:
+        say(document["headline"])
+        say(f"written: {out}")

@@ -1,0 +1,61 @@
+"""`evenlag report`: write a page about a group or a fleet that can be forwarded."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenlag import report as reports
+from evenlag.cli import options, terms
+from evenlag.cli.catalogue import command
+from evenlag.cli.commands.fleet_report import finish, report_fleet
+from evenlag.cli.ending import end, notes_of
+from evenlag.cli.options import Source
+from evenlag.cli.terminal import working
+from evenlag.compare.overview import overview
+from evenlag.model.interrupt import ending_searches
+
+AUDITED = ("groups", "audit", "plans")  # folders of a fleet audit's tables
+
+
+@command(
+    "evenlag report offsets.csv --members members.csv --group billing --out billing.html",
+    "evenlag report group.json --drain 15m --capacity 100 --out group.html",
+)
+@options.reading
+@options.modelling
+@options.across
+@terms.asked
+@options.pause
+@click.option("--drain", metavar="TIME", default="15m", show_default=True,
+              help="Deadline to read all lag; the page says how many members meet it.")  # fmt: skip
+@options.capacity
+@options.horizon_or_auto
+@options.limiting(20.0)
+@options.as_json
+@options.out("File to write the page to.", required=True)
+def report(
+    source: Source, drain: str, capacity: float | None, horizon: str, out: Path, as_json: bool, **parameters: Any
+) -> None:  # fmt: skip
+    """Write a page about a group or a fleet that can be forwarded.
+
+    The page is one HTML file that loads nothing. About a group it shows who holds what today and in the best plan, what
+    each move brings, what no plan can reach, the other strategies, and the time to drain. If INPUT is the --out folder
+    of evenlag fleet audit, the page is about its groups, and options about plans are not used.
+    """
+    source.keep(out)
+    deadline = options.deadline(drain)
+    if all((source.path / table).is_dir() for table in AUDITED):
+        report_fleet(source.path, out, as_json=as_json)
+        return
+    problem, notes, record = source.read_with_record(horizon, capacity)
+    with ending_searches() as watch, working(f"reporting on {problem.group}") as update:
+        seen = overview(
+            problem, record=record, capacity=capacity, drain_seconds=deadline, progress=update, **parameters
+        )
+    document = reports.group_document(seen, source.arguments, [*notes, *notes_of(watch)])
+    finish(document, reports.group_page(seen, document, datetime.now(UTC)), out, as_json=as_json)
+    end(watch)

@@ -1,0 +1,127 @@
+"""Pages as HTML: templates filled with a document and pictures (needs Jinja2 and matplotlib)."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from html import escape
+from typing import Any
+
+from evenlag import __version__
+from evenlag.compare.overview import Overview
+from evenlag.errors import SourceError, to_get
+from evenlag.figures import number, percent
+from evenlag.report.forecast_picture import forecast_figure
+from evenlag.report.frontier_picture import frontier_figure
+from evenlag.report.replay_text import duration
+from evenlag.report.size_picture import size_figure
+from evenlag.report.strategies_picture import strategies_figure
+from evenlag.report.text import capacity_origin
+
+_SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # in JSON inside a page
+_SVG = re.compile(r"<svg .*</svg>", re.DOTALL)
+_METADATA = re.compile(r" *<metadata>.*?</metadata>\n", re.DOTALL)  # names the program that drew it
+
+
+def group_page(seen: Overview, document: Mapping[str, Any], made: datetime) -> str:
+    """Return the page about one group.
+
+    Parameters
+    ----------
+    seen : Overview
+    document : mapping
+        As `group_document` returns.
+    made : datetime
+        The time that the page names.
+
+    Raises
+    ------
+    SourceError
+        Jinja2 or matplotlib is missing.
+    """
+    pictures = dict.fromkeys(("frontier", "size", "forecast"), "")
+    if seen.frontier is not None and len(seen.frontier.points) > 1:
+        pictures["frontier"] = _svg(frontier_figure(seen.frontier), "frontier", "Least spread by number of moves")
+    if seen.size is not None and len(seen.size.sizes) > 1:
+        pictures["size"] = _svg(size_figure(seen.size), "size", "Time to drain by number of members")
+    if document["forecast"] is not None:
+        figure = forecast_figure(document["forecast"], seen.problem.group)
+        pictures["forecast"] = _svg(figure, "forecast", "Largest lag of a member, today's assignment and the plan")
+    capacity = seen.pace.capacity
+    return _filled(
+        "group.html", document, made, pictures=pictures,
+        widest=max((float(row["spread"] or 0) for row in document["strategies"]), default=0.0),
+        origin="" if capacity is None else capacity_origin(capacity),
+    )  # fmt: skip
+
+
+def fleet_page(document: Mapping[str, Any], made: datetime) -> str:
+    """Return the page about a fleet.
+
+    Parameters
+    ----------
+    document : mapping
+        As `fleet_document` returns.
+    made : datetime
+        The time that the page names.
+
+    Raises
+    ------
+    SourceError
+        Jinja2 or matplotlib is missing.
+    """
+    pictures = {"strategies": ""}
+    if any(row["median"] is not None for row in document["strategies"]):
+        figure = strategies_figure(document["strategies"])
+        pictures["strategies"] = _svg(figure, "strategies", "Spread of each strategy above the best, over all groups")
+    return _filled("fleet.html", document, made, pictures=pictures)
+
+
+def _filled(template: str, document: Mapping[str, Any], made: datetime, **values: Any) -> str:
+    """Return a template filled with a document, which the page also holds as JSON."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise SourceError(f"pages need Jinja2; {to_get('jinja2')}") from error
+    environment = Environment(
+        loader=PackageLoader("evenlag.report.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= _FILTERS
+    data = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    for char, escaped in _SAFE.items():
+        data = data.replace(char, escaped)
+    if "pictures" in values:
+        values["pictures"] = {name: Markup(svg) for name, svg in values["pictures"].items()}
+    return environment.get_template(template).render(
+        document=document, data=Markup(data), made=f"{made:%Y-%m-%d %H:%M} UTC", version=__version__,
+        file_name=f"{document['kind']}.json", **values,
+    )  # fmt: skip
+
+
+def _time(seconds: float | None) -> str:
+    """Return a member's time to drain; it is never if there is none."""
+    return "never" if seconds is None else duration(seconds if seconds < 10 else float(round(seconds)))
+
+
+_FILTERS: Mapping[str, Callable[..., str]] = {
+    "number": number, "percent": percent, "time": _time,
+    "duration": lambda seconds: "never" if seconds is None else duration(float(seconds)),
+}  # fmt: skip
+
+
+def _svg(figure: Any, name: str, label: str) -> str:
+    """Return a matplotlib figure as an SVG element with selectable text, readable on any background."""
+    from matplotlib import rc_context
+
+    out = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    found = _SVG.search(out.getvalue())
+    if found is None:
+        raise SourceError(f"matplotlib wrote no SVG of the {name}")
+    return _METADATA.sub("", found[0]).replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)

@@ -1,0 +1,90 @@
+"""A fleet's page: its figures against ones worked out from the rows by hand, hostile names, and its size."""
+
+import json
+import random
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from evenlag import report
+
+MADE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+def audit_row(group: str, strategy: str, spread: int, **more: Any) -> dict[str, Any]:
+    status = "OPTIMAL" if strategy == "optimal" else "HEURISTIC"
+    row = {"group": group, "strategy": strategy, "balance": "both", "status": status, "spread": spread, "bound": None,
+           "excess": 0, "makespan": 100 + spread, "moves": 1, "binding": None}  # fmt: skip
+    return row | more
+
+
+def group_row(group: str, **more: Any) -> dict[str, Any]:
+    return {"group": group, "snapshot_ts": "2026-01-02", "status": "OPTIMAL", "error": None} | more
+
+
+def load_row(group: str, member: str, today: int, planned: int) -> dict[str, Any]:
+    return {"group": group, "member": member, "partitions_today": 1, "today": today, "partitions_planned": 2,
+            "planned": planned}  # fmt: skip
+
+
+def two_groups() -> dict[str, Any]:
+    return report.fleet_document(
+        [group_row("even"), group_row(HOSTILE)],
+        [
+            audit_row("even", "optimal", 4, bound=4), audit_row("even", "current", 4),
+            audit_row("even", "range", 54, excess=50),
+            audit_row(HOSTILE, "optimal", 10, binding="hot-partition;count-balance"),
+            audit_row(HOSTILE, "current", 70, excess=60), audit_row(HOSTILE, "range", 10, excess=None),
+        ],
+        [load_row("even", "a", 3, 7), load_row(HOSTILE, "b", 170, 110), load_row(HOSTILE, "c", 0, 60)],
+        {"even": 0, HOSTILE: 3}, "out",
+    )  # fmt: skip
+
+
+def test_groups_that_gain_most_come_first_with_their_figures() -> None:
+    first, second = two_groups()["groups"]
+    assert (first["group"], first["recoverable"], first["moves"], first["members"]) == (HOSTILE, 60, 3, 2)
+    assert first["binding"] == ["hot-partition", "count-balance"]
+    assert (second["group"], second["recoverable"], second["bound"], second["partitions"]) == ("even", 0, 4, 2)
+
+
+def test_the_first_sentence_counts_what_can_be_gained() -> None:
+    assert two_groups()["headline"] == (
+        "1 of 2 groups gains from another assignment: their busiest members would lag 60 messages less in all."
+    )
+    assert report.fleet_document([], [], [], {}, "out")["headline"] == "The tables hold no group."
+
+
+def test_strategies_are_shares_of_the_best_plans_largest_load() -> None:
+    by_name = {row["strategy"]: row for row in two_groups()["strategies"]}
+    assert list(by_name) == ["current", "range"]
+    assert by_name["current"]["worst"] == 60 / 110
+    assert (by_name["current"]["best"], by_name["current"]["groups"]) == (1, 2)
+    assert (by_name["range"]["median"], by_name["range"]["broken"]) == (50 / 104, 1)
+
+
+def test_the_page_holds_its_document_and_escapes_names() -> None:
+    document = two_groups()
+    page = report.fleet_page(document, MADE)
+    found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    assert json.loads(found[1]) == document
+    assert "<img" not in page
+    assert page.count("<script") == 3
+
+
+def test_a_page_about_five_thousand_groups_is_small() -> None:
+    draw = random.Random(1)
+    names = [f"team-{number % 50}-service-{number}" for number in range(5_000)]
+    strategies = [f"strategy-{number}" for number in range(16)]
+    audit = [audit_row(name, "optimal", 5) for name in names]
+    spreads = ((name, each, draw.randrange(10**6)) for name in names for each in strategies)
+    audit += [audit_row(name, each, spread, excess=spread) for name, each, spread in spreads]
+    loads = [
+        load_row(name, f"{name}-{m}-6f1d0a52-8a7b-4f1e-9c1d-0b2f5a6c7d8e", draw.randrange(10**6), draw.randrange(10**6))
+        for name in names
+        for m in range(10)
+    ]
+    page = report.fleet_page(report.fleet_document(map(group_row, names), audit, loads, {}, "out"), MADE)
+    assert len(page.encode()) < 15_000_000
