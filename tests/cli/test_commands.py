@@ -108,8 +108,8 @@ def test_a_full_disk_on_stdout_is_one_line(kip_169: Path, words: tuple[str, ...]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # as users have it
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=env)
-    said = "evenlag: cannot write the output (no space left on device)\n"
-    assert (done.returncode, done.stderr) == (1, said)
+    message = "evenlag: cannot write the output (no space left on device)\n"
+    assert (done.returncode, done.stderr) == (1, message)
 
 
 def test_a_reader_that_leaves_is_no_error(kip_169: Path) -> None:
@@ -367,10 +367,10 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
 
 def test_help_says_of_each_command_what_it_does_in_a_whole_sentence() -> None:
     """In a terminal of 80 columns too."""
-    said = evenlag("--help").stdout
-    told = said.partition("Commands:\n")[2].splitlines()
-    assert len(told) == 14
-    assert all(line.endswith(".") and not line.endswith("..") for line in told), said
+    output = evenlag("--help").stdout
+    sentences = output.partition("Commands:\n")[2].splitlines()
+    assert len(sentences) == 14
+    assert all(line.endswith(".") and not line.endswith("..") for line in sentences), output
 
 
 def test_a_replay_that_cannot_be_names_the_file(tmp_path: Path) -> None:
@@ -440,10 +440,10 @@ def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
         *("replay", tmp_path / "offsets.csv", "--members", tmp_path / "members.csv"),
         *("--strategies", "range,swap-balance", "--horizon", "1h", "--rebalance-above", 0.5, "--lag-limit", 10_000),
     )
-    said = evenlag(*words, "--out", tmp_path / "out", "--format", "csv", "--plot", tmp_path / "replay.svg")
-    assert said.returncode == 0, said.stderr
-    assert "best: swap-balance" in said.stdout
-    assert "above 10,000" in said.stdout
+    done = evenlag(*words, "--out", tmp_path / "out", "--format", "csv", "--plot", tmp_path / "replay.svg")
+    assert done.returncode == 0, done.stderr
+    assert "best: swap-balance" in done.stdout
+    assert "above 10,000" in done.stdout
     assert "<svg" in (tmp_path / "replay.svg").read_text()
     steps = (tmp_path / "out" / "steps.csv").read_text().splitlines()
     document = json.loads(evenlag(*words, "--json").stdout)
@@ -470,9 +470,9 @@ def test_a_replay_with_slack(tmp_path: Path) -> None:
     words = ("replay", tmp_path / "offsets.csv", "--strategies", "evenlag", "--capacity", 0.01, "--json")
     spreads = []
     for slack in (0, 1):
-        said = evenlag(*words, "--slack", slack)
-        assert said.returncode == 0, said.stderr
-        spreads.append(json.loads(said.stdout)["summary"][1]["mean_spread"])
+        done = evenlag(*words, "--slack", slack)
+        assert done.returncode == 0, done.stderr
+        spreads.append(json.loads(done.stdout)["summary"][1]["mean_spread"])
     assert spreads[0] > spreads[1] > 990
 
 
@@ -489,6 +489,6 @@ def test_a_replay_with_slack(tmp_path: Path) -> None:
 def test_what_cannot_be_replayed(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     path = tmp_path / "groups.txt"
     path.write_text(DESCRIBE)
-    said = evenlag("replay", path, *words)
-    assert said.returncode in (1, 2)
-    assert message in said.stderr
+    done = evenlag("replay", path, *words)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr

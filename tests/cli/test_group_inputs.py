@@ -90,34 +90,34 @@ def test_the_model_of_such_a_group_is_read_by_other_solvers(tmp_path: Path, what
 
 def test_topics_without_partitions_are_said(tmp_path: Path) -> None:
     path = problem_file(tmp_path, topics={"t": [1], "u": [], "v": {}}, members={"a": {"topics": ["t", "u"]}})
-    said = "2 topics without partitions"
-    assert f"note: {said}" in run("plan", path).stdout
-    assert json.loads(run("plan", path, "--json").stdout)["warnings"] == [said]
-    assert json.loads(run("frontier", path, "--json").stdout)["warnings"] == [said]
-    assert json.loads(run("audit", path, "--json").stdout)[0]["warnings"] == [said]
-    assert run("export", path, "--format", "lp").stderr == f"note: {said}\n"
+    message = "2 topics without partitions"
+    assert f"note: {message}" in run("plan", path).stdout
+    assert json.loads(run("plan", path, "--json").stdout)["warnings"] == [message]
+    assert json.loads(run("frontier", path, "--json").stdout)["warnings"] == [message]
+    assert json.loads(run("audit", path, "--json").stdout)[0]["warnings"] == [message]
+    assert run("export", path, "--format", "lp").stderr == f"note: {message}\n"
 
 
 # ---- members that are not there --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("2026-01-01,other,a,t,1", "has no row of group 'g', so the group has no members"),
         ("2026-01-02,g,a,t,1", "has rows of group 'g', but none at 2026-01-01, so the group has no members"),
         (",g,a,t,1", "has rows of group 'g', but none at 2026-01-01, so the group has no members"),
     ],
 )
-def test_a_members_table_that_names_nobody_is_said(tmp_path: Path, row: str, said: str) -> None:
+def test_a_members_table_that_names_nobody_is_said(tmp_path: Path, row: str, message: str) -> None:
     offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     offsets.write_text(f"snapshot_ts,{OFFSETS}2026-01-01,g,t,0,0,10,5,a\n")
     members.write_text(f"snapshot_ts,{MEMBERS}{row}\n")
     for command in ("plan", "audit"):
-        assert said in " ".join(run(command, offsets, "--members", members).stdout.split())
+        assert message in " ".join(run(command, offsets, "--members", members).stdout.split())
     warnings = json.loads(run("plan", offsets, "--members", members, "--json").stdout)["warnings"]
-    assert [text for text in warnings if said in text] == [
-        f"{members}: {said}; check that `group` and `snapshot_ts` match in both tables"
+    assert [text for text in warnings if message in text] == [
+        f"{members}: {message}; check that `group` and `snapshot_ts` match in both tables"
     ]
 
 
@@ -302,7 +302,7 @@ def test_no_threads_are_refused(tmp_path: Path, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--out", "out"), "evenlag audit has no --out; evenlag fleet audit has"),
         (("--balance", "both"), "evenlag audit has no --balance; evenlag fleet audit has"),
@@ -314,11 +314,11 @@ def test_no_threads_are_refused(tmp_path: Path, command: str) -> None:
     ],
 )
 def test_an_audit_of_single_groups_takes_nothing_that_it_would_not_use(
-    tmp_path: Path, words: tuple[Any, ...], said: str
+    tmp_path: Path, words: tuple[Any, ...], message: str
 ) -> None:
     ended = run("audit", problem_file(tmp_path, topics={}, members={}), *words)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert said in " ".join(ended.stderr.split())
+    assert message in " ".join(ended.stderr.split())
 
 
 def test_one_group_of_several_is_audited(tmp_path: Path) -> None:
@@ -346,6 +346,6 @@ def test_a_table_without_a_column_of_owners_needs_members(tmp_path: Path, header
     table, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     table.write_text(f"{header}\ng,t,0,{'c,' if 'consumer' in header else ''}5\n")
     members.write_text("group,consumer_id\ng,c\n")
-    said = f"{table}: shows neither the members of group 'g' nor the owners of its partitions; name the members with"
-    refused(run("plan", table), said)
+    message = f"{table}: shows neither the members of group 'g' nor the owners of its partitions; name the members with"
+    refused(run("plan", table), message)
     assert run("plan", table, "--members", members).returncode == 0

@@ -156,8 +156,8 @@ def read_a_line(*words: object, lines: int = 0, errors: bool = False) -> tuple[i
         for _ in range(lines):
             process.stdout.readline()
         process.stdout.close()
-        said = process.stderr.read() if process.stderr else ""
-    return process.returncode, said
+        printed = process.stderr.read() if process.stderr else ""
+    return process.returncode, printed
 
 
 @pytest.mark.parametrize("lines", [0, 1])

@@ -34,8 +34,8 @@ def test_snapshot_then_plan_and_audit_of_two_running_groups(broker: Broker, tmp_
         record = tmp_path / "record"
         added = [evenlag(*words, "--out", record, "--append").stdout.splitlines() for _ in range(2)]
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert (said["groups"], said["partitions"], said["members"]) == (["cli-classic", "cli-kip-848"], 12, 5)
+    report = json.loads(done.stdout)
+    assert (report["groups"], report["partitions"], report["members"]) == (["cli-classic", "cli-kip-848"], 12, 5)
     with (tmp_path / "offsets.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["lag"] for row in rows if (row["topic"], row["partition"]) == ("cli-classic", "0")} == {"800"}

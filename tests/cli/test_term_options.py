@@ -94,11 +94,11 @@ def test_an_audit_takes_a_time_to_drain_in(group: Path) -> None:
     done = run("audit", group, "--drain", "15m", "--capacity", "2", *words)
     assert (done.returncode, done.stderr) == (0, "")
     same = run("audit", group, "--max-load", "1800", *words)
-    told, wanted = (json.loads(each.stdout)[0]["rows"] for each in (done, same))
-    for row in (*told, *wanted):
+    rows, wanted = (json.loads(each.stdout)[0]["rows"] for each in (done, same))
+    for row in (*rows, *wanted):
         del row["seconds"]
-    assert told == wanted
-    assert told != json.loads(run("audit", group, *words).stdout)[0]["rows"]
+    assert rows == wanted
+    assert rows != json.loads(run("audit", group, *words).stdout)[0]["rows"]
     refused(run("audit", group, "--drain", "15m"), "--drain needs the rate at which members read: give --capacity")
     assert "give one of them" in run("audit", group, "--drain", "15m", "--max-load", "3").stderr
 
@@ -153,13 +153,13 @@ def test_sizes_and_traffic_come_from_files(plain: Path, tmp_path: Path, form: st
             path.write_text(json.dumps({"t": of_topic, "other": [1]}))
         files.append(path)
     words = ["--first", "crossings,moves", "--deterministic"]
-    told = planned(plain, *words, "--move-sizes", str(files[0]), "--traffic", str(files[1]))
+    result = planned(plain, *words, "--move-sizes", str(files[0]), "--traffic", str(files[1]))
     full = tmp_path / "full.json"
     full.write_text(json.dumps(PROBLEM.to_dict()))
-    del told["seconds"]
+    del result["seconds"]
     expected = planned(full, *words)
     del expected["seconds"]
-    assert told == expected
+    assert result == expected
 
 
 def test_a_number_for_a_whole_topic(plain: Path) -> None:
@@ -259,7 +259,7 @@ def test_racks_that_nobody_knows_are_a_warning(tmp_path: Path) -> None:
 def test_the_report_spells_the_objective_out(group: Path) -> None:
     words = ("--rack-price", "3", "--stickiness", "0.5", "--fetch-from", "leader")
     document = planned(group, *words)
-    said = run("plan", group, *words).stdout
+    output = run("plan", group, *words).stdout
     costs = document["costs"]
     base = document["objective"] - 3 * costs["crossings"] - costs["moved_size"] / 2
     assert base == document["spread"]
@@ -268,22 +268,22 @@ def test_the_report_spells_the_objective_out(group: Path) -> None:
     assert (
         f"spread {number(base)} + {costs['moved_size']} moved size × 0.5 + {costs['crossings']} crossings × 3 = "
         f"{number(document['objective'])}"
-    ) in said
+    ) in output
     today = crossings(PROBLEM, owned_now(PROBLEM), "leader")
     traffic = sum(PROBLEM.to_dict()["traffic"]["t"])
-    assert f"crossings: {costs['crossings']} of {traffic} of traffic across racks, today {today}\n" in said
-    assert f"moved size {costs['moved_size']} of {sum(PROBLEM.to_dict()['move_sizes']['t'])}\n" in said
-    assert re.search(r"^ c0 +zone-a ", said, re.MULTILINE)
-    assert re.search(r"^ move +from +to +racks +lag", said, re.MULTILINE)
+    assert f"crossings: {costs['crossings']} of {traffic} of traffic across racks, today {today}\n" in output
+    assert f"moved size {costs['moved_size']} of {sum(PROBLEM.to_dict()['move_sizes']['t'])}\n" in output
+    assert re.search(r"^ c0 +zone-a ", output, re.MULTILINE)
+    assert re.search(r"^ move +from +to +racks +lag", output, re.MULTILINE)
 
 
 def test_what_came_first_is_said(group: Path) -> None:
     words = ("--first", "crossings,moves")
-    document, said = planned(group, *words), run("plan", group, *words).stdout
+    document, output = planned(group, *words), run("plan", group, *words).stdout
     assert document["first"] == ["crossings", "moved_size"]
     costs = document["costs"]
     assert document["cost_bounds"] == {name: costs[name] for name in document["first"]}
-    assert f"first: crossings {costs['crossings']}, proven; moved_size {costs['moved_size']}, proven\n" in said
+    assert f"first: crossings {costs['crossings']}, proven; moved_size {costs['moved_size']}, proven\n" in output
 
 
 def test_traffic_is_priced_by_the_month(group: Path, tmp_path: Path) -> None:
@@ -296,8 +296,8 @@ def test_traffic_is_priced_by_the_month(group: Path, tmp_path: Path) -> None:
     path.write_text(json.dumps(problem.to_dict()))
     cost = planned(path, "--traffic-price", "0.01/GB")["traffic_cost"]
     assert cost == {"price": "0.01/GB", "planned_month": 26280.0, "today_month": 26280.0}
-    said = run("plan", path, "--traffic-price", "0.01/GB").stdout
-    assert "traffic across racks costs 26,280 a month, today 26,280 (at 0.01/GB)" in said
+    output = run("plan", path, "--traffic-price", "0.01/GB").stdout
+    assert "traffic across racks costs 26,280 a month, today 26,280 (at 0.01/GB)" in output
     free, priced = planned(group), planned(group, "--traffic-price", "9/kB")
     assert free["assignment"] == priced["assignment"]
 

@@ -98,8 +98,10 @@ def test_an_assignment_that_its_assignor_would_not_make() -> None:
     (row,) = (row for row in audit.rows if row.strategy == "today: uniform")
     assert row.excess is row.bound_excess is None
     assert row.violation == "'a' has 3 partitions; group balance allows 1 to 2"
-    said = console_text(audit_report(audit))
-    assert "today: uniform, but it breaks the group balance that this assignor promises: 'a' has 3 partitions" in said
+    printed = console_text(audit_report(audit))
+    assert (
+        "today: uniform, but it breaks the group balance that this assignor promises: 'a' has 3 partitions" in printed
+    )
 
 
 def console_text(report: RenderableType) -> str:

@@ -119,14 +119,14 @@ def test_the_command_audits_under_terms(tmp_path: Path) -> None:
     assert [row["objective"] for row in document["rows"]] == [row.objective for row in expected.rows]
     for row in document["rows"]:
         assert row["traffic_month"] == pytest.approx(row["crossings"] * 730 * 3600 / 10**9)
-    said = run("audit", path, *words).stdout
-    header = next(line for line in said.splitlines() if "strategy" in line)
+    output = run("audit", path, *words).stdout
+    header = next(line for line in output.splitlines() if "strategy" in line)
     assert all(word in header for word in ("objective", "size", "crossings", "month"))
     plain = tmp_path / "plain.json"
     plain.write_text(json.dumps(shop(2, racks=None, move_sizes=None).to_dict()))
-    said = run("audit", plain).stdout
-    assert "crossings" not in said
-    assert "objective" not in said
+    output = run("audit", plain).stdout
+    assert "crossings" not in output
+    assert "objective" not in output
 
 
 # ---- frontiers -------------------------------------------------------------------------------------------------------
@@ -192,15 +192,15 @@ def test_the_command_draws_a_frontier_against_crossings(tmp_path: Path) -> None:
     document = json.loads(run("frontier", path, *words, "--json").stdout)
     curve = evenlag.frontier(problem, against="crossings", deterministic=True)
     assert document["against"] == "crossings"
-    for told, point in zip(document["points"], curve.points, strict=True):
-        assignment = {member: [tuple(name) for name in names] for member, names in told["assignment"].items()}
-        assert told["cost"] == told["costs"]["crossings"] == crossings(problem, assignment) == point.cost
-        assert told["costs"]["moved_size"] == moved_size(problem, assignment)
-        assert told["traffic_month"] == pytest.approx(point.cost * 730 * 3600 / 10**6)
-    said = run("frontier", path, *words, "--plot", picture).stdout
-    assert f"written: {picture}" in said
-    assert "least spread for a budget of crossings" in said
-    assert "a month" in said
+    for row, point in zip(document["points"], curve.points, strict=True):
+        assignment = {member: [tuple(name) for name in names] for member, names in row["assignment"].items()}
+        assert row["cost"] == row["costs"]["crossings"] == crossings(problem, assignment) == point.cost
+        assert row["costs"]["moved_size"] == moved_size(problem, assignment)
+        assert row["traffic_month"] == pytest.approx(point.cost * 730 * 3600 / 10**6)
+    output = run("frontier", path, *words, "--plot", picture).stdout
+    assert f"written: {picture}" in output
+    assert "least spread for a budget of crossings" in output
+    assert "a month" in output
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert json.loads(run("frontier", path, "--json", "--deterministic").stdout)["against"] == "moves"
 
@@ -248,10 +248,10 @@ def test_a_change_is_compared_under_terms(tmp_path: Path) -> None:
     assert document["traffic_cost"] == {"price": "1/MB"} | {
         f"{when}_month": pytest.approx(traffic * month) for when, traffic in crossed.items()
     }
-    said = run("whatif", path, *words).stdout.splitlines()
-    (line,) = (line.split() for line in said if line.split()[:1] == ["crossings"])
+    output = run("whatif", path, *words).stdout.splitlines()
+    (line,) = (line.split() for line in output if line.split()[:1] == ["crossings"])
     assert line[1:] == [str(crossed[when]) for when in ("today", "before", "after")]
-    assert any(line.split()[:3] == ["traffic", "a", "month"] for line in said)
+    assert any(line.split()[:3] == ["traffic", "a", "month"] for line in output)
 
 
 # ---- export ----------------------------------------------------------------------------------------------------------

@@ -401,7 +401,7 @@ def test_a_strategy_that_fails_does_not_cost_the_others_theirs() -> None:
     found = replay(snapshots(rows), strategies=["range", "roundrobin", "evenlag"])
     errors = {row.strategy: str(row.error) for row in found.summary if row.error is not None}
     assert set(errors) == {"range", "roundrobin"}
-    assert all(said.endswith("'a' has 2 partitions; its max_partitions is 1") for said in errors.values())
+    assert all(error.endswith("'a' has 2 partitions; its max_partitions is 1") for error in errors.values())
     assert found.best == "evenlag"
 
 

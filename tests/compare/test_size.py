@@ -225,7 +225,7 @@ def test_a_group_larger_than_64_bits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"capacity": 0}, "capacity must be messages per second > 0, not 0"),
         ({"capacity": math.nan}, "capacity must be"),
@@ -242,8 +242,8 @@ def test_a_group_larger_than_64_bits() -> None:
         ({"time_limit": 0}, "time_limit must be"),
     ],
 )
-def test_parameters_that_are_no_such_thing(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidProblemError, match=said):
+def test_parameters_that_are_no_such_thing(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidProblemError, match=message):
         size(**{"problem": alike([5, 4], "ab"), "drain_seconds": 10, "capacity": 1} | changed)
 
 

@@ -45,33 +45,43 @@ def record(tmp_path: Path) -> Path:
 def test_the_answer_as_json(billing: Path) -> None:
     done = run("size", billing, "--drain", "75s", "--capacity", 10, "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert (told["fewest"], told["proven"], told["binding_from"]) == (3, True, 4)
-    assert all(set(each) >= PINNED for each in told["sizes"])
-    assert told["sizes"][0]["drain_seconds"] == 110
-    assert (told["capacity"], told["capacity_source"], told["rates"], told["incoming"]) == (10, "given", "none", 0)
-    assert told["deadline_seconds"] == 75
+    report = json.loads(done.stdout)
+    assert (report["fewest"], report["proven"], report["binding_from"]) == (3, True, 4)
+    assert all(set(each) >= PINNED for each in report["sizes"])
+    assert report["sizes"][0]["drain_seconds"] == 110
+    assert (report["capacity"], report["capacity_source"], report["rates"], report["incoming"]) == (
+        10,
+        "given",
+        "none",
+        0,
+    )
+    assert report["deadline_seconds"] == 75
 
 
 def test_the_answer_as_text(billing: Path) -> None:
-    said = " ".join(run("size", billing, "--drain", "75s", "--capacity", 10).stdout.split())
-    assert "3 members meet the deadline, and fewer cannot: 2 would take at least 1 min 20 s" in said
-    assert "From 4 members on, the hottest partition, t-0, sets the time: it alone takes 1 min" in said
-    assert "A member reads 10 messages a second (as given)." in said
-    assert "No messages are assumed to arrive meanwhile, because a single snapshot has no rates." in said
+    output = " ".join(run("size", billing, "--drain", "75s", "--capacity", 10).stdout.split())
+    assert "3 members meet the deadline, and fewer cannot: 2 would take at least 1 min 20 s" in output
+    assert "From 4 members on, the hottest partition, t-0, sets the time: it alone takes 1 min" in output
+    assert "A member reads 10 messages a second (as given)." in output
+    assert "No messages are assumed to arrive meanwhile, because a single snapshot has no rates." in output
     none = " ".join(run("size", billing, "--drain", "59s", "--capacity", 10).stdout.split())
     assert "No group size meets the deadline: t-0 alone takes 1 min" in none
     assert "members that read 11 messages a second" in none
 
 
 def test_capacity_and_rates_come_from_the_record(record: Path) -> None:
-    told = json.loads(run("size", record, "--drain", "30m", "--json").stdout)
-    assert (told["capacity"], told["capacity_source"], told["rates"], told["incoming"]) == (10, "backlog", "record", 5)
-    assert [each["drain_seconds"] for each in told["sizes"][:2]] == [4500 / 5, 4200 / 8]
-    assert (told["fewest"], told["binding_from"]) == (1, 2)
-    said = run("size", record, "--drain", "30m").stdout
-    assert "the median of 1 times that a member had a backlog" in said
-    assert "Meanwhile 5 messages a second arrive" in said
+    report = json.loads(run("size", record, "--drain", "30m", "--json").stdout)
+    assert (report["capacity"], report["capacity_source"], report["rates"], report["incoming"]) == (
+        10,
+        "backlog",
+        "record",
+        5,
+    )
+    assert [each["drain_seconds"] for each in report["sizes"][:2]] == [4500 / 5, 4200 / 8]
+    assert (report["fewest"], report["binding_from"]) == (1, 2)
+    output = run("size", record, "--drain", "30m").stdout
+    assert "the median of 1 times that a member had a backlog" in output
+    assert "Meanwhile 5 messages a second arrive" in output
     later = json.loads(run("size", record, "--drain", "30m", "--horizon", "100s", "--json").stdout)
     assert [each["drain_seconds"] for each in later["sizes"][:2]] == [5000 / 5, 4400 / 8]
 
@@ -145,16 +155,16 @@ def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_
     alone = [row | {"group": "alone"} for row in offsets if row["group"] == "g000"]  # nobody is in the members table
     places = write_tables(tmp_path, [*offsets, *later, *alone], [*members, *again])
     tables = [pipeline.read_table(spark, path, kind) for path, kind in zip(places, ("offsets", "members"), strict=True)]
-    told: list[tuple[int, ...]] = []
+    progress: list[tuple[int, ...]] = []
     sizes = pipeline.size(
         *tables, drain_seconds=600, capacity=30, most=4, group_time_limit=20, deterministic=True,
-        progress=lambda *done: told.append(done),
+        progress=lambda *done: progress.append(done),
     )  # fmt: skip
     rows = {row["group"]: row.asDict(recursive=True) for row in sizes.collect()}
     assert sorted(rows) == ["alone", "g000", "g001", "g002"]
     assert "has no members" in rows["alone"]["error"]
     assert rows["alone"]["sizes"] == []
-    assert told[-1][:2] == (4, 4)
+    assert progress[-1][:2] == (4, 4)
     for group in ("g000", "g001", "g002"):
         row, words = rows[group], ("--members", places[1], "--group", group, "--drain", "10m", "--capacity", 30)
         here = json.loads(
@@ -215,7 +225,7 @@ def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "missing argument 'INPUT'"),
         (("a.csv", "--out", "o"), "evenlag size has no --out; evenlag fleet size has"),
@@ -225,10 +235,10 @@ def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_
         (("a.csv", "--offsets", "b.csv"), "got unexpected extra argument"),
     ],
 )
-def test_what_goes_with_one_group_and_what_with_a_fleet(words: tuple[Any, ...], said: str) -> None:
+def test_what_goes_with_one_group_and_what_with_a_fleet(words: tuple[Any, ...], message: str) -> None:
     done = run("size", *words, "--drain", "5m")
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
 
 
 def test_the_report_says_the_least_that_must_move(tmp_path: Path) -> None:
@@ -239,8 +249,8 @@ def test_the_report_says_the_least_that_must_move(tmp_path: Path) -> None:
     assert json.loads(run("size", path, *words, "--json").stdout)["handover"] == {
         "moves": 2, "units": 2, "bound": 2, "sized": False
     }  # fmt: skip
-    said = " ".join(run("size", path, *words).stdout.split())
-    assert "Getting there from today's assignment moves 2 partitions, the least possible." in said
+    output = " ".join(run("size", path, *words).stdout.split())
+    assert "Getting there from today's assignment moves 2 partitions, the least possible." in output
     sized = " ".join(run("size", path, *words, "--move-sizes", "t=7").stdout.split())
     assert "moves 2 partitions of size 14 in total, the least possible." in sized
     assert (

@@ -108,8 +108,8 @@ def test_both_sides_are_the_best_there_is(seed: int) -> None:
         best = exhaustive(problem, Goal(balance=balance))
         assert (result.status, result.objective, result.bound) == ("OPTIMAL", best.objective, best.objective)
     again = evenlag.solve(after, balance=change.balance or "both", time_limit=20)
-    told = ("status", "objective", "bound", "binding", "forced_moves", "stickiness")
-    assert [getattr(found.after, name) for name in told] == [getattr(again, name) for name in told]
+    fields = ("status", "objective", "bound", "binding", "forced_moves", "stickiness")
+    assert [getattr(found.after, name) for name in fields] == [getattr(again, name) for name in fields]
 
 
 # ---- members ---------------------------------------------------------------------------------------------------------
@@ -197,8 +197,8 @@ def test_scenarios_change_with_the_group() -> None:
     for how, first, second in (("empty", [1, 1, 0], [3, 5, 0]), ("rehashed", [1, 1, 0], [3, 3, 2])):
         change = Change(partitions={"u": 3}, members=1, new_partitions=how)
         after = changed(evenlag.Problem.from_dict(document), change)
-        told = after.to_dict()["scenarios"]
-        assert [scenario["topics"] for scenario in told] == [
+        changed_scenarios = after.to_dict()["scenarios"]
+        assert [scenario["topics"] for scenario in changed_scenarios] == [
             {"t": [8, 6, 4, 2], "u": first}, {"t": [0, 0, 0, 9], "u": second},
         ]  # fmt: skip
         fresh, found = (
@@ -279,7 +279,7 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         *(
             (["--change-members", none], f"'{none}': write +2 to add two members, or -1 to remove one")
@@ -295,10 +295,10 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, what: str) -> None:
         (["--new-partitions", "full"], "--new-partitions"),
     ],
 )
-def test_wrong_usage_is_status_2(words: list[str], said: str) -> None:
+def test_wrong_usage_is_status_2(words: list[str], message: str) -> None:
     done = run("whatif", "x.json", *words)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
 
 
 def test_nobody_left_is_an_error() -> None:

@@ -23,9 +23,9 @@ def test_there_are_examples() -> None:
     assert ">>> " in README
 
 
-@pytest.mark.parametrize(("command", "said"), consoles("README.md"))
-def test_commands_print_what_the_readme_shows(command: str, said: str) -> None:
-    *shown, last = without_times(said.rstrip()).splitlines()
+@pytest.mark.parametrize(("command", "message"), consoles("README.md"))
+def test_commands_print_what_the_readme_shows(command: str, message: str) -> None:
+    *shown, last = without_times(message.rstrip()).splitlines()
     output = without_times(printed(command)).splitlines()
     assert shown == output[: len(shown)]
     assert last == "…", "the README shows how the output begins"
@@ -33,9 +33,9 @@ def test_commands_print_what_the_readme_shows(command: str, said: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "said"), [each for page in SHOWN for each in consoles(page)])
-def test_commands_print_what_the_pages_show(command: str, said: str) -> None:
-    shown, output = without_times(said.rstrip()).splitlines(), without_times(printed(command)).splitlines()
+@pytest.mark.parametrize(("command", "message"), [each for page in SHOWN for each in consoles(page)])
+def test_commands_print_what_the_pages_show(command: str, message: str) -> None:
+    shown, output = without_times(message.rstrip()).splitlines(), without_times(printed(command)).splitlines()
     if OPEN.match(command):
         assert [line.split() for line in shown[:4] if "─" not in line] == [
             line.split() for line in output[:4] if "─" not in line

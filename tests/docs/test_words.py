@@ -113,7 +113,7 @@ def test_members_by_name_read_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("members", "said"),
+    ("members", "message"),
     [
         ("ab", "a mapping of member to its topics, or a list of names; got str"),
         (7, "a mapping of member to its topics, or a list of names; got int"),
@@ -122,8 +122,8 @@ def test_members_by_name_read_everything() -> None:
         ([["a", "t"]], "a member needs a name"),
     ],
 )
-def test_members_that_are_no_names_are_refused(members: Any, said: str) -> None:
-    with pytest.raises(InvalidProblemError, match=said):
+def test_members_that_are_no_names_are_refused(members: Any, message: str) -> None:
+    with pytest.raises(InvalidProblemError, match=message):
         evenlag.Problem.from_lags({"t": [1]}, members)
 
 

@@ -195,8 +195,8 @@ def test_a_group_rebalances_by_itself_once_that_pays_and_not_again_within_the_in
         assert second["t"] - max(rebalances) >= INTERVAL
         held(several, plan_of(second))
 
-        said = [event["line"] for event in several["a"].of("log") + several["b"].of("log") + several["c"].of("log")]
-        assert sum("a rebalance is requested: the plan saves " in line for line in said) == 2
+        logged = [event["line"] for event in several["a"].of("log") + several["b"].of("log") + several["c"].of("log")]
+        assert sum("a rebalance is requested: the plan saves " in line for line in logged) == 2
         assert asked(off) == []
         assert [each["t"] for each in off.decisions() if each["t"] > first["t"] - INTERVAL / 2] == []
 

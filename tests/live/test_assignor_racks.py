@@ -52,7 +52,7 @@ def test_members_that_tell_their_racks_read_locally(brokers: str, cooperative: b
 
             def local(name: str = name, rack: str = rack, held: set[tuple[str, int]] = held) -> bool:
                 """Return True if each partition is read from a broker in the member's rack, the leader or a replica."""
-                told = [{}, *(event["of"] for event in several[name].of("replicas"))][-1]
-                return all(rack_of[told.get(str(p), placed[p][0])] == rack for _, p in held)
+                replica_of = [{}, *(event["of"] for event in several[name].of("replicas"))][-1]
+                return all(rack_of[replica_of.get(str(p), placed[p][0])] == rack for _, p in held)
 
             wait_until(local, lambda: f"{several.story()}")

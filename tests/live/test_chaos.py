@@ -224,7 +224,7 @@ def overlaps(group: Members, restarts: list[tuple[float, float]]) -> list[object
                 if key in since:
                     start, end = since.pop(key), event["t"]
                     if lost:
-                        end = min([went for went, heard in restarts if start < went < end <= heard], default=end)
+                        end = min([went for went, settled in restarts if start < went < end <= settled], default=end)
                     holdings.setdefault(key, []).append((start, end, name))
         for key, start in since.items():
             holdings.setdefault(key, []).append((start, math.inf, name))
@@ -236,7 +236,7 @@ def overlaps(group: Members, restarts: list[tuple[float, float]]) -> list[object
     ]
 
 
-class Said:
+class Events:
     """What a member has said."""
 
     def __init__(self, *events: tuple[float, str]) -> None:
@@ -256,7 +256,7 @@ class Said:
 def test_only_a_loss_that_the_broker_hid_counts_from_when_it_went(until: str) -> None:
     def two(given: float) -> list[object]:
         ends = [(29.9, until), (30.0, "revoked")] if until in PUT_OUT else [(30.0, until)]
-        group = {"a": Said((1.0, "assigned"), *ends), "b": Said((given, "assigned"))}
+        group = {"a": Events((1.0, "assigned"), *ends), "b": Events((given, "assigned"))}
         return overlaps(cast("Members", group), restarts)
 
     restarts: list[tuple[float, float]] = []
@@ -271,7 +271,7 @@ def test_only_a_loss_that_the_broker_hid_counts_from_when_it_went(until: str) ->
 
 def test_an_answer_to_a_join_from_before_a_member_was_stopped_gives_it_nothing() -> None:
     def two(*events: tuple[float, str]) -> list[object]:
-        group = {"a": Said((1.0, JOINS), (2.0, "stopped"), *events), "b": Said((5.0, "assigned"))}
+        group = {"a": Events((1.0, JOINS), (2.0, "stopped"), *events), "b": Events((5.0, "assigned"))}
         return overlaps(cast("Members", group), [])
 
     assert two((9.0, "assigned"), (9.1, "lost")) == []

@@ -32,14 +32,14 @@ def lags_of(rows: list[dict[str, Any]], group: str) -> dict[tuple[str, int], int
     }
 
 
-def told_lags(text: str, group: str) -> dict[tuple[str, int], int]:
+def exported_lags(text: str, group: str) -> dict[tuple[str, int], int]:
     return lags_of([dict(row) for _, row in reading_of(text).offsets], group)
 
 
 def agrees(text: str, taken: Snapshot, group: str) -> bool:
     """Whether an exporter's text tells of a group what a snapshot tells; not yet where it knows nothing of it."""
     try:
-        return told_lags(text, group) == lags_of(taken.offsets, group)
+        return exported_lags(text, group) == lags_of(taken.offsets, group)
     except SourceError:
         return False
 
@@ -69,10 +69,10 @@ def test_a_real_exporter_tells_what_a_snapshot_tells(name: str, broker: Broker, 
         commit_all_but(members, broker.bootstrap, group, {(f"{name}-refunds", 1), (f"{name}-refunds", 2)})
         taken = snapshot(broker.bootstrap, [group, idle])
         with running_exporter(name, program, broker.bootstrap, tmp_path) as ask:
-            told = answer_of(ask, group, lambda text: agrees(text, taken, group))
-            assert told_lags(told, group) == lags_of(taken.offsets, group)
-            check_members(reading_of(told), taken, group, owners=EXPORTERS[name].owners)
-            check_idle(answer_of(ask, idle, lambda text: told_idle(text, idle)), taken, idle)
+            answer = answer_of(ask, group, lambda text: agrees(text, taken, group))
+            assert exported_lags(answer, group) == lags_of(taken.offsets, group)
+            check_members(reading_of(answer), taken, group, owners=EXPORTERS[name].owners)
+            check_idle(answer_of(ask, idle, lambda text: reports_idle(text, idle)), taken, idle)
 
 
 def check_members(reading: Reading, taken: Snapshot, group: str, *, owners: bool) -> None:
@@ -80,13 +80,15 @@ def check_members(reading: Reading, taken: Snapshot, group: str, *, owners: bool
     mine = [row for _, row in reading.members if row["group"] == group]
     assert len(mine) == 2
     clients = {row["consumer_id"]: row["client_id"] for row in taken.members}
-    told = {(row["topic"], row["partition"]): row["client_id"] for _, row in reading.offsets if row["group"] == group}
+    owners_read = {
+        (row["topic"], row["partition"]): row["client_id"] for _, row in reading.offsets if row["group"] == group
+    }
     held = {
         (row["topic"], row["partition"]): clients[row["consumer_id"]] for row in taken.offsets if row["group"] == group
     }
     # Some exporters leave out what is not committed, with its owner.
-    left_out = {key for key in uncommitted(taken, group) if told[key] is None}
-    assert told == (held | dict.fromkeys(left_out) if owners else dict.fromkeys(held))
+    left_out = {key for key in uncommitted(taken, group) if owners_read[key] is None}
+    assert owners_read == (held | dict.fromkeys(left_out) if owners else dict.fromkeys(held))
 
 
 def uncommitted(taken: Snapshot, group: str) -> set[tuple[Any, Any]]:
@@ -94,15 +96,15 @@ def uncommitted(taken: Snapshot, group: str) -> set[tuple[Any, Any]]:
     return {(row["topic"], row["partition"]) for row in rows if row["current_offset"] is None}
 
 
-def told_idle(text: str, idle: str) -> bool:
+def reports_idle(text: str, idle: str) -> bool:
     try:
-        return len(told_lags(text, idle)) >= 2
+        return len(exported_lags(text, idle)) >= 2
     except SourceError:
         return False
 
 
 def check_idle(text: str, taken: Snapshot, idle: str) -> None:
     """A group that nobody is in: what it committed, whatever is in its name."""
-    told, real = told_lags(text, idle), lags_of(taken.offsets, idle)
-    assert {key: told[key] for key in real} == real
+    exported, real = exported_lags(text, idle), lags_of(taken.offsets, idle)
+    assert {key: exported[key] for key in real} == real
     assert not [row for _, row in reading_of(text).members if row["group"] == idle]

@@ -27,7 +27,7 @@ def test_a_broken_or_older_plan_changes_nothing_and_is_said_once(
     group.run_for(4)
     assert group.follows["c1"].troubles == {}
     keeping = "; this consumer stays at version 5"
-    for news, said in [
+    for news, trouble in [
         (InvalidPlanError("plan.json: not valid JSON"), f"plan.json: not valid JSON{keeping}"),
         (plan(4, c1="0"), f"version 4 is older{keeping}; to go back to it, publish it again"),
         (plan(5, c1="0"), f"another plan of the same version{keeping}; publish it again"),
@@ -37,7 +37,7 @@ def test_a_broken_or_older_plan_changes_nothing_and_is_said_once(
         with caplog.at_level(logging.WARNING):
             caplog.clear()
             group.run_for(4)
-        assert said in group.follows["c1"].troubles["plan"]
+        assert trouble in group.follows["c1"].troubles["plan"]
         assert len(caplog.records) == 1
         assert group.holds() == {"c1": "0123"}
     group.deliver(plan(5, c1="0123"))
@@ -214,8 +214,8 @@ def test_commits_that_cannot_be_read_are_borne_for_half_a_lease(group: Group, ca
     group.kafka.failing = set()
     group.run_for(4)
     assert "commits" not in group.follows["c1"].troubles
-    said = [line for line in caplog.messages if trouble in line]
-    assert said == [f"c1: {trouble}", f"c1: resolved: {trouble}"]
+    lines = [line for line in caplog.messages if trouble in line]
+    assert lines == [f"c1: {trouble}", f"c1: resolved: {trouble}"]
     assert group.holds() == {"c1": "01"}
 
 

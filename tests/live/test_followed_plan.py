@@ -79,16 +79,16 @@ BROKEN: list[tuple[Any, str]] = [
 def test_what_is_no_plan_is_told(tmp_path: Path, document: Any, message: str) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(document))
-    (told,) = PlanFile(path, "billing").news()
-    assert isinstance(told, InvalidPlanError)
-    assert str(told).startswith(f"{path}: {message}")
+    (error,) = PlanFile(path, "billing").news()
+    assert isinstance(error, InvalidPlanError)
+    assert str(error).startswith(f"{path}: {message}")
 
 
 def test_a_member_named_twice_is_told(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text('{"group": "billing", "version": 1, "assignment": {"c1": [], "c1": [["t", 0]]}}')
-    (told,) = PlanFile(path, "billing").news()
-    assert "'c1' is given twice" in str(told)
+    (error,) = PlanFile(path, "billing").news()
+    assert "'c1' is given twice" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_the_command_publishes_a_result_file(tmp_path: Path) -> None:
     assert isinstance(published, FollowedPlan)
     assert published.to_dict()["assignment"] == json.loads(plan_file.read_text())["assignment"]
     assert done.stdout == f"group billing: version {published.version}, 3 partitions to 2 members, at {place}\n"
-    told = json.loads(evenlag("publish", plan_file, place, "--json").stdout)
-    assert told["version"] > published.version
+    report = json.loads(evenlag("publish", plan_file, place, "--json").stdout)
+    assert report["version"] > published.version
     refused(evenlag("publish", problem, place), f"{problem}: assignment must map each member to its partitions")
     refused(evenlag("publish", tmp_path / "none.json", place), "cannot be read")
     refused(
@@ -146,7 +146,7 @@ def test_a_place_of_plans_is_a_file_or_one_topic() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (
             KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -155,12 +155,12 @@ def test_a_place_of_plans_is_a_file_or_one_topic() -> None:
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, "Broker: Topic authorization failed"),
     ],
 )
-def test_why_a_topic_of_plans_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, error: int, said: str) -> None:
+def test_why_a_topic_of_plans_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, error: int, message: str) -> None:
     described = SimpleNamespace(topics={"plans": SimpleNamespace(error=KafkaError(error), partitions={})})
     reader = SimpleNamespace(list_topics=lambda *_, **__: described, close=lambda: None)
     monkeypatch.setattr(confluent_kafka, "Consumer", lambda _: reader)
     (news,) = PlanTopic("plans", {}, "billing").news()
-    assert str(news) == f"topic plans: {said}"
+    assert str(news) == f"topic plans: {message}"
 
 
 def test_a_topic_that_could_not_be_written_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:

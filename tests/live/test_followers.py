@@ -123,7 +123,7 @@ def test_four_consumers_follow_there_and_back_while_messages_come(broker: Broker
     topic = group = f"followed-{place}"
     create_topics(broker.bootstrap, {topic: 8, f"{topic}-plans": 1})
     path = tmp_path / "plan.json"
-    where = PlanFile(path, group) if place == "file" else PlanTopic(f"{topic}-plans", told(broker), group)
+    where = PlanFile(path, group) if place == "file" else PlanTopic(f"{topic}-plans", client_config(broker), group)
     a, b = dealt(group, topic, "11223344"), dealt(group, topic, "12341234")
     config = {"file": str(path)} if place == "file" else {"plans": f"{topic}-plans"}
     with followers(broker.bootstrap, group, lease=SECONDS, **config) as several:
@@ -146,8 +146,10 @@ def test_four_consumers_follow_there_and_back_while_messages_come(broker: Broker
                     path.write_text(content)
                 else:
                     send(broker, f"{topic}-plans", group, content)
-                said = ["not valid JSON", "is older; this consumer stays at version"][number]
-                wait_until(lambda said=said: all(said in str(each.of("log")) for each in several.values()), said)
+                warning = ["not valid JSON", "is older; this consumer stays at version"][number]
+                wait_until(
+                    lambda warning=warning: all(warning in str(each.of("log")) for each in several.values()), warning
+                )
             publish(b, where)
             reached(several, b)
         assert set(all_processed(several, counts).values()) == {1}
@@ -201,19 +203,19 @@ def test_members_are_killed_and_come_back_and_nothing_is_lost(broker: Broker, tm
         assert again < sum(counts) / 4
 
 
-def told(broker: Broker) -> dict[str, Any]:
+def client_config(broker: Broker) -> dict[str, Any]:
     return {"bootstrap.servers": broker.bootstrap, "log_level": 0}
 
 
 def send(broker: Broker, topic: str, key: str, value: str) -> None:
-    producer = Producer(told(broker))
+    producer = Producer(client_config(broker))
     producer.produce(topic, value, key)
     assert producer.flush(30) == 0
 
 
 def committed(broker: Broker, group: str, topic: str, counts: list[int]) -> list[tuple[int, str | None]]:
     """Offset and owner of each partition as the group has committed them."""
-    consumer = Consumer({**told(broker), "group.id": group})
+    consumer = Consumer({**client_config(broker), "group.id": group})
     found = consumer.committed([TopicPartition(topic, number) for number in range(len(counts))], timeout=30)
     consumer.close()
     owners = [Ownership.decode(each.metadata) for each in found]
@@ -227,7 +229,7 @@ def test_a_group_with_members_that_subscribe_is_refused(broker: Broker, tmp_path
     create_topics(broker.bootstrap, {topic: 2})
     where = PlanFile(tmp_path / "plan.json", group)
     publish(dealt(group, topic, "11"), where)
-    consumer = Consumer({**told(broker), "group.id": group, "enable.auto.commit": False})
+    consumer = Consumer({**client_config(broker), "group.id": group, "enable.auto.commit": False})
     with running_group(broker.bootstrap, group, {"m": [topic]}), Follow(consumer, where, "c1", lease=SECONDS) as follow:
         with pytest.raises(FollowError, match="the group has members that subscribe to topics: stop them"):
             list(follow.consume(5))
@@ -243,7 +245,7 @@ def test_commits_of_the_client_itself_are_found_out(broker: Broker, tmp_path: Pa
     produce(broker.bootstrap, topic, [100])
     where = PlanFile(tmp_path / "plan.json", group)
     publish(dealt(group, topic, "1"), where)
-    consumer = Consumer({**told(broker), "group.id": group, "auto.commit.interval.ms": 500})
+    consumer = Consumer({**client_config(broker), "group.id": group, "auto.commit.interval.ms": 500})
     follow = Follow(consumer, where, "c1", lease=SECONDS, auto_offset_reset="earliest")
     with pytest.raises(FollowError, match=r"set enable\.auto\.commit to false"):
         list(follow.consume(30))
@@ -255,11 +257,11 @@ def test_commits_of_the_client_itself_are_found_out(broker: Broker, tmp_path: Pa
 def test_a_topic_of_plans_is_not_made_by_publishing(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 2.0)
     with pytest.raises(SourceError, match=r"topic no-plans: .*; create it with cleanup\.policy=compact"):
-        publish(dealt("billing", "t", "1"), PlanTopic("no-plans", told(broker), "billing"))
+        publish(dealt("billing", "t", "1"), PlanTopic("no-plans", client_config(broker), "billing"))
     with pytest.raises(SourceError, match="topic no-plans: "):
         publish(
             dealt("billing", "t", "1"),
-            PlanTopic("no-plans", told(broker) | {"bootstrap.servers": "127.0.0.1:9"}, "billing"),
+            PlanTopic("no-plans", client_config(broker) | {"bootstrap.servers": "127.0.0.1:9"}, "billing"),
         )
 
 
@@ -271,7 +273,7 @@ def test_a_deleted_topic_and_new_partitions_end_nothing(broker: Broker, tmp_path
     where = PlanFile(tmp_path / "plan.json", group)
     keys = [["followed-stays", 0], ["followed-stays", 1], ["followed-goes", 0]]
     publish({"group": group, "assignment": {"c1": keys}}, where)
-    consumer = Consumer({**told(broker), "group.id": group, "enable.auto.commit": False})
+    consumer = Consumer({**client_config(broker), "group.id": group, "enable.auto.commit": False})
     with Follow(consumer, where, "c1", lease=SECONDS, auto_offset_reset="earliest") as follow:
 
         def read_until(holds: list[tuple[str, int]]) -> None:

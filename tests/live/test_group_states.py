@@ -114,20 +114,20 @@ def test_offsets_that_a_broker_does_not_tell_stay_null() -> None:
 def test_racks_begin_with_the_leaders_even_if_it_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     rack_of = {1: "r1", 2: "r2", 3: None, 4: ""}
     replicas = {0: [1, 2], 1: [3, 2, 1], 2: [2, 3, 1], 3: [4, 3], 4: [2, 1, 2]}
-    told = SimpleNamespace(
+    metadata = SimpleNamespace(
         brokers=[SimpleNamespace(node_id=node, rack=rack) for node, rack in rack_of.items()],
         topics=[SimpleNamespace(name="a", error_code=0, partitions=[
             SimpleNamespace(partition_index=p, replica_nodes=nodes, leader_id=nodes[0]) for p, nodes in replicas.items()
         ])],
     )  # fmt: skip
-    monkeypatch.setattr("evenlag.live.cluster.client.Brokers", lambda *_: mock.Mock(run=lambda _: told))
+    monkeypatch.setattr("evenlag.live.cluster.client.Brokers", lambda *_: mock.Mock(run=lambda _: metadata))
     assert Cluster("", {}, 1.0).partitions(["a"]) == {
         "a": {0: ("r1", "r2"), 1: ("", "r2", "r1"), 2: ("r2", "r1"), 3: (), 4: ("r2", "r1")}
     }
 
 
 def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {
+    metadata = {
         ("a", 0): Ownership(7, "c2", "5f3a", 12, "zone-a").encode() + "\0",  # as confluent-kafka commits it
         ("a", 1): Ownership(8, "c1").encode(),  # handed to it, and not taken yet
         ("a", 2): Ownership(8, None).encode(),  # given up
@@ -135,7 +135,7 @@ def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeyp
         ("b", 1): '{"evenlag": 3}',
         ("old", 0): "offsets of before",
     }
-    commits = Commits(dict.fromkeys([*told, ("old", 1)], 5), told)
+    commits = Commits(dict.fromkeys([*metadata, ("old", 1)], 5), metadata)
     taken = scripted(monkeypatch, Description("Empty", protocol="classic"), commits=commits)
     owners = {(row["topic"], row["partition"]): (row["consumer_id"], row["client_id"]) for row in taken.offsets}
     nobody = (None, None)

@@ -17,12 +17,12 @@ from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND, Offsets
 
 MINUTE = 60 * SECOND
-Told = tuple[int, Problem, Reading]
+TimedReading = tuple[int, Problem, Reading]
 
 
-def told(
+def reading_at(
     micros: int, offsets: dict[tuple[str, int], tuple[int, int, int | None]], members: int, lost: int = -1
-) -> Told:
+) -> TimedReading:
     """A reading of a group whose partitions go round its members; that of one partition may be lost."""
     topics = sorted({topic for topic, _ in offsets})
     names = [f"m{m}" for m in range(members)]
@@ -38,7 +38,7 @@ def told(
     return micros, problem, Reading(kept, {})
 
 
-def history(seed: int, count: int, micros: int = MINUTE) -> list[Told]:
+def history(seed: int, count: int, micros: int = MINUTE) -> list[TimedReading]:
     """Of a group with a course of its own, to which a partition and a member come, and of which commits get lost."""
     rng = random.Random(seed)
     offsets: dict[tuple[str, int], tuple[int, int, int | None]] = {
@@ -52,18 +52,18 @@ def history(seed: int, count: int, micros: int = MINUTE) -> list[Told]:
             offsets[key] = 0, end + more, rng.choice([min((commit or 0) + 1_500, end), commit, None])
         if n == count // 2:
             offsets["t", 4], rate["t", 4] = (0, 50, None), 30
-        found.append(told(n * micros, dict(offsets), 3 if n < count // 3 else 4, rng.randrange(40)))
+        found.append(reading_at(n * micros, dict(offsets), 3 if n < count // 3 else 4, rng.randrange(40)))
     return found
 
 
-def recorded(readings: list[Told], horizon: float | str = "auto") -> LagRecord:
+def recorded(readings: list[TimedReading], horizon: float | str = "auto") -> LagRecord:
     record = LagRecord(horizon)
     for reading in readings:
         record.add(*reading)
     return record
 
 
-def as_snapshots(readings: list[Told]) -> list[Snapshot]:
+def as_snapshots(readings: list[TimedReading]) -> list[Snapshot]:
     made = []
     for micros, problem, reading in readings:
         offsets = [reading.offsets.get(key, (0, None, None)) for key in problem.partitions]
@@ -122,7 +122,7 @@ def test_old_steps_are_kept_by_the_half_hour_and_the_oldest_dropped() -> None:
     keys = [("t", 0), ("t", 1)]
     every = 5 * MINUTE
     for n in range(length // every):
-        record.add(*told(n * every, dict.fromkeys(keys, (0, 300 * n, 0)), 1 + (n * every > length // 2)))
+        record.add(*reading_at(n * every, dict.fromkeys(keys, (0, 300 * n, 0)), 1 + (n * every > length // 2)))
     assert record._seen is not None
     steps = record._seen.steps
     assert all(step.end == after.start for step, after in pairwise(steps))
@@ -137,8 +137,8 @@ def test_old_steps_are_kept_by_the_half_hour_and_the_oldest_dropped() -> None:
 
 def test_a_horizon_of_some_minutes_is_the_lag_predicted_for_then() -> None:
     first, then = {("t", 0): (0, 100, 0), ("t", 1): (0, 50, 0)}, {("t", 0): (0, 160, 0), ("t", 1): (0, 40, 0)}
-    _, problem, _ = last = told(MINUTE, then, 2)
-    readings = [told(0, first, 2), last]
+    _, problem, _ = last = reading_at(MINUTE, then, 2)
+    readings = [reading_at(0, first, 2), last]
     assert recorded(readings, "10m").foreseen(problem)[0].lags.tolist() == [160 + 600, 40]
     assert recorded(readings, 90).foreseen(problem)[1] == "the lags in 90 s"
     assert recorded(readings, 0).foreseen(problem) == (problem, "the current lags")
@@ -146,7 +146,7 @@ def test_a_horizon_of_some_minutes_is_the_lag_predicted_for_then() -> None:
 
 
 def test_a_record_that_has_just_begun_says_so_and_knows_only_now() -> None:
-    (_, problem, _) = reading = told(0, {("t", 0): (0, 100, 0), ("t", 1): (0, 50, 0)}, 2)
+    (_, problem, _) = reading = reading_at(0, {("t", 0): (0, 100, 0), ("t", 1): (0, 50, 0)}, 2)
     record = recorded([reading])
     assert record.foreseen(problem) == (problem, "the current lags: no record of them yet")
     assert record.rates is None

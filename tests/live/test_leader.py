@@ -86,8 +86,8 @@ def test_a_member_tells_its_rack_to_whichever_leader(kind: type[EvenlagAssignor]
     try:
         sent = ConsumerProtocolSubscription.decode(assignor.metadata({"t"}).encode())
         if kind is AioEvenlagAssignor:
-            told = SimpleNamespace(subscription=["t"], user_data=sent.user_data)
-            assignor.assign(Topics(t=2), {"a": told})  # type: ignore[arg-type]
+            member = SimpleNamespace(subscription=["t"], user_data=sent.user_data)
+            assignor.assign(Topics(t=2), {"a": member})  # type: ignore[arg-type]
         else:
             assert decode_subscription(sent.encode(), OWN).rack == rack
             assignor.assign(Topics(t=2), [Joined("a", sent)])
@@ -331,8 +331,8 @@ def test_lags_that_no_thread_can_look_at_are_said_once_and_looked_at_from_the_ne
             forbid_threads(short)
             partitions_of_a()
             partitions_of_a()
-        said = [line for line in caplog.messages if "being checked" in line]
-        assert said == ["group g: lags are not being checked: can't start new thread"]
+        lines = [line for line in caplog.messages if "being checked" in line]
+        assert lines == ["group g: lags are not being checked: can't start new thread"]
         partitions_of_a()
         assert assignor._looks is not None
 
@@ -347,14 +347,14 @@ def test_a_decision_that_no_thread_can_tell_of_is_said(
 
 
 def test_what_fails_beside_the_consumer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    told = threading.Event()
+    called = threading.Event()
 
     def fails(_: Decision) -> None:
-        told.set()
+        called.set()
         raise ZeroDivisionError("whatever")
 
     with settled_leader(on_decision=fails) as (assignor, _, _, _):
-        assert told.wait(30)
+        assert called.wait(30)
         wait_until(lambda: "group g: on_decision failed" in caplog.messages, "the failure to be logged")
         caplog.clear()
         assignor._recorder = cast("Any", SimpleNamespace(read=lambda *_: 1 / 0))
@@ -372,8 +372,8 @@ def test_an_assignor_for_another_group_than_its_consumers_is_said_once(caplog: p
             assignor._joining({"t"}, Coordinator())
         finally:
             assignor.close()
-    said = "the consumer is in group g; give its assignor that group, or plans use the wrong lags"
-    assert caplog.messages == [f"group billing: {said}"]
+    message = "the consumer is in group g; give its assignor that group, or plans use the wrong lags"
+    assert caplog.messages == [f"group billing: {message}"]
 
 
 def test_the_thread_ends_with_its_assignor() -> None:

@@ -115,9 +115,9 @@ def test_only_requests_that_read_leave_the_process_and_no_password_is_logged(
     making_a_connection = {17, 18, 36}  # SaslHandshake, ApiVersions, SaslAuthenticate
     assert set(keys) - making_a_connection == {request.API_KEY for request in READING} == {2, 3, 9, 10, 15, 16, 69}
     assert set(keys) & making_a_connection == making_a_connection
-    said = caplog.text  # as it was when it was logged: kafka-python 3.1 cannot print what is closed
-    assert "ListGroupsRequest" in said, "nothing was logged"
-    assert broker.password not in said + repr(taken)
+    log = caplog.text  # as it was when it was logged: kafka-python 3.1 cannot print what is closed
+    assert "ListGroupsRequest" in log, "nothing was logged"
+    assert broker.password not in log + repr(taken)
 
     from kafka.protocol.consumer import OffsetCommitRequest
 
@@ -232,9 +232,9 @@ def test_tokens_of_an_endpoint(broker: Broker, caplog: pytest.LogCaptureFixture)
     del config["sasl.oauthbearer.client.id"]
     with pytest.raises(SourceError, match=r"'sasl\.oauthbearer\.client\.id' is missing"):
         snapshot(broker.oauth_bootstrap, config=config)
-    said = caplog.text + str(error.value)
-    assert "ListGroupsRequest" in said
-    assert not any(secret in said for secret in ("s/cret", "s%2Fcret", "eyJ", "wr0ng-s"))
+    log = caplog.text + str(error.value)
+    assert "ListGroupsRequest" in log
+    assert not any(secret in log for secret in ("s/cret", "s%2Fcret", "eyJ", "wr0ng-s"))
 
 
 def test_files_of_tls_that_cannot_be_used_are_named_and_nobody_is_asked_for_a_password() -> None:

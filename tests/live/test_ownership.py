@@ -16,15 +16,15 @@ def test_metadata_of_others_say_nothing(metadata: str | None) -> None:
 
 
 def test_a_rack_makes_another_form_of_metadata() -> None:
-    told = Ownership(1, "c1", "a", 2, "zone-a")
-    assert Ownership.decode(told.encode()) == told
-    assert json.loads(told.encode())["evenlag"] == 2
-    assert json.loads(replace(told, rack=None).encode()) == {
+    ownership = Ownership(1, "c1", "a", 2, "zone-a")
+    assert Ownership.decode(ownership.encode()) == ownership
+    assert json.loads(ownership.encode())["evenlag"] == 2
+    assert json.loads(replace(ownership, rack=None).encode()) == {
         "evenlag": 1, "plan": 1, "owner": "c1", "instance": "a", "beat": 2
     }  # fmt: skip
     for wrong in ({"rack": 5}, {"rack": None}, {"evenlag": 1}):
         with pytest.raises(UserDataError, match="metadata of version"):
-            Ownership.decode(json.dumps(json.loads(told.encode()) | wrong))
+            Ownership.decode(json.dumps(json.loads(ownership.encode()) | wrong))
 
 
 def test_members_with_and_without_racks_hand_partitions_to_each_other(group: Group) -> None:
@@ -34,8 +34,8 @@ def test_members_with_and_without_racks_hand_partitions_to_each_other(group: Gro
         group.deliver(plan(version, c1=mine, c2=yours))
         group.run_for(10)
         assert group.holds() == {"c1": mine, "c2": yours}
-        told = [committed_owner(group.kafka, number) for number in range(4)]
-        assert [None if each is None else each.rack for each in told] == [
+        owners = [committed_owner(group.kafka, number) for number in range(4)]
+        assert [None if each is None else each.rack for each in owners] == [
             "zone-a" if str(number) in mine else None for number in range(4)
         ]
 

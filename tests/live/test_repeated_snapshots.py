@@ -60,7 +60,7 @@ def test_a_record_is_of_one_format(tmp_path: Path) -> None:
         write_snapshot(taken(1), tmp_path / "new", "xml", append=True)
 
 
-def said(*words: Any) -> Any:
+def report_of(*words: Any) -> Any:
     done = evenlag(*words, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -69,23 +69,23 @@ def said(*words: Any) -> Any:
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_a_record_of_one_group_is_read_without_spark(tmp_path: Path, form: str) -> None:
     offsets, *members = record(tmp_path, form)
-    plan = said("plan", offsets, *members, "--group", "g")
+    plan = report_of("plan", offsets, *members, "--group", "g")
     assert plan["group"] == "g"
     assert sorted(plan["loads"].values()) == [60, 960]
     assert any(f"3 snapshots in the folder; planning for the latest, {TIMES[2]}" in note for note in plan["warnings"])
-    replayed = said("replay", offsets, *members, "--group", "g", "--strategies", "range", "--capacity", 1)
+    replayed = report_of("replay", offsets, *members, "--group", "g", "--strategies", "range", "--capacity", 1)
     assert replayed["snapshots"] == 3
-    assert said("size", offsets, *members, "--group", "g", "--drain", "1m", "--capacity", 9)["group"] == "g"
+    assert report_of("size", offsets, *members, "--group", "g", "--drain", "1m", "--capacity", 9)["group"] == "g"
 
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_a_record_of_many_groups_is_read_on_spark(tmp_path: Path, form: str) -> None:
     tables = record(tmp_path / "record", form)
-    replayed = said("fleet", "replay", *tables, "--strategies", "range", "--capacity", 1, "--tasks", 1)
+    replayed = report_of("fleet", "replay", *tables, "--strategies", "range", "--capacity", 1, "--tasks", 1)
     assert replayed["groups"] == 3
     (error,) = replayed["errors"]
     assert error.startswith("x: ")  # of which there is one snapshot
-    report = said("fleet", "audit", *tables, "--out", tmp_path / "out", "--group-time-limit", 0.1, "--tasks", 1)
+    report = report_of("fleet", "audit", *tables, "--out", tmp_path / "out", "--group-time-limit", 0.1, "--tasks", 1)
     assert (report["summary"]["rows"], report["summary"]["rejects"]) == (28, 0)
     assert {row["group"] for row in report["groups"]} == set("ghx")

@@ -116,20 +116,20 @@ def test_a_broker_that_hangs_costs_what_it_was_asked_for_alone(broker: Broker, m
         monkeypatch.setattr(
             connections, "send", lambda request, node, left: Future() if node == hangs else send(request, node, left)
         )
-        told = cluster.log_offsets([("hung", 0), ("hung", 1)])
-        assert told == {("hung", 0): (NO_TIME, NO_TIME), ("hung", 1): (0, 4)}
+        offsets = cluster.log_offsets([("hung", 0), ("hung", 1)])
+        assert offsets == {("hung", 0): (NO_TIME, NO_TIME), ("hung", 1): (0, 4)}
         assert time.monotonic() - started < 1.5
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize(("error", "failures", "told"), [
+@pytest.mark.parametrize(("error", "failures", "message"), [
     (errors.NodeNotReadyError, 5, None),  # as under a quota: it is waited for
     (errors.KafkaConnectionError, 2, None),
     (errors.KafkaConnectionError, 3, "KafkaConnectionError"),
     (errors.KafkaTimeoutError, 1, "REQUEST_TIMED_OUT"),
 ])  # fmt: skip
 def test_requests_are_sent_again_while_that_may_help(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch, error: type[Exception], failures: int, told: str | None
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, error: type[Exception], failures: int, message: str | None
 ) -> None:
     from evenlag.live.cluster import brokers
     from evenlag.live.kafka_python import ListGroupsRequest
@@ -143,8 +143,8 @@ def test_requests_are_sent_again_while_that_may_help(
 
         monkeypatch.setattr(asked._connections, "send", failing)
         answer = asked.run(asked.ask(ListGroupsRequest(), None))
-    assert (answer.name if isinstance(answer, Failure) else None) == told
-    assert asked.requests["ListGroups"] == (told is None)
+    assert (answer.name if isinstance(answer, Failure) else None) == message
+    assert asked.requests["ListGroups"] == (message is None)
 
 
 @pytest.mark.broker
@@ -158,8 +158,8 @@ def test_two_thousand_groups_in_requests_by_the_hundred(broker: Broker) -> None:
     taken = snapshot(broker.bootstrap, groups, timeout=120, progress=lambda what, *part: seen[what].append(part))
     assert taken.warnings == []
     assert [row["group"] for row in taken.offsets] == [group for group in groups for _ in range(10)]
-    told = {(row["group"], row["partition"]): row["lag"] for row in taken.offsets if row["lag"] is not None}
-    assert told == {(group, n % 10): 100 - n % 100 for n, group in enumerate(groups)}
+    lags = {(row["group"], row["partition"]): row["lag"] for row in taken.offsets if row["lag"] is not None}
+    assert lags == {(group, n % 10): 100 - n % 100 for n, group in enumerate(groups)}
     assert taken.requests == {
         "ListGroups": 1, "FindCoordinator": 20, "DescribeGroups": 20, "OffsetFetch": 20, "Metadata": 1, "ListOffsets": 2
     }  # fmt: skip

@@ -40,12 +40,12 @@ def test_every_version_is_read_as_it_was_written(
     version: int, topics: list[str], user_data: bytes | None, owned: list[tuple[str, int]], generation: int, rack: str
 ) -> None:
     data = encoded(version, topics, user_data=user_data, owned=owned, generation_id=generation, rack_id=rack)
-    told = decode_subscription(data, "range")
-    assert told.topics == tuple(sorted(topics))
-    assert told.owned == (tuple(owned) if version >= 1 else ())
-    assert told.generation == (generation if version >= 2 and generation >= 0 else None)
-    assert told.rack == (rack if version >= 3 else None)
-    assert (told.weight, told.regex, told.trouble) == (None, None, None)
+    subscription = decode_subscription(data, "range")
+    assert subscription.topics == tuple(sorted(topics))
+    assert subscription.owned == (tuple(owned) if version >= 1 else ())
+    assert subscription.generation == (generation if version >= 2 and generation >= 0 else None)
+    assert subscription.rack == (rack if version >= 3 else None)
+    assert (subscription.weight, subscription.regex, subscription.trouble) == (None, None, None)
 
 
 def test_user_data_of_the_assignors_that_have_them() -> None:

@@ -60,16 +60,16 @@ def cards(problem: evenlag.Problem) -> list[Any]:
 def test_a_result_shows_what_one_asks_first() -> None:
     result = evenlag.solve(PROBLEM, time_limit=5)
     text = Parsed(result._repr_html_()).text
-    for said in ("billing", "OPTIMAL", "110,000", "10,000", "10,105", "0 %", "t-1", "60,000"):
-        assert said in text
+    for expected in ("billing", "OPTIMAL", "110,000", "10,000", "10,105", "0 %", "t-1", "60,000"):
+        assert expected in text
     assert "more" not in text
 
 
 def test_a_result_shows_what_was_asked_for() -> None:
     result = evenlag.solve(PROBLEM, objective="makespan", only_if_better="99%", time_limit=5)
     text = Parsed(result._repr_html_()).text
-    for said in ("makespan today", "160,000", "pays no", "the best plan found does not pay"):
-        assert said in text
+    for expected in ("makespan today", "160,000", "pays no", "the best plan found does not pay"):
+        assert expected in text
     later = alike([1, 2, 3], "ab", scenarios=[(1, {"t": [3, 3, 3]}), (1, {"t": [9, 1, 1]})])
     found = Parsed(evenlag.solve(later, across="worst", time_limit=5)._repr_html_()).text
     assert "objective: the worst spread of 2 scenarios, moves paid" in found
@@ -78,8 +78,8 @@ def test_a_result_shows_what_was_asked_for() -> None:
 def test_a_problem_shows_today_and_what_was_assumed() -> None:
     problem = alike({"t": [5, 3], "u": [9]}, "ab", owned={"a": [("t", 0)], "z": [("t", 1)]}, group="g")
     text = Parsed(problem._repr_html_()).text
-    for said in ("17", "1 of 3", "u", "0: 9", "1 owned entries dropped: their member is not in the group"):
-        assert said in text
+    for expected in ("17", "1 of 3", "u", "0: 9", "1 owned entries dropped: their member is not in the group"):
+        assert expected in text
 
 
 def test_an_audit_and_a_frontier_show_their_rows() -> None:

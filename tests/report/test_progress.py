@@ -17,9 +17,9 @@ def shown(**console: bool) -> str:
 
 
 def test_a_terminal_sees_groups_rate_time_left_and_failures() -> None:
-    said = shown(force_terminal=True)
+    output = shown(force_terminal=True)
     for part in ("groups", "10/40", "/s", "left", "2 failed"):
-        assert part in said
+        assert part in output
 
 
 def test_elsewhere_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

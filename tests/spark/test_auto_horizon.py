@@ -204,7 +204,7 @@ def test_moves_are_priced_with_the_rates_of_the_record(spark: "SparkSession", tm
     rows = [row for group in "ab" for row in record(group, 5)]
     df, ts = table(spark, rows, OFFSETS_DDL), times_of(rows)[-1]
     path = write_csv(tmp_path / "offsets.csv", rows, OFFSET_NAMES)
-    told = set()
+    answers = set()
     for pause in (0, 3, 80_000):
         solved = pipeline.solve(
             df, want="plan", horizon=horizon, stickiness=1, only_if_better="1%", pause=pause, time_limit=None
@@ -215,5 +215,5 @@ def test_moves_are_priced_with_the_rates_of_the_record(spark: "SparkSession", tm
             wanted = json.loads(done.stdout)
             assert row["pays"] is wanted["pays"] is (done.returncode == 0)
             assert row["objective"] == pytest.approx(wanted["objective"])
-            told.add(row["pays"])
-    assert told == {True, False}
+            answers.add(row["pays"])
+    assert answers == {True, False}

@@ -84,7 +84,7 @@ def test_a_client_gets_what_a_driver_gets(spark: "SparkSession", tmp_path: Path)
             assert not done.stderr
             return done.stdout.strip()
 
-        said = json.loads(said_by("-c", DRIVER, *paths, past, str(out), json.dumps(OPTIONS), json.dumps(REPLAYING)))
+        report = json.loads(said_by("-c", DRIVER, *paths, past, str(out), json.dumps(OPTIONS), json.dumps(REPLAYING)))
         documented = said_by(str(ROOT / "examples" / "driver.py"), *paths, str(tmp_path / "documented"))
     assert documented == f"{GROUPS} groups planned, 0 of them late or failed; 0 rows left out"
     assert not list((tmp_path / "spark-warehouse").glob("evenlag_*"))
@@ -98,13 +98,13 @@ def test_a_client_gets_what_a_driver_gets(spark: "SparkSession", tmp_path: Path)
     assert_same_rows(spark.read.parquet(f"file://{out}/summary"), replayed)
     assert replayed.filter("error is null").count() == 3 * GROUPS  # what was recorded, and both strategies
 
-    assert said["progress"][0] == [0, GROUPS, 0]
-    assert said["progress"][-1] == [GROUPS, GROUPS, 0]
-    assert said["slots"] == 2
-    assert not said["whole"]  # cancelled at its deadline: what was there counts
-    assert said["found"] == [2, 3, 4, 5, 6, 7]
-    assert said["seconds"] < 50  # the slow task takes 60
-    assert said["refused"] == (
+    assert report["progress"][0] == [0, GROUPS, 0]
+    assert report["progress"][-1] == [GROUPS, GROUPS, 0]
+    assert report["slots"] == 2
+    assert not report["whole"]  # cancelled at its deadline: what was there counts
+    assert report["found"] == [2, 3, 4, 5, 6, 7]
+    assert report["seconds"] < 50  # the slow task takes 60
+    assert report["refused"] == (
         "run needs the driver's Java, which a client of Spark Connect lacks; call solve, and write its tables with the "
         "session (examples/driver.py)"
     )

@@ -127,8 +127,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert not (folder / "out").exists()
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told | {"offsets": len(offsets), "members": len(members), "names": sorted({row["group"] for row in offsets})}
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report | {
+        "offsets": len(offsets),
+        "members": len(members),
+        "names": sorted({row["group"] for row in offsets}),
+    }
 
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]

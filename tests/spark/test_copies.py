@@ -41,7 +41,7 @@ def test_rows_of_other_partitions_snapshots_and_groups_are_no_copies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         (
             [partition(0, 7, replica_racks=["a"]), partition(0, 7, replica_racks=["b"], move_size=3)],
@@ -57,10 +57,10 @@ def test_rows_of_other_partitions_snapshots_and_groups_are_no_copies() -> None:
         ),
     ],
 )
-def test_contradicting_rows_of_a_partition_are_named(rows: Rows, said: str) -> None:
+def test_contradicting_rows_of_a_partition_are_named(rows: Rows, message: str) -> None:
     with pytest.raises(InvalidProblemError) as error:
         first_copies(enumerate(rows, start=1), PARTITION_ROWS)
-    assert str(error.value) == said
+    assert str(error.value) == message
 
 
 def test_contradicting_rows_of_a_member_are_named() -> None:
@@ -79,11 +79,11 @@ MEMBERS_DDL = (
 def random_rows(chance: random.Random) -> tuple[Rows, Rows]:
     """Rows of both tables, among which are many copies and contradictions, and fields that are null in some."""
     draw = chance.choice
-    said: Rows = [{"replica_racks": ["r"]}, {"replica_racks": ["r", "s"]}, {"move_size": 2}, {"traffic": 0}]
+    contradictions: Rows = [{"replica_racks": ["r"]}, {"replica_racks": ["r", "s"]}, {"move_size": 2}, {"traffic": 0}]
     offsets = []
     for number in chance.choices(range(15), k=40):
         usually = {"replica_racks": ["r", "s"], "move_size": 3, "traffic": 9} if number % 2 else PAIRS
-        pairs = usually | draw([{}] * 36 + said)
+        pairs = usually | draw([{}] * 36 + contradictions)
         offsets.append(partition(number, draw([7] * 9 + [8]), draw(["a"] * 9 + [None]), **pairs))
     usual = {"topics": ["orders"], "weight": 1.0, "max_partitions": None, "generation": None, "assignor": "range"}
     usual["rack"] = None

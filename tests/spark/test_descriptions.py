@@ -39,13 +39,13 @@ def test_every_job_of_a_run_says_what_it_is(spark: "SparkSession", tmp_path: Pat
         jobs = Jobs(spark)
         pipeline.run(spark, *places, out=tmp_path / "out", method="lag-aware", group_time_limit=0.05)
         assert spark.sparkContext.getLocalProperty(PROPERTY) == "evenlag: the caller's own"
-    said = jobs.names()
-    assert [name.removeprefix("evenlag: ") for name in said] == [
+    names = jobs.names()
+    assert [name.removeprefix("evenlag: ") for name in names] == [
         "reading offsets", "reading members", "counting the groups", "solving 3 groups", "writing plans",
         "writing audit", "writing rejects", "writing groups", "reading what was written", "summing up the audit",
         "counting what was written",
     ]  # fmt: skip
-    assert all(name.startswith("evenlag: ") for name in said)
+    assert all(name.startswith("evenlag: ") for name in names)
 
 
 def test_every_job_of_a_replay_says_what_it_is(spark: "SparkSession", tmp_path: Path) -> None:
@@ -55,5 +55,5 @@ def test_every_job_of_a_replay_says_what_it_is(spark: "SparkSession", tmp_path: 
     both = [one.unionByName(other) for one, other in zip(now, later, strict=True)]
     replays = pipeline.replay(*both, strategies=["range"], capacity=1.0, progress=lambda *_: None)
     replays.write(tmp_path / "out")
-    said = {name.removeprefix("evenlag: ") for name in jobs.names()}
-    assert said == {"counting the groups", "replaying 2 groups", "writing summary.parquet", "writing steps.parquet"}
+    names = {name.removeprefix("evenlag: ") for name in jobs.names()}
+    assert names == {"counting the groups", "replaying 2 groups", "writing summary.parquet", "writing steps.parquet"}

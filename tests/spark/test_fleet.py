@@ -81,7 +81,7 @@ def test_twice_the_same_but_for_seconds(spark: "SparkSession", tmp_path: Path) -
 def test_every_group_has_a_plan_or_is_late_however_short_the_time(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 30)
     seen: list[tuple[int, int, int]] = []
-    solved = pipeline.solve(offsets, members, time_limit=0.5, progress=lambda *said: seen.append(said))
+    solved = pipeline.solve(offsets, members, time_limit=0.5, progress=lambda *counts: seen.append(counts))
     assert solved.plans.count() == 30 * 12
     without = {row["group"] for row in solved.plans.filter("consumer_id is null").select("group").collect()}
     groups = {row["group"]: row for row in solved.groups.collect()}
@@ -99,7 +99,7 @@ def test_the_last_report_is_what_a_cancelled_job_left(spark: "SparkSession", mon
 
     monkeypatch.setattr("evenlag.spark.jobs.fleet_solver.kept", cut)
     seen: list[tuple[int, int, int]] = []
-    pipeline.solve(*tables(spark, 5, partitions=4), group_time_limit=0.5, progress=lambda *said: seen.append(said))
+    pipeline.solve(*tables(spark, 5, partitions=4), group_time_limit=0.5, progress=lambda *counts: seen.append(counts))
     assert seen[-1] == (3, 5, 0)
 
 
@@ -118,8 +118,8 @@ def test_today_is_held_to_the_assignor_that_the_members_table_names(spark: "Spar
     )
     audited = pipeline.audit(offsets, named, group_time_limit=0.5)
     rows = {row["group"]: row for row in audited.filter("strategy like 'today: %'").collect()}
-    said = {group: (row["strategy"], row["balance"]) for group, row in rows.items()}
-    assert said == {"g000": ("today: uniform", "group"), "g001": ("today: range", "topic")}
+    named_rows = {group: (row["strategy"], row["balance"]) for group, row in rows.items()}
+    assert named_rows == {"g000": ("today: uniform", "group"), "g001": ("today: range", "topic")}
     spreads = {row["group"]: row["spread"] for row in audited.filter("strategy = 'current'").collect()}
     assert {group: row["spread"] for group, row in rows.items()} == {group: spreads[group] for group in rows}
     assert all((row["excess"] is None) == (row["violation"] is not None) for row in rows.values())
@@ -209,19 +209,19 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
 
 
 def test_batches_are_filled_by_rows_alone_only_in_our_own_jobs(spark: "SparkSession") -> None:
-    def told(batches: Any) -> Any:
+    def read_property(batches: Any) -> Any:
         import pyarrow as pa
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
-        said = [context.getLocalProperty(BATCH_BYTES) for _ in batches]
-        yield pa.RecordBatch.from_pydict({"said": said})
+        batch_bytes = [context.getLocalProperty(BATCH_BYTES) for _ in batches]
+        yield pa.RecordBatch.from_pydict({"said": batch_bytes})
 
-    def said() -> str | None:
-        return spark.range(1).mapInArrow(told, "said STRING").head()["said"]  # type: ignore[index,no-any-return]
+    def batch_bytes() -> str | None:
+        return spark.range(1).mapInArrow(read_property, "said STRING").head()["said"]  # type: ignore[index,no-any-return]
 
-    before = said()
+    before = batch_bytes()
     with driver_of(spark).batches_by_rows():
-        assert said() == str(2**31 - 1)
-    assert said() == before != str(2**31 - 1)
+        assert batch_bytes() == str(2**31 - 1)
+    assert batch_bytes() == before != str(2**31 - 1)

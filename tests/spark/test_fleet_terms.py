@@ -133,9 +133,9 @@ def test_figures_of_terms_are_columns_of_a_group() -> None:
     rows = [
         GroupRows.sort(
             ("1", group), ["t"], pa.array([0, 0, 0]).to_numpy(), pa.array([0, 1, 2]).to_numpy(),
-            pa.array([90, 80, 70]).to_numpy(), ["x", "x", None], members=members, pairs=told,
+            pa.array([90, 80, 70]).to_numpy(), ["x", "x", None], members=members, pairs=pair_columns,
         )
-        for group, members, told in (
+        for group, members, pair_columns in (
             ("told", (Member("x", rack="a"), Member("y", rack="b")), pairs),
             ("untold", (Member("x"), Member("y")), PairColumns()),
         )
@@ -153,7 +153,7 @@ def test_figures_of_terms_are_columns_of_a_group() -> None:
 
 
 @pytest.mark.parametrize(
-    ("terms", "said"),
+    ("terms", "message"),
     [
         ({"first": ["crossing"]}, "first must be one of crossings, moved_size, moves, not 'crossing'; did you mean"),
         ({"prices": {"night": 3}}, "prices must be one of crossings, moved_size, moves, not 'night'"),
@@ -163,10 +163,10 @@ def test_figures_of_terms_are_columns_of_a_group() -> None:
         ({"fetch_from": "follower"}, "fetch_from must be one of leader, followers, not 'follower'; did you mean"),
     ],
 )
-def test_a_wrong_term_is_an_error_before_any_table(terms: dict[str, Any], said: str) -> None:
+def test_a_wrong_term_is_an_error_before_any_table(terms: dict[str, Any], message: str) -> None:
     offsets: Any = None
     for call in (pipeline.solve, pipeline.plans, pipeline.audit):
-        with pytest.raises(InvalidProblemError, match=said):
+        with pytest.raises(InvalidProblemError, match=message):
             call(offsets, **terms)
 
 
@@ -181,16 +181,16 @@ def test_an_audit_has_no_terms_of_moves() -> None:
 @pytest.mark.parametrize("file", [False, True])
 def test_data_for_a_fleet_is_data_of_each_group(tmp_path: Path, name: str, file: bool) -> None:
     problem = shop(3)
-    told: dict[str, Any] = {name: {"t": 7}}
+    amounts: dict[str, Any] = {name: {"t": 7}}
     if name == "together":
         problem = Problem.from_lags({"t": [3, 4, 5], "u": [1, 2, 3]}, ["x", "y"])
-        told = {name: [["u", "t"]]}
+        amounts = {name: [["u", "t"]]}
     elif file:
         path = tmp_path / "amounts.csv"
         path.write_text(f"topic,partition,{COLUMNS[name]}\nt,0,5\nt,2,9\nother,0,1\n")
-        told = {name: path}
-    wanted, _ = with_amounts(problem, **told)
-    data = FleetData.of(**told)
+        amounts = {name: path}
+    wanted, _ = with_amounts(problem, **amounts)
+    data = FleetData.of(**amounts)
     found, notes = data.added(problem)
     assert data
     assert found.pairs.same_as(wanted.pairs)
@@ -213,7 +213,7 @@ def test_a_group_without_the_topics_is_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         ({"together": "orders,payments"}, "together must be a list of lists of topics; got str"),
         ({"together": [["orders"]]}, r"each entry must be a list of two or more topics; got \['orders'\]"),
@@ -224,10 +224,10 @@ def test_a_group_without_the_topics_is_as_it_was() -> None:
         ({"traffic": [3]}, "traffic must be a mapping of topic to a whole number; got list"),
     ],
 )
-def test_wrong_data_is_an_error_before_any_table(data: dict[str, Any], said: str) -> None:
+def test_wrong_data_is_an_error_before_any_table(data: dict[str, Any], message: str) -> None:
     offsets: Any = None
     for call in (pipeline.solve, pipeline.plans, pipeline.audit):
-        with pytest.raises(InvalidProblemError, match=said):
+        with pytest.raises(InvalidProblemError, match=message):
             call(offsets, **data)
 
 
@@ -264,7 +264,7 @@ def test_a_time_to_drain_in_is_a_ceiling_of_each_group(want: Want, given: bool) 
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         ({"drain_seconds": 0}, "drain_seconds must be a number of seconds > 0, not 0"),
         ({"drain_seconds": "15m"}, "drain_seconds must be a number of seconds > 0, not '15m'"),
@@ -273,10 +273,10 @@ def test_a_time_to_drain_in_is_a_ceiling_of_each_group(want: Want, given: bool) 
         ({"drain_seconds": 9, "max_load": 3}, "drain_seconds sets max_load; give only one of them"),
     ],
 )
-def test_a_wrong_time_to_drain_in_is_an_error_before_any_table(data: dict[str, Any], said: str) -> None:
+def test_a_wrong_time_to_drain_in_is_an_error_before_any_table(data: dict[str, Any], message: str) -> None:
     offsets: Any = None
     for call in (pipeline.solve, pipeline.plans, pipeline.audit):
-        with pytest.raises(InvalidProblemError, match=said):
+        with pytest.raises(InvalidProblemError, match=message):
             call(offsets, **data)
 
 
@@ -373,8 +373,8 @@ def test_a_run_and_an_audit_take_terms(spark: SparkSession, paths: Paths, tmp_pa
         ({"drain_seconds": 60}, "a stream cannot estimate the capacity of members; with drain_seconds, give"),
         *(({**term}, "a stream cannot count crossings") for term in ({"rack_price": 3}, {"traffic": {"orders": 3}})),
     ]
-    for term, said in wrong:
-        with pytest.raises(InvalidProblemError, match=said):
+    for term, message in wrong:
+        with pytest.raises(InvalidProblemError, match=message):
             pipeline.stream(spark, "kafka://localhost:1/nowhere", out=tmp_path / "none", **term)
     assert not (tmp_path / "none").exists()
 
@@ -385,8 +385,8 @@ def test_a_command_prices_traffic_and_drains_in_time(paths: Paths, tmp_path: Pat
     words = ("fleet", "audit", paths[0], "--members", paths[1], "--out", tmp_path / "out", "--group-time-limit", "30")
     terms = ("--price", "crossings=30", "--budget", "crossings=45", "--drain", "1m", "--capacity", "40")
     done = evenlag_command(*words, *terms, "--traffic-price", "1/MB", "--json")
-    told = json.loads(done.stdout)
-    rows = {row["group"]: row for row in told["groups"]}
+    report = json.loads(done.stdout)
+    rows = {row["group"]: row for row in report["groups"]}
     planned = today = priced = 0
     for name in GROUPS:
         problem = alone(paths, name)
@@ -399,7 +399,7 @@ def test_a_command_prices_traffic_and_drains_in_time(paths: Paths, tmp_path: Pat
         assert rows[name]["traffic_month"] == pytest.approx(result.crossings * 730 * 3600 / 1e6)
         assert rows[name]["traffic_month_today"] == pytest.approx(before * 730 * 3600 / 1e6)
         planned, today, priced = planned + result.crossings, today + before, priced + 1
-    assert told["traffic_cost"] == {
+    assert report["traffic_cost"] == {
         "price": "1/MB", "groups": priced, "planned_month": pytest.approx(planned * 730 * 3600 / 1e6),
         "today_month": pytest.approx(today * 730 * 3600 / 1e6),
     }  # fmt: skip
@@ -416,7 +416,7 @@ def test_topics_go_together_in_every_group_that_has_them(spark: SparkSession, pa
     ).collect()}  # fmt: skip
     for name in GROUPS:
         problem = alone(paths, name)
-        told = {"orders": 3} if name == SINGLE else {"orders": 3, "payments": 2}
+        known_sizes = {"orders": 3} if name == SINGLE else {"orders": 3, "payments": 2}
         if name == UNEVEN:
             assert groups[name]["status"] == "ERROR"
             for error in (groups[name]["error"], sizes[name]["error"]):
@@ -424,7 +424,7 @@ def test_topics_go_together_in_every_group_that_has_them(spark: SparkSession, pa
                 assert "orders" in error
                 assert "payments" in error
             continue
-        problem, _ = with_amounts(problem, move_sizes=told, together=() if name == SINGLE else data["together"])
+        problem, _ = with_amounts(problem, move_sizes=known_sizes, together=() if name == SINGLE else data["together"])
         result = evenlag.solve(problem, first=("moves",))
         assert (groups[name]["status"], result.status) == ("OPTIMAL", "OPTIMAL")
         assert groups[name]["objective"] == float(result.objective)

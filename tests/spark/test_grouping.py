@@ -107,9 +107,9 @@ def plainly(rows: list[Row]) -> dict[tuple[str, str], Row]:
         kept.sort(key=lambda row: (row["topic"], row["partition"]))
         members = []
         for name in sorted({row["consumer_id"] for row in own if "member" in row}):
-            said = [row["member"] for row in own if "member" in row and row["consumer_id"] == name]
-            if all(each == said[0] for each in said):
-                members.append(Member(name, **said[0]))
+            entries = [row["member"] for row in own if "member" in row and row["consumer_id"] == name]
+            if all(each == entries[0] for each in entries):
+                members.append(Member(name, **entries[0]))
         found[key] = {
             "rows": [(row["topic"], row["partition"], row["lag"], row["consumer_id"]) for row in kept],
             "offsets": [[UNKNOWN if row[name] is None else row[name] for row in kept] for name in OFFSET_FIELDS],
@@ -129,12 +129,12 @@ def pair_facts(row: Row) -> tuple[Any, ...]:
     return None if racks is None else tuple(json.loads(racks)), row["move_size"], row["traffic"]
 
 
-def told(group: GroupRows) -> Row:
+def facts_of(group: GroupRows) -> Row:
     names = [group.topics[t] for t in group.topic_of.tolist()]
-    said = {name: getattr(group, name) for name in SAID}
-    said["pairs"] = [group.pairs.row(p) for p in range(len(group.lags))]
+    facts = {name: getattr(group, name) for name in SAID}
+    facts["pairs"] = [group.pairs.row(p) for p in range(len(group.lags))]
     rows = list(zip(names, group.partition_ids.tolist(), group.lags.tolist(), group.owners, strict=True))
-    return said | {"rows": rows, "offsets": None if group.offsets is None else group.offsets.tolist()}
+    return facts | {"rows": rows, "offsets": None if group.offsets is None else group.offsets.tolist()}
 
 
 PLAIN: Row = {
@@ -156,7 +156,7 @@ def test_groups_are_what_their_rows_say(
     groups = group_rows(batches(rows, size))
     keys = [(group.group, group.snapshot_ts) for group in groups]
     assert keys == sorted(set(keys))
-    assert {(str(group.snapshot_ts), group.group): told(group) for group in groups} == plainly(rows)
+    assert {(str(group.snapshot_ts), group.group): facts_of(group) for group in groups} == plainly(rows)
 
 
 def test_the_owner_of_a_row_that_is_left_out_is_a_member() -> None:
@@ -187,7 +187,9 @@ def test_texts_may_come_as_long_ones() -> None:
         batch.cast(pa.schema([(f.name, pa.large_string() if f.type == pa.string() else f.type) for f in batch.schema]))
         for batch in batches(rows, 5)
     ]
-    assert [told(group) for group in group_rows(large)] == [told(group) for group in group_rows(batches(rows, 5))]
+    assert [facts_of(group) for group in group_rows(large)] == [
+        facts_of(group) for group in group_rows(batches(rows, 5))
+    ]
 
 
 def test_a_group_of_members_alone_is_none() -> None:
@@ -201,9 +203,14 @@ def test_a_group_without_a_usable_row_is_still_one() -> None:
 
 
 def test_rows_that_differ_in_racks_sizes_or_traffic_do_not_count() -> None:
-    said = {"replica_racks": '["a"]', "move_size": 3, "traffic": 4}
+    pair_values = {"replica_racks": '["a"]', "move_size": 3, "traffic": 4}
     for name, other in (("replica_racks", '["b"]'), ("move_size", 2), ("traffic", 9)):
-        rows = [PLAIN | said, PLAIN | said, PLAIN | {"partition": 1}, PLAIN | {"partition": 1, name: other}]
+        rows = [
+            PLAIN | pair_values,
+            PLAIN | pair_values,
+            PLAIN | {"partition": 1},
+            PLAIN | {"partition": 1, name: other},
+        ]
         (group,) = group_rows(batches(rows, 5, without=("member",)))
         assert group.partition_ids.tolist() == [0]
         assert group.rejected_rows == 3
@@ -215,8 +222,8 @@ def test_rows_that_differ_in_racks_sizes_or_traffic_do_not_count() -> None:
 
 
 def test_a_group_that_says_no_racks_has_none_next_to_one_that_does() -> None:
-    said = {"replica_racks": '["a"]', "move_size": 3, "traffic": 4}
-    groups = group_rows(batches([PLAIN | said, PLAIN | {"group": "silent"}], 5, without=("member",)))
+    pair_values = {"replica_racks": '["a"]', "move_size": 3, "traffic": 4}
+    groups = group_rows(batches([PLAIN | pair_values, PLAIN | {"group": "silent"}], 5, without=("member",)))
     assert [bool(group.problem().pairs) for group in groups] == [True, False]
 
 
@@ -259,7 +266,7 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
         assert not set(PAIRS) & set(checked[0].columns)  # a table without them costs nothing
         rows = task_rows(*checked, more=OFFSET_FIELDS)
         assert {(each.name, each.dataType) for each in rows.schema} <= contract
-        found.append([told(group) for group in group_rows(rows.toArrow().to_batches())])
+        found.append([facts_of(group) for group in group_rows(rows.toArrow().to_batches())])
     assert found[0] == found[1]
     assert len(found[0]) == 4
     for each in found[0]:

@@ -83,14 +83,14 @@ def test_the_lag_in_columns_is_the_lag_of_the_model(spark: "SparkSession", drawn
     ddl = f"n INT, {', '.join(f'{name} BIGINT' for name in numbers)}, auto_offset_reset STRING"
     given_rows = [(n, *row[:4], row[4] or None) for n, row in enumerate(drawn)]
     found = pipeline.with_lags(spark.createDataFrame(given_rows, ddl)).orderBy("n").collect()
-    for row, said in zip(drawn, found, strict=True):
+    for row, by_spark in zip(drawn, found, strict=True):
         expected: tuple[Any, ...]
         try:
             lag = partition_lag(*row)
             expected = lag.messages, lag.clamped, None
         except InvalidProblemError as error:
             expected = None, None, str(error)
-        assert (said["lag"], said["clamped"], said["reason"]) == expected
+        assert (by_spark["lag"], by_spark["clamped"], by_spark["reason"]) == expected
 
 
 def test_numbers_come_as_pandas_and_spark_write_them(spark: "SparkSession") -> None:

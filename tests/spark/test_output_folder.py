@@ -98,9 +98,9 @@ def test_a_full_disk_leaves_the_folder_as_it_was(spark: "SparkSession", tmp_path
     quick = os.environ | few_rows(tmp_path)
     alone = ["unshare", "-rm", "sh", "-c", steps, "sh", *command]
     done = subprocess.run(alone, capture_output=True, text=True, env=quick)
-    said, *after = done.stdout.splitlines()
-    assert said.startswith(f"SAID the job that writes {disk}/out: ")
-    assert "No space left on device" in said
+    error, *after = done.stdout.splitlines()
+    assert error.startswith(f"SAID the job that writes {disk}/out: ")
+    assert "No space left on device" in error
     assert after == ["out", "SAME"]
 
 

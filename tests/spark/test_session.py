@@ -61,7 +61,7 @@ def test_a_master_and_cores_of_this_machine_are_refused() -> None:
         session_settings({"spark.master": CLUSTER}, 2, {})
 
 
-def local_session_says(expression: str, **variables: str) -> str:
+def local_session_prints(expression: str, **variables: str) -> str:
     """What a fresh interpreter says of its session, or the error in place of one."""
     from tests.support.standalone import spark_environment
 
@@ -88,12 +88,12 @@ def test_spark_defaults_are_kept(tmp_path: Path) -> None:
     (tmp_path / "spark-defaults.conf").write_text(defaults)
     names = [line.split()[0] for line in defaults.splitlines()]
     slots = "__import__('evenlag.spark.driver.choice', fromlist=['_']).driver_of(spark).slots()"
-    said = local_session_says(f"*map(spark.conf.get, {names}), {slots}", SPARK_CONF_DIR=str(tmp_path))
-    assert said == "local[1] Europe/Berlin 11 200 1"  # as many slots as there are processors
+    printed = local_session_prints(f"*map(spark.conf.get, {names}), {slots}", SPARK_CONF_DIR=str(tmp_path))
+    assert printed == "local[1] Europe/Berlin 11 200 1"  # as many slots as there are processors
 
 
 @own_spark
 def test_a_master_that_is_not_there_is_refused_in_one_line() -> None:
-    said = local_session_says("spark", PYSPARK_SUBMIT_ARGS="--master spark://127.0.0.1:1 pyspark-shell")
-    assert said.startswith("spark://127.0.0.1:1: no Spark master accepts a connection (127.0.0.1:1: ")
-    assert "\n" not in said
+    error = local_session_prints("spark", PYSPARK_SUBMIT_ARGS="--master spark://127.0.0.1:1 pyspark-shell")
+    assert error.startswith("spark://127.0.0.1:1: no Spark master accepts a connection (127.0.0.1:1: ")
+    assert "\n" not in error

@@ -153,9 +153,14 @@ def test_a_look_finds_what_is_of_no_use(tmp_path: Path) -> None:
 
 
 def test_of_a_traceback_the_line_is_said_that_tells() -> None:
-    told = "[PYTHON_VERSION_MISMATCH] Python in worker: 3.12, in driver: 3.11."
-    text = f"thrown from the Python worker.\nTraceback:\n  File ...\n    check()\na.b.SparkError: {told}\nPlease check."
-    with pytest.raises(SourceError, match=re.escape(f"the Python: a.b.SparkError: {told}") + "$"), blamed("the Python"):
+    message = "[PYTHON_VERSION_MISMATCH] Python in worker: 3.12, in driver: 3.11."
+    text = (
+        f"thrown from the Python worker.\nTraceback:\n  File ...\n    check()\na.b.SparkError: {message}\nPlease check."
+    )
+    with (
+        pytest.raises(SourceError, match=re.escape(f"the Python: a.b.SparkError: {message}") + "$"),
+        blamed("the Python"),
+    ):
         raise PythonException(text)
 
 
@@ -345,13 +350,13 @@ def test_what_executors_lack_is_said_at_once_and_a_busy_cluster_keeps_to_the_lim
             assert first.read() == "ready"  # it has all slots now, and keeps them
             second = site.driver(to_the_end, "second", **{"spark.submit.pyFiles": "evenlag.zip"})
             for python, message in lacks.items():
-                said, seconds = first.ask(str(python), None)
-                assert said.startswith(message)
-                assert "\n" not in said
+                error, seconds = first.ask(str(python), None)
+                assert error.startswith(message)
+                assert "\n" not in error
                 assert seconds < FOUR_ATTEMPTS
             assert second.read() == "ready"
-            said, seconds = second.ask(str(site.python), LIMIT)
-            assert said is None
+            error, seconds = second.ask(str(site.python), LIMIT)
+            assert error is None
             busy = max(os.getloadavg()[0] / (os.cpu_count() or 1), 1)  # other tests may run beside this one
             assert seconds < LIMIT + 5 * busy
         groups = second.ask("what became of them")

@@ -124,7 +124,7 @@ def test_a_commit_stands_whole_or_not_at_all_wherever_it_is_killed(spark: "Spark
 
 
 class Model:
-    """The rule in plain Python: what comes of rows (group, time, number, told, at) batch by batch."""
+    """The rule in plain Python: what comes of rows (group, time, number, announced, at) batch by batch."""
 
     def __init__(self, settle: int) -> None:
         self.settle = settle
@@ -148,9 +148,9 @@ class Model:
                 self.waiting.setdefault(key, []).append(row)
         due = []
         for (group, time), mine in list(self.waiting.items()):
-            told = max((row["told"] for row in mine if row["told"]), default=None)
+            announced = max((row["announced"] for row in mine if row["announced"]), default=None)
             came = len({row["id"] for row in mine})
-            whole = time < latest.get(group, -1) if told is None else came >= told
+            whole = time < latest.get(group, -1) if announced is None else came >= announced
             quiet = bool(rows) and max(row["at"] for row in mine) < newest - self.settle
             if whole or quiet or flush:
                 due += [row["id"] for row in self.waiting.pop((group, time))]
@@ -173,26 +173,26 @@ def test_whole_late_and_waiting_as_the_rule_in_plain_python(spark: "SparkSession
         for n in range(60):
             time = max(0, step * 6 + rng.choice([-30, -4, -1, 0, 1, 2, 3]))
             group = rng.choice("abc") if step < 4 else rng.choice("ab")
-            told = 3 if group == "b" else None
+            announced = 3 if group == "b" else None
             text = {"group": group, "snapshot_ts": time, "id": f"{step}-{n}"}
-            row = {"group": group, "time": time, "told": told, "at": step * 20 + rng.randrange(20)}
-            line = json.dumps(text | ({"snapshot_rows": told} if told else {}))
+            row = {"group": group, "time": time, "announced": announced, "at": step * 20 + rng.randrange(20)}
+            line = json.dumps(text | ({"snapshot_rows": announced} if announced else {}))
             rows.append(row | {"id": line})
         flush = step == 6
         rows = [] if flush else rows
         due, late = model.take(rows, flush)
         df = spark.createDataFrame([(row["id"], row["at"] * 10**6) for row in rows], found.ROWS)
         newest = max((row["at"] for row in rows), default=None)
-        said = found.with_fates(
+        judged = found.with_fates(
             df, waiting, audited, newest=None if newest is None else newest * 10**6, settle=40, flush=flush
         ).localCheckpoint()
-        by_fate = {fate: {row[0] for row in said.filter(sf.col("fate") == fate).select(found.LINE).collect()}
+        by_fate = {fate: {row[0] for row in judged.filter(sf.col("fate") == fate).select(found.LINE).collect()}
                    for fate in (found.DUE, found.LATE, found.WAITS)}  # fmt: skip
         assert (by_fate[found.DUE], by_fate[found.LATE]) == (due, late), step
         assert by_fate[found.WAITS] == {row["id"] for mine in model.waiting.values() for row in mine}
         fates.update({fate: len(lines) for fate, lines in by_fate.items()})
-        waiting = said.filter(sf.col("fate") == found.WAITS).select(found.LINE, "at").localCheckpoint()
-        keys = said.filter(sf.col("fate") == found.DUE).select("snapshot_ts", "group").distinct()
+        waiting = judged.filter(sf.col("fate") == found.WAITS).select(found.LINE, "at").localCheckpoint()
+        keys = judged.filter(sf.col("fate") == found.DUE).select("snapshot_ts", "group").distinct()
         audited = found.latest(audited.unionByName(keys)).localCheckpoint()
     assert min(fates.values()) > 5, "each fate was met"
 
@@ -304,10 +304,10 @@ def test_what_waits_is_audited_when_the_topic_falls_silent(
     class Enough(Exception):  # noqa: N818
         pass
 
-    said = []
+    batches = []
 
     def listen(batch: pipeline.Batch) -> None:
-        said.append((batch.rows, batch.snapshots, batch.plans, batch.waiting))
+        batches.append((batch.rows, batch.snapshots, batch.plans, batch.waiting))
         if batch.snapshots == 2:
             raise Enough
 
@@ -319,7 +319,7 @@ def test_what_waits_is_audited_when_the_topic_falls_silent(
         pipeline.stream(
             kafka_spark, topic, out=tmp_path / "out", interval=0.2, settle=1, method="lag-aware", progress=listen
         )
-    assert said == [(12, 0, 0, 12), (0, 2, 12, 0)]
+    assert batches == [(12, 0, 0, 12), (0, 2, 12, 0)]
     send(broker.bootstrap, "silent", [json.dumps(rows[0])])  # again, after its snapshot was audited
     (late,) = pipeline.stream(kafka_spark, topic, out=tmp_path / "out", once=True)
     assert (late.rows, late.snapshots, late.rejects, late.waiting) == (1, 0, 1, 0)

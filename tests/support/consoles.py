@@ -50,7 +50,7 @@ def renew(page: str) -> None:
     """Write what the commands of a page print now into the page."""
 
     def anew(block: re.Match[str]) -> str:
-        commands = [told[0] for told in COMMAND.findall(block[1])]
+        commands = [found[0] for found in COMMAND.findall(block[1])]
         return "```console\n" + "".join(f"$ {command}\n{printed(command)}" for command in commands) + "```"
 
     path = ROOT / page

@@ -17,7 +17,7 @@ FEW_ROWS = {
 
 
 def few_rows(folder: Path) -> dict[str, str]:
-    """Variables by which a Spark of another process takes these settings, after those that evenlag gives it."""
+    """Return the variables that give a Spark in another process these settings, after those of evenlag."""
     settings = launch_settings({}) | FEW_ROWS
     (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     return {"SPARK_CONF_DIR": str(folder)}

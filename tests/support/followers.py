@@ -51,14 +51,14 @@ def run(config: dict[str, Any]) -> None:
 
     from evenlag.live.follow import Follow, PlanFile, PlanTopic
 
-    class Heard(logging.Handler):
+    class EventHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             say("log", level=record.levelname, line=record.getMessage())
 
-    logging.getLogger("evenlag").addHandler(Heard())
+    logging.getLogger("evenlag").addHandler(EventHandler())
     logging.getLogger("evenlag").setLevel(logging.INFO)
 
-    def heard(event: str) -> Callable[[Follow, list[Partition]], None]:
+    def report_event(event: str) -> Callable[[Follow, list[Partition]], None]:
         return lambda _, partitions: say(event, partitions=partitions)
 
     kafka = {
@@ -74,7 +74,7 @@ def run(config: dict[str, Any]) -> None:
     follow = Follow(
         consumer, plans, config["client_id"], auto_offset_reset="earliest", lease=config["lease"],
         rack=config.get("rack"),
-        on_assign=heard("assigned"), on_revoke=heard("revoked"), on_lost=heard("lost"),
+        on_assign=report_event("assigned"), on_revoke=report_event("revoked"), on_lost=report_event("lost"),
     )  # fmt: skip
     with follow:
         while "leave\n" not in words:

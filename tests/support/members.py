@@ -177,10 +177,10 @@ class Members(dict[str, Member]):
             if member.alive():
                 member.process.send_signal(signal.SIGUSR1)
         time.sleep(1)
-        said = sorted((event["t"], name, event) for name, member in self.items() for event in list(member.events))
+        events = sorted((event["t"], name, event) for name, member in self.items() for event in list(member.events))
         shown = ("event", "partitions", "line", "waiting")
         return "\n".join(
-            f"{t:.2f} {name} {[event[each] for each in shown if each in event]}" for t, name, event in said
+            f"{t:.2f} {name} {[event[each] for each in shown if each in event]}" for t, name, event in events
         )
 
     def decisions(self) -> list[dict[str, Any]]:
@@ -256,12 +256,12 @@ def run(config: dict[str, Any]) -> None:
     if config.get("corrupt"):
         evenlag_assignor.encode_own = lambda weight: encode_own(weight)[:-1] + b"?"
 
-    class Heard(logging.Handler):
+    class EventHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             say("log", level=record.levelname, line=record.getMessage())
 
-    logging.getLogger("evenlag").addHandler(Heard())
-    logging.getLogger("kafka.coordinator").addHandler(Heard())
+    logging.getLogger("evenlag").addHandler(EventHandler())
+    logging.getLogger("kafka.coordinator").addHandler(EventHandler())
     logging.getLogger("kafka.coordinator").setLevel(logging.INFO)
     logging.getLogger("evenlag").setLevel(logging.INFO)
 
@@ -328,11 +328,11 @@ def run(config: dict[str, Any]) -> None:
             continue
         if config.get("rack"):
             held = consumer._subscription.assignment.items()
-            told = {
+            replicas = {
                 each.partition: node for each, state in held if (node := state.preferred_read_replica()) is not None
             }
-            if told.items() - read_from.items():
-                read_from |= told
+            if replicas.items() - read_from.items():
+                read_from |= replicas
                 say("replicas", of=read_from)
         if not config.get("reads"):
             for partition in records:  # what was read is not counted; what is backlog stays

@@ -111,9 +111,9 @@ def stream_with_kills(
                 assert process.poll() is None, process.communicate()
         producer.join()
     with running(place, out, *words, "--once") as process:
-        said, wrong = process.communicate()
+        output, wrong = process.communicate()
     assert process.returncode == 0, wrong
-    return taken, [json.loads(line) for line in said.splitlines()]
+    return taken, [json.loads(line) for line in output.splitlines()]
 
 
 def _progress(out: Path, *, committed: bool) -> set[str]:

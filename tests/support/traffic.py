@@ -117,11 +117,13 @@ def numbered_messages(bootstrap: str, topic: str, partitions: int, rate: float =
         number = 0
         while not over.wait(1 / rate):
 
-            def told(error: object, _message: object, number: int = number) -> None:
+            def delivered(error: object, _message: object, number: int = number) -> None:
                 if error is None:
                     taken.add(number)
 
-            producer.produce(topic, str(number), partition=int(partitions * (number * 0.618 % 1) ** 2), callback=told)
+            producer.produce(
+                topic, str(number), partition=int(partitions * (number * 0.618 % 1) ** 2), callback=delivered
+            )
             producer.poll(0)
             number += 1
 

@@ -27,7 +27,7 @@ WRONG = {
 }
 
 
-def told(problem: Problem) -> dict[str, list[Any]]:
+def lags_and_owners(problem: Problem) -> dict[str, list[Any]]:
     """Lag and owner of each partition."""
     owners = [None if owner < 0 else problem.members[owner] for owner in problem.owner.tolist()]
     return {
@@ -47,7 +47,7 @@ def test_a_text_is_read(name: str) -> None:
     problem, notes = read_group(TEXTS / name, members, OF_SEVERAL.get(name))
     found = {
         "group": problem.group,
-        "partitions": told(problem),
+        "partitions": lags_and_owners(problem),
         "members": list(problem.members),
         "notes": [note.replace(f"{TEXTS}/", "") for note in notes],
     }

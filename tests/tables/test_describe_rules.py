@@ -24,10 +24,10 @@ def outcome(text: str) -> Outcome | None:
         read = describe.read(text, "text")
     except SourceError:
         return None
-    return told(read) if read.offsets else None  # which is refused where a group is chosen
+    return outcome_of(read) if read.offsets else None  # which is refused where a group is chosen
 
 
-def told(read: Reading) -> Outcome:
+def outcome_of(read: Reading) -> Outcome:
     groups = {row["group"] or "" for _, row in read.offsets}
     partitions: dict[str, tuple[int, str | None]] = {}
     for _, row in read.offsets:

@@ -19,8 +19,8 @@ FOREIGN = (
 
 def content(reading: Reading) -> object:
     """All but the numbers of lines and what was passed over."""
-    said = [note for note in notes(reading) if "skipped " not in note]
-    return [row for _, row in reading.offsets], [row for _, row in reading.members], said
+    other_notes = [note for note in notes(reading) if "skipped " not in note]
+    return [row for _, row in reading.offsets], [row for _, row in reading.members], other_notes
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -79,7 +79,7 @@ def test_columns_and_plain_values_give_the_same_problem(
 
 
 @pytest.mark.parametrize(
-    ("lag", "fields", "said"),
+    ("lag", "fields", "message"),
     [
         (-1, {}, "orders-3: lag must lie between 0 and 2"),
         (2**62 + 1, {}, "orders-3: lag must lie between 0 and 2"),
@@ -87,6 +87,6 @@ def test_columns_and_plain_values_give_the_same_problem(
         (5, {"max_partitions": -1}, "member 'a': max_partitions must be a whole number >= 0"),
     ],
 )
-def test_what_plain_values_are_refused_for_columns_are_too(lag: int, fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidProblemError, match=said):
+def test_what_plain_values_are_refused_for_columns_are_too(lag: int, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidProblemError, match=message):
         rows_of({("orders", 1): (0, None), ("orders", 3): (lag, None)}, {"a": fields}).problem()

@@ -22,10 +22,16 @@ def partition(number: int, lag: int | None = 5, **fields: Any) -> dict[str, Any]
 
 
 def burrow(*partitions: dict[str, Any], **status: Any) -> str:
-    told = {"cluster": "c", "group": "g", "status": "OK", "partitions": partitions, "partition_count": len(partitions)}
+    answer = {
+        "cluster": "c",
+        "group": "g",
+        "status": "OK",
+        "partitions": partitions,
+        "partition_count": len(partitions),
+    }
     request = {"url": "/v3/kafka/c/consumer/g/lag", "host": "h"}
     return json.dumps(
-        {"error": False, "message": "consumer status returned", "status": told | status, "request": request}
+        {"error": False, "message": "consumer status returned", "status": answer | status, "request": request}
     )
 
 
@@ -164,14 +170,14 @@ def test_an_answer_to_query_range_is_a_record() -> None:
 def test_the_order_of_series_partitions_and_pages_changes_nothing(
     chance: random.Random, partitions: int, foreign: int
 ) -> None:
-    told = [series(number, (1.0, str(5 + number)), (61.0, "9")) for number in range(partitions)]
-    told += [
+    own = [series(number, (1.0, str(5 + number)), (61.0, "9")) for number in range(partitions)]
+    own += [
         series(number, (1.0, "10"), (61.0, "70"), name="kafka_consumergroup_current_offset")
         for number in range(partitions)
     ]
     others = [{"metric": {"__name__": "up", "job": str(number)}, "values": [[1.0, "1"]]} for number in range(foreign)]
-    shuffled = chance.sample(told + others, len(told) + foreign)
-    expected = rows(read(answer(*told, kind="matrix")), "snapshot_ts", "lag", "current_offset", "log_end_offset")
+    shuffled = chance.sample(own + others, len(own) + foreign)
+    expected = rows(read(answer(*own, kind="matrix")), "snapshot_ts", "lag", "current_offset", "log_end_offset")
     assert (
         rows(read(answer(*shuffled, kind="matrix")), "snapshot_ts", "lag", "current_offset", "log_end_offset")
         == expected

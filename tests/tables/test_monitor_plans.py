@@ -75,8 +75,8 @@ def test_a_plan_by_the_command_is_a_fresh_one() -> None:
     shown = json.loads(evenlag("plan", RECORDED / "kafka_exporter.prom", "--group", "billing", "--json").stdout)
     assert shown["payoff"] is None
     assert sorted(shown["loads"].values()) == [1035, 1090]
-    told = json.loads(evenlag("plan", RECORDED / "burrow.json", "--group", "billing", "--json").stdout)
-    assert told["payoff"]["today"] == 1065
+    report = json.loads(evenlag("plan", RECORDED / "burrow.json", "--group", "billing", "--json").stdout)
+    assert report["payoff"]["today"] == 1065
 
 
 def test_other_metrics_are_refused_with_what_is_read(tmp_path: Path) -> None:

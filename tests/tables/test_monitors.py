@@ -29,12 +29,12 @@ from tests.support.monitors import (
 @pytest.mark.parametrize("name", ANSWERS)
 def test_recorded_answers_tell_the_lags_that_a_snapshot_told_at_the_same_moment(name: str) -> None:
     reading = read(recorded(name))
-    told: dict[str, dict[tuple[str, int], int]] = {}
+    lags_of: dict[str, dict[tuple[str, int], int]] = {}
     for row in recorded_rows():
         offsets = (int(row[column]) if row[column] else None for column in OFFSETS)
-        told.setdefault(row["group"], {})[row["topic"], int(row["partition"])] = partition_lag(*offsets).messages
-    assert len(told) == 2
-    for group, expected in told.items():
+        lags_of.setdefault(row["group"], {})[row["topic"], int(row["partition"])] = partition_lag(*offsets).messages
+    assert len(lags_of) == 2
+    for group, expected in lags_of.items():
         mine = lags(reading, group)
         missing = expected.keys() - mine.keys()
         assert mine == {key: lag for key, lag in expected.items() if key not in missing}
@@ -177,8 +177,8 @@ def test_topics_in_which_nothing_is_committed_are_not_read() -> None:
 
 def test_a_lag_and_a_log_end_win_over_a_commit_that_contradicts_them() -> None:
     exporter = next(each for each in EXPORTERS if each.name.startswith("OpenTelemetry"))
-    told = {"lag": 5, "current_offset": 99, "log_end_offset": 12}
-    reading = read("\n".join(series(exporter, column, value) for column, value in told.items()))
+    values = {"lag": 5, "current_offset": 99, "log_end_offset": 12}
+    reading = read("\n".join(series(exporter, column, value) for column, value in values.items()))
     assert rows(reading, "current_offset", "log_end_offset") == [("t", 0, 7, 12)]
 
 
@@ -236,14 +236,14 @@ def test_of_what_the_brokers_of_redpanda_tell_the_highest_offset_holds() -> None
 
 
 def test_log_ends_that_klag_tells_for_each_group_may_differ_and_lags_may_not() -> None:
-    def told(name: str, group: str, value: int) -> str:
+    def sample(name: str, group: str, value: int) -> str:
         return f'klag_{name}{{consumer_group="{group}",topic="t",partition="0"}} {value}'
 
-    ends = [told("partition_log_end_offset", "g", 10), told("partition_log_end_offset", "h", 11)]
-    text = "\n".join([told("consumer_lag", "g", 3), told("consumer_lag", "h", 4), *ends])
+    ends = [sample("partition_log_end_offset", "g", 10), sample("partition_log_end_offset", "h", 11)]
+    text = "\n".join([sample("consumer_lag", "g", 3), sample("consumer_lag", "h", 4), *ends])
     assert lags(read(text), "g") == {("t", 0): 3}
     assert lags(read(text), "h") == {("t", 0): 4}
-    assert "line 5" in refused(f"{text}\n{told('consumer_lag', 'g', 5)}")
+    assert "line 5" in refused(f"{text}\n{sample('consumer_lag', 'g', 5)}")
 
 
 @pytest.mark.parametrize(

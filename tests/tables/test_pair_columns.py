@@ -89,7 +89,7 @@ def test_tables_without_them_have_no_pair_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "said"),
+    ("column", "value", "message"),
     [
         ("move_size", "2.5", r"offsets\.csv, line 3: .*orders: move_size is not a whole number: '2.5'"),
         ("move_size", "-1", r"line 3: .*orders: move_size must be"),
@@ -97,10 +97,10 @@ def test_tables_without_them_have_no_pair_data(tmp_path: Path) -> None:
         ("replica_racks", "[1]", r"line 3: .*orders: replica_racks is not a list of names"),
     ],
 )
-def test_a_wrong_value_is_named_with_its_line(tmp_path: Path, column: str, value: str, said: str) -> None:
+def test_a_wrong_value_is_named_with_its_line(tmp_path: Path, column: str, value: str, message: str) -> None:
     path = tmp_path / "offsets.csv"
     path.write_text(f"group,topic,partition,lag,{column}\ng,orders,0,5,\ng,orders,1,3,{value}\n")
-    with pytest.raises(InvalidProblemError, match=said):
+    with pytest.raises(InvalidProblemError, match=message):
         evenlag.read(path)
 
 
@@ -160,10 +160,10 @@ def test_a_fleet_with_racks_is_planned_as_before_and_bad_values_are_rejected(spa
         "snapshot_ts STRING, `group` STRING, consumer_id STRING, rack STRING",
     )
     bare = plans(df.drop("replica_racks", "move_size").filter("`partition` < 4"), members.drop("rack"))
-    told = [sorted((row["partition"], row["consumer_id"]) for row in planned.collect()) for planned in (
+    placements = [sorted((row["partition"], row["consumer_id"]) for row in planned.collect()) for planned in (
         plans(df, members), bare,
     )]  # fmt: skip
-    assert told[0] == told[1]
-    assert len(told[0]) == 4
+    assert placements[0] == placements[1]
+    assert len(placements[0]) == 4
     reasons = {row["partition"]: row["reason"] for row in rejects(df, members).collect()}
     assert reasons == {4: "replica_racks is not a list of names", 5: "move_size is negative"}

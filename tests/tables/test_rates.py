@@ -57,15 +57,15 @@ def test_what_happened_between_two_snapshots(
 @given(st.lists(ROW, max_size=12))
 def test_rows_are_compared_with_the_latest_earlier_one_of_their_partition(rows: list[Any]) -> None:
     found = group_growth([(name, Offsets(*offsets)) for name, *offsets in rows])
-    for (name, time, *offsets), said in zip(rows, found, strict=True):
+    for (name, time, *offsets), grown in zip(rows, found, strict=True):
         earlier = [row for row in rows if row[0] == name and row[1] < time]
         if not earlier:
-            assert said is None
+            assert grown is None
             continue
         last = max(row[1] for row in earlier)
         copies = [row for row in earlier if row[1] == last]
         before = max(copies, key=lambda row: [-1 if value is None else value for value in row[2:]])
-        assert said == growth(Offsets(*before[1:]), Offsets(time, *offsets))
+        assert grown == growth(Offsets(*before[1:]), Offsets(time, *offsets))
 
 
 @given(st.integers(0, 2**62), st.none() | st.integers(0, 2**62), st.integers(1, 10**9), st.integers(0, 10**9))
@@ -184,8 +184,8 @@ def test_horizon_auto_gives_the_latest_snapshot_scenarios_where_there_are_severa
         assert two - 2 * one in range(-2, 503)
     one = write_csv(tmp_path / "one.csv", rows(snapshots[0]), OFFSET_NAMES)
     assert read_group(one, horizon="auto")[0].scenario_weights == ()
-    said = evenlag("plan", path, "--json", "--time-limit", 0.5)
-    document = json.loads(said.stdout)
+    done = evenlag("plan", path, "--json", "--time-limit", 0.5)
+    document = json.loads(done.stdout)
     assert len(document["scenario_spreads"]) == len(found.scenario_weights)
     assert f"of {len(found.scenario_weights)} scenarios" in evenlag("plan", path, "--time-limit", 0.5).stdout
     assert "scenario_spreads" not in json.loads(evenlag("plan", path, "--json", "--horizon", "0").stdout)
@@ -265,14 +265,16 @@ def test_rates_in_columns_are_those_of_the_model(spark: "SparkSession", seed: in
     assert any(each is not None and each.produced for each in expected.values())
     for n in range(250):
         grown = expected.get(n)
-        said = rated[n]
+        by_spark = rated[n]
         if grown is None:
-            assert (said["elapsed"], said["produced"], said["consumed"], said["produce_rate"]) == (None,) * 4
+            assert (by_spark["elapsed"], by_spark["produced"], by_spark["consumed"], by_spark["produce_rate"]) == (
+                None,
+            ) * 4
         else:
-            assert (said["elapsed"], said["produced"]) == (grown.micros / SECOND, grown.produced)
-            assert said["consumed"] == grown.consumed
-            assert said["produce_rate"] == pytest.approx(grown.produce_rate) if grown.produced is not None else True
-            assert said["consume_rate"] == pytest.approx(grown.consume_rate) if grown.consumed is not None else True
+            assert (by_spark["elapsed"], by_spark["produced"]) == (grown.micros / SECOND, grown.produced)
+            assert by_spark["consumed"] == grown.consumed
+            assert by_spark["produce_rate"] == pytest.approx(grown.produce_rate) if grown.produced is not None else True
+            assert by_spark["consume_rate"] == pytest.approx(grown.consume_rate) if grown.consumed is not None else True
         assert predicted[n]["lag"] == predicted_lag(3, grown, 2 * SECOND)
         assert predicted[n]["predicted"] == (grown is not None and grown.produced is not None)
 
@@ -290,9 +292,9 @@ def test_the_pipeline_balances_predicted_lags(spark: "SparkSession", tmp_path: P
         for row in spark.read.parquet(f"{out}/plans").collect()
     }
     assert lags == {(f"0{m}", p): 60 * p * (m + (m > 0)) for m in range(3) for p in range(4)}
-    said = {note.text.split(":")[0]: note.count for note in summary.notes}
-    assert said["lags are predicted"] == 8
-    assert said["partitions without a produce rate"] == 4
+    notes = {note.text.split(":")[0]: note.count for note in summary.notes}
+    assert notes["lags are predicted"] == 8
+    assert notes["partitions without a produce rate"] == 4
     with pytest.raises(InvalidProblemError, match="horizon must be"):
         pipeline.plans(pipeline.read_table(spark, table, "offsets"), horizon="soon")
 
@@ -316,7 +318,7 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
     tables = [pipeline.read_table(spark, tmp_path / f"{kind}.csv", kind) for kind in ("offsets", "members")]
     options: dict[str, Any] = {"strategies": ("range", "swap-balance"), "lag_limit": 10_000, "horizon": "20m"}
     done: list[tuple[int, ...]] = []
-    replays = pipeline.replay(*tables, **options, rebalance_above=0.5, progress=lambda *told: done.append(told))
+    replays = pipeline.replay(*tables, **options, rebalance_above=0.5, progress=lambda *counts: done.append(counts))
     found = {(row["group"], row["strategy"]): row.asDict() for row in replays.summary.collect()}
     assert done[-1] == (3, 3, 1)
     assert "at least two snapshots" in found.pop(("lonely", None))["error"]

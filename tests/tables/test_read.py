@@ -209,7 +209,7 @@ kafka_consumergroup_members{consumergroup="g"} 3
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"lag": [1, 2, 3.5, 4]}, "the DataFrame, row 2: orders: lag is not a whole number: 3.5"),
         ({"lag": ["1", "2", "many", "4"]}, "the DataFrame, row 2: orders: lag is not a whole number: 'many'"),
@@ -222,12 +222,12 @@ kafka_consumergroup_members{consumergroup="g"} 3
         ({"partition": [0, 0, 2, 0]}, "row 1"),
     ],
 )
-def test_what_is_wrong_is_named_by_row_and_column(change: dict[str, list[Any]], said: str) -> None:
+def test_what_is_wrong_is_named_by_row_and_column(change: dict[str, list[Any]], message: str) -> None:
     with pytest.raises(InvalidProblemError) as caught:
         evenlag.read(
             pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in (COLUMNS | change).items()})
         )
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -247,7 +247,7 @@ def test_columns_that_are_not_read_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         (7, "cannot read the offsets from int; give a path, a text, an open file or a DataFrame"),
         (None, "cannot read the offsets from nothing"),
@@ -258,14 +258,14 @@ def test_columns_that_are_not_read_are_told() -> None:
         (io.BytesIO(b"topic\xff\n"), "the file: is not UTF-8 text"),
     ],
 )
-def test_what_cannot_be_read_says_what_can(source: Any, said: str) -> None:
+def test_what_cannot_be_read_says_what_can(source: Any, message: str) -> None:
     with pytest.raises(SourceError) as caught:
         evenlag.read(source)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("keywords", "kind", "said"),
+    ("keywords", "kind", "message"),
     [
         ({"format": "csv"}, SourceError, "the DataFrame: a DataFrame has no format; omit format='csv'"),
         ({"members": ["a", "a"]}, InvalidProblemError, "members: 'a' is listed twice"),
@@ -276,10 +276,10 @@ def test_what_cannot_be_read_says_what_can(source: Any, said: str) -> None:
         ({"horizont": 5}, TypeError, "did you mean 'horizon'?"),
     ],
 )
-def test_wrong_arguments_are_named(keywords: dict[str, Any], kind: type[Exception], said: str) -> None:
+def test_wrong_arguments_are_named(keywords: dict[str, Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind) as caught:
         evenlag.read(PANDAS, **keywords)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_format_that_is_not_known_is_answered_with_the_nearest() -> None:
