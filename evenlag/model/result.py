@@ -11,6 +11,7 @@ from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.cards import result_card
 from evenlag.model.certificate import Proof
+from evenlag.model.explanation.reasons import Explanation, explanation_of
 from evenlag.model.names import Name
 from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.payoff import Payoff
@@ -233,6 +234,21 @@ class Result:
     def loads(self) -> dict[str, int]:
         """Messages per member."""
         return {name: int(load) for name, load in zip(self.plan.problem.members, self.plan.loads, strict=True)}
+
+    def explain(self, name: str | tuple[str, int] | None = None) -> Explanation:
+        """Return the reasons for this result, as claims that can be checked (docs/explain.md).
+
+        Parameters
+        ----------
+        name : str or tuple of (str, int), optional
+            A member, or a partition such as "orders-3" or ("orders", 3); without, the group as a whole.
+
+        Raises
+        ------
+        InvalidProblemError
+            The group has no such partition or member; the message suggests the nearest.
+        """
+        return explanation_of(self, name)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the plan as a pandas DataFrame with one row per partition.

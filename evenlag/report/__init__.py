@@ -6,6 +6,7 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.report.costs_text import traffic_document, traffic_fields
+    from evenlag.report.explanation_text import explanation_report
     from evenlag.report.figure_files import KINDS, check_kind
     from evenlag.report.fleet_text import batch_line
     from evenlag.report.frontier_picture import draw_frontier
@@ -30,6 +31,7 @@ __all__ = [
     "draw_frontier",
     "draw_replay",
     "draw_size",
+    "explanation_report",
     "fleet_document",
     "fleet_page",
     "frontier_document",
@@ -60,6 +62,7 @@ _HOMES = {
     "draw_frontier": "evenlag.report.frontier_picture",
     "draw_replay": "evenlag.report.replay_picture",
     "draw_size": "evenlag.report.size_picture",
+    "explanation_report": "evenlag.report.explanation_text",
     "fleet_document": "evenlag.report.page.fleet",
     "fleet_page": "evenlag.report.page.html",
     "frontier_document": "evenlag.report.text",

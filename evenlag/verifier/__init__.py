@@ -4,6 +4,7 @@ It reads the documents of a problem and a result, checks the plan and its figure
 certificate. From the rest of evenlag it imports the errors alone.
 """
 
+from evenlag.verifier.claim_check import check_claims
 from evenlag.verifier.verdict import Verdict, verify
 
-__all__ = ["Verdict", "verify"]
+__all__ = ["Verdict", "check_claims", "verify"]

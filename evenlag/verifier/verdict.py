@@ -82,21 +82,22 @@ def verify(result: Given, problem: Given, *, effort: float = 1.0) -> Verdict:
     InvalidProblemError
         `result` or `problem` is not such a document.
     """
-    document, group = _document(result, "result"), read_group(_document(problem, "problem"))
+    document, group = document_of(result, "result"), read_group(document_of(problem, "problem"))
     try:
-        return _Check(document, group, int(EFFORT * effort)).verdict()
+        return Check(document, group, int(EFFORT * effort)).verdict()
     except RefusedError as error:
         return Verdict(REFUSED, str(error), document.get("bound_by"))
 
 
-def _document(given: Given, what: str) -> Mapping[str, Any]:
+def document_of(given: Given, what: str) -> Mapping[str, Any]:
+    """Return the document of an object or a document."""
     document = given if isinstance(given, Mapping) or not hasattr(given, "to_dict") else given.to_dict()
     if not isinstance(document, Mapping):
         raise InvalidProblemError(f"the {what} must be a {what.title()} or the document of its file")
     return document
 
 
-class _Check:
+class Check:
     """Check of one result."""
 
     def __init__(self, document: Mapping[str, Any], group: Group, effort: int) -> None:
@@ -384,7 +385,7 @@ class _Check:
             return bound
         return base
 
-    def _about(self, question: Question, bound: Fraction) -> _Check:
+    def _about(self, question: Question, bound: Fraction) -> Check:
         """Return a check of another question and bound for the same group."""
         other = copy(self)
         other.question, other.bound = question, bound

@@ -354,6 +354,7 @@ GROUP_COMMANDS = (
     "plan",
     "audit",
     "frontier",
+    "explain",
     "export --format lp",
     "whatif --members +1",
     "size --drain 15m --capacity 500",

@@ -4,6 +4,7 @@ COMMANDS = {
     "audit": "Compare every strategy with the optimum.",
     "completion": "Print a script that completes evenlag in a shell.",
     "demo": "Plan and audit a recorded cluster on local Spark.",
+    "explain": "Explain the best assignment of one group, a partition or a member.",
     "export": "Write the MIP of one group as LP or MPS, for any solver.",
     "fleet": "Audit, size or replay all groups of a fleet, on Spark.",
     "frontier": "Show the best spread for each budget of moves.",

@@ -1,0 +1,120 @@
+"""Sentences of the arguments on loads: why some member has at least, or at most, a number of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from evenlag.figures import number, quantity
+from evenlag.model.explanation.phrases import joined, named, partitions
+
+Data = Mapping[str, Any]
+
+
+def largest_load(data: Data) -> str:
+    """Return the sentence on the largest load."""
+    why = _REASONS[data["argument"]](data, True)
+    return f"In any plan some member has at least {number(data['value'])} messages: {why}."
+
+
+def smallest_load(data: Data) -> str:
+    """Return the sentence on the smallest load."""
+    why = _REASONS[data["argument"]](data, False)
+    return f"In any plan some member has at most {number(data['value'])} messages: {why}."
+
+
+def _mean(data: Data, _: bool) -> str:
+    members = quantity(data["members"], "member")
+    return f"{number(data['total'])} messages are shared by {members}"
+
+
+def _biggest(data: Data, largest: bool) -> str:
+    """Return the giant partitions with their companions, or the messages that they leave for the others."""
+    text = _holders(data)
+    if data["companions"]:
+        text += f" and at least {quantity(data['companions'], 'other partition')} ({number(data['their_lag'])} or more)"
+    if largest:
+        return text
+    rest = number(data["total"] - data["lag"] - data["their_lag"])
+    return f"{text}, which leaves {rest} or less for {quantity(data['members'] - data['holders'], 'member')}"
+
+
+def _holders(data: Data) -> str:
+    holders = data["holders"]
+    what = partitions(data["partitions"])
+    if len(data["partitions"]) < holders:
+        what = f"the {number(holders)} biggest partitions"
+    who = "one member holds" if holders == 1 else f"{number(holders)} members (or fewer) hold"
+    return f"{who} {what} ({number(data['lag'])})"
+
+
+def _topics(data: Data, _: bool) -> str:
+    return f"{_holders(data)} and the partitions of each topic that their counts require"
+
+
+def _weights(data: Data, _: bool) -> str:
+    holders = data["holders"]
+    what = f"{partitions(data['partitions'])} ({number(data['lag'])})"
+    if holders > len(data["partitions"]):
+        what = f"the {number(holders)} biggest partitions ({number(data['lag'])})"
+    who = "the member of the highest weight" if holders == 1 else f"the {number(holders)} members of the highest weight"
+    return f"at best {what} go to {who}, and the others share the rest of {number(data['total'])} by weight"
+
+
+def _undersized(data: Data, largest: bool) -> str:
+    who = "one member holds" if data["number"] == 1 else f"{number(data['number'])} members (or fewer) hold"
+    text = f"{who} the smallest partitions, and counts limit the number of others next to them"
+    return f"{text}, so the rest is left to the other members" if largest else text
+
+
+def _pigeonholes(data: Data, largest: bool) -> str:
+    which, shared = "biggest" if largest else "smallest", number(data["shared"])
+    members = quantity(data["members"], "member")
+    return f"with {members}, {shared} of the {number(data['biggest'])} {which} partitions must share one"
+
+
+def _uneven(_: Data, largest: bool) -> str:
+    text = "some members hold one partition more than the others"
+    return (
+        f"{text}, and these are at best the smallest"
+        if largest
+        else f"{text}, which leaves at best the biggest to them"
+    )
+
+
+def _pairs(_: Data, __: bool) -> str:
+    return "members hold two partitions at most, and to pair the biggest with the smallest is best"
+
+
+def _companions(_: Data, __: bool) -> str:
+    return "big partitions just short of more need companions, and these would waste more lag than there is"
+
+
+def _member(data: Data, _: bool) -> str:
+    return f"it follows from the pins, subscriptions and counts of {named(data['member'])}"
+
+
+def _topic(data: Data, _: bool) -> str:
+    takers = quantity(data["takers"], "member")
+    return f"only {takers} may take {joined([named(topic) for topic in data['topics']])}"
+
+
+def _subscriptions(data: Data, _: bool) -> str:
+    return f"{named(data['member'])}, and those who may take no other topics than it, share the lag of these topics"
+
+
+_REASONS: dict[str, Callable[[Data, bool], str]] = {
+    "mean": _mean,
+    "biggest": _biggest,
+    "oversized": _biggest,
+    "topics": _topics,
+    "weights": _weights,
+    "undersized": _undersized,
+    "pigeonholes": _pigeonholes,
+    "uneven": _uneven,
+    "pairs": _pairs,
+    "companions": _companions,
+    "member": _member,
+    "topic": _topic,
+    "subscriptions": _subscriptions,
+}

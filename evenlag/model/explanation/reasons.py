@@ -1,0 +1,98 @@
+"""The answer to `Result.explain`: claims on a group, a partition or a member, with their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenlag.errors import InvalidProblemError
+from evenlag.model.explanation.claims import Claim
+from evenlag.model.explanation.group_claims import group_claims
+from evenlag.model.explanation.part_claims import member_claims, partition_claims
+from evenlag.model.explanation.sentences import sentence
+from evenlag.model.explanation.solved_question import decided
+from evenlag.model.names import did_you_mean
+
+if TYPE_CHECKING:
+    from evenlag.model.problem import Problem
+    from evenlag.model.result import Result
+
+Asked = str | tuple[str, int] | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Claims on a result, each of which `evenlag.verifier.check_claims` can evaluate again.
+
+    Attributes
+    ----------
+    group : str
+        Name of the consumer group.
+    about : str or tuple of (str, int), or None
+        The member or the partition that is explained; None for the group as a whole.
+    claims : tuple of Claim
+        The decisive one first.
+    """
+
+    group: str
+    about: Asked
+    claims: tuple[Claim, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The claims as sentences."""
+        return [sentence(claim) for claim in self.claims]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document that `evenlag explain --json` prints."""
+        about = list(self.about) if isinstance(self.about, tuple) else self.about
+        claims = [{"sentence": sentence(claim)} | claim.to_dict() for claim in self.claims]
+        return {"group": self.group, "about": about, "claims": claims}
+
+
+def explanation_of(result: Result, name: Asked = None) -> Explanation:
+    """Return the explanation of a result, or of one of its partitions or members; see `Result.explain`."""
+    problem = result.plan.problem
+    about = None if name is None else named_part(problem, name)
+    asked = decided(result)
+    claims: Iterator[Claim]
+    if asked is None:
+        reason = "no member can take anything" if len(problem.lags) else "there are no partitions"
+        claims = iter([Claim("empty", {"reason": reason})])
+    elif about is None:
+        claims = group_claims(asked)
+    elif isinstance(about, tuple):
+        claims = partition_claims(asked, problem.partitions.index(about))
+    else:
+        claims = member_claims(asked, problem.members.index(about))
+    return Explanation(problem.group, about, tuple(claims))
+
+
+def named_part(problem: Problem, name: str | Sequence[Any]) -> str | tuple[str, int]:
+    """Return the partition or the member of a name; of both, the member.
+
+    Raises
+    ------
+    InvalidProblemError
+        The group has neither; the message suggests the nearest name.
+    """
+    if not isinstance(name, str):
+        found = tuple(name)
+        if found in problem.partitions:
+            return str(found[0]), int(found[1])
+        name = "-".join(map(str, found))
+    if name in problem.members:
+        return name
+    topic, dash, digits = name.rpartition("-")
+    if dash and digits.isascii() and digits.isdigit() and topic in problem.topics:
+        there = problem.partition_ids[problem.topic_slice(problem.topics.index(topic))]
+        if np.isin(int(digits), there) and str(int(digits)) == digits:
+            return topic, int(digits)
+    names = [*problem.members, *(f"{topic}-{number}" for topic, number in problem.partitions)]
+    raise InvalidProblemError(f"group {problem.group!r} has no partition or member {name!r}{did_you_mean(name, names)}")

@@ -1,0 +1,22 @@
+"""Explanations as text for the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from evenlag.model.explanation.reasons import Explanation
+
+INDENTED = {"step", "more steps", "assigned"}  # one below the other, as a list
+
+
+def explanation_report(explanation: Explanation) -> RenderableType:
+    """Return the sentences of an explanation, one below the other, the first in bold."""
+    about = explanation.about
+    of = "" if about is None else f"  {about if isinstance(about, str) else '{}-{}'.format(*about)}"
+    parts: list[RenderableType] = [Text.assemble((explanation.group, "bold"), of)]
+    for place, (claim, sentence) in enumerate(zip(explanation.claims, explanation.sentences, strict=True)):
+        text = Text(sentence, style="" if place else "bold")
+        parts.append(Padding(text, (0, 0, 0, 2)) if claim.kind in INDENTED else text)
+    return Group(*parts)
