@@ -9,15 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.phrases import PHRASES
+
 ROOT = Path(__file__).parents[2]
 BEGINNINGS = re.compile(r"(What(?!-if)|Whether|How|Who|Which|Of|So|That|Those|Say|Tell)\b")
 SENTENCES = re.compile(r"(?:\n\s+|[.:] )(What(?!-if)|Whether|How|Who|Whose|Which|Why|Of)\b")
-COMPARATIVES = "better|earlier|fewer|greater|higher|larger|later|less|longer|lower|more|smaller|worse"
-PHRASES = re.compile(
-    rf"(?<![Tt]here )\b(is|are) no (?!({COMPARATIVES})\b)[a-z]|\bas (it is|they are)$|\bas they are\b|\bso many\b"
-    r"|\bso much\b(?! as)|\blets expect\b|\bbeside\b|\b(is|are|was|were) (said|told)\b|\ba person likes\b"
-)
-
 TOLD = re.compile(r"\b(un)?told\b")
 
 

@@ -1,9 +1,12 @@
 """Pages of the docs: their length, their place in the navigation, and the index of decisions."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.phrases import PHRASES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -19,6 +22,31 @@ def pages() -> list[Path]:
 @pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(DOCS)))
 def test_pages_are_short(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= MOST_LINES
+
+
+def sentences(page: str) -> Iterator[str]:
+    """Yield the sentences of a page's prose: code, tables and headings have their own form."""
+    prose = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
+    for block in re.split(r"\n\n|\n(?=\s*(?:[*|#>-]|\d+\.) ?)", prose):
+        if not block.lstrip().startswith(("|", "#", "<")):
+            text = " ".join(re.sub(r"^\s*([*>-]|\d+\.) ", "", block).split())
+            yield from filter(None, re.split(r"(?<=[.:!?]) ", text))
+
+
+@pytest.mark.parametrize("path", [*pages(), ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda path: path.stem)
+def test_sentences_of_pages_begin_with_their_subject(path: Path) -> None:
+    begun = re.compile(r"(What(?! if)|Whether|Which|Who|Whoever|Whose|Of)\b")
+    assert [each for each in sentences(path.read_text()) if begun.match(each) and "?" not in each] == []
+
+
+@pytest.mark.parametrize("path", [*pages(), ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda path: path.stem)
+def test_pages_avoid_phrases_that_are_read_twice(path: Path) -> None:
+    assert [each for each in sentences(path.read_text()) if PHRASES.search(each)] == []
+
+
+def test_sentences_are_found() -> None:
+    page = "# Title\n\nOne. Two:\n\n* Of three.\n  Four?\n\n```sh\nWhat\n```\n\n| Whether |\n"
+    assert list(sentences(page)) == ["One.", "Two:", "Of three.", "Four?"]
 
 
 def test_every_page_has_one_place_in_the_navigation() -> None:
