@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenlag.tables.door import read, read_history
     from evenlag.verifier import Verdict, verify
 
-__version__ = "0.1.0"
+__version__ = "0.6.0.dev0"
 __all__ = [
     "Change",
     "Payoff",

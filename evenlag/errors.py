@@ -34,21 +34,23 @@ class FollowError(EvenlagError):
 
 
 EXTRAS = {
+    "aiokafka": "aiokafka",
+    "confluent_kafka": "follow",
     "jinja2": "pages",
     "kafka": "kafka",
-    "matplotlib": "plot",
+    "matplotlib": "pictures",
     "pandas": "spark",
     "prometheus_client": "watch",
     "pyarrow": "spark",
     "pyspark": "spark",
 }
-"""The extra of evenlag that installs each optional package."""
+"""The extra of evenlag that installs each optional package, by the package's name in an import."""
 
 
 def lacking(error: ImportError) -> str | None:
     """Return how to install the package that an import lacks; None if no extra of evenlag installs it."""
     package = (error.name or "").partition(".")[0]
-    return f"{package} is not installed; {to_get(package)}" if package in EXTRAS else None
+    return f"{package.replace('_', '-')} is not installed; {to_get(package)}" if package in EXTRAS else None
 
 
 def to_get(package: str) -> str:

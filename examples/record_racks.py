@@ -1,6 +1,6 @@
 """Record examples/racks/: a consumer group in three zones on a real Kafka of three brokers, one in each zone.
 
-Run it from a checkout with the extras `all` and `dev`: `python examples/record_racks.py`. It starts the brokers itself
+Run it from a checkout in which `make check` has run: `python examples/record_racks.py`. It starts the brokers itself
 (see tests/support/broker.py), takes about a minute and leaves nothing behind but the files.
 """
 

@@ -1,6 +1,6 @@
 """Record examples/snapshot/: eight consumer groups of uneven lag on a real Kafka, seen by `evenlag.live.snapshot`.
 
-Run it from a checkout with the extras `all` and `dev`: `python examples/record_snapshot.py`. It starts a broker of its
+Run it from a checkout in which `make check` has run: `python examples/record_snapshot.py`. It starts a broker of its
 own (see tests/support/broker.py), takes about a minute and leaves nothing behind but the files.
 """
 

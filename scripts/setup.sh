@@ -17,5 +17,7 @@ command -v "$python" >/dev/null || { echo "evenlag needs Python 3.11 or newer; '
     "$python" -m pip --python .venv/bin/python install --quiet pip
   fi
 }
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]'
+pip=".venv/bin/python -m pip --quiet --disable-pip-version-check"
+$pip install --require-hashes --requirement requirements/dev.txt
+$pip install --no-deps --no-build-isolation --editable .
 touch .venv/.ready

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.problems import cases
+from tests.support.shares import chosen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +39,22 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what uses them, so that `make test` can run it in processes that start each of them once."""
     for name in SHARED & set(getattr(item, "fixturenames", ())):
         item.add_marker(name)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--share",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of a test with many cases, run the first and about one in N of the others",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept = set(chosen([item.nodeid for item in items], config.getoption("--share")))
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+    items[:] = [item for item in items if item.nodeid in kept]
 
 
 def pytest_runtest_setup() -> None:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from evenlag.errors import EvenlagError, InvalidPlanError, SourceError
+from evenlag.errors import EvenlagError, InvalidPlanError, SourceError, to_get
 from evenlag.live.group_state import TopicPartition
 from evenlag.model.files import unique, write_json
 from evenlag.tables.topics import is_topic, topic_address
@@ -165,7 +165,7 @@ class PlanFile:
 
 
 class PlanTopic:
-    """Plans in a compacted topic with the group as the key of each record (needs confluent-kafka).
+    """Plans in a compacted topic with the group as the key of each record (needs the extra `follow`).
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def place_of(text: str, group: str, config: Mapping[str, str] | None = None) -> 
     if "," in address.topics:
         raise SourceError(f"{text}: several topics; name one topic of plans")
     if find_spec("confluent_kafka") is None:
-        raise SourceError(f"{text}: a topic needs confluent-kafka: pip install confluent-kafka")
+        raise SourceError(f"{text}: a topic needs confluent-kafka; {to_get('confluent_kafka')}")
     return PlanTopic(address.topics, {"log_level": 0, **(config or {}), "bootstrap.servers": address.servers}, group)
 
 

@@ -73,10 +73,12 @@ def packages_of_client() -> set[str]:
 
 
 def pyspark_client() -> Path:
-    """The folder with `pyspark-client`, in the version of constraints.txt, fetched by pip on first use.
+    """The folder with `pyspark-client`, in the version of requirements/spark-client.txt, fetched by pip on first use.
 
     It cannot be among the packages of the tests: its modules are named like those of PySpark.
     """
-    [version] = re.findall(rf"^{CLIENT}==(\S+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    locked = ROOT / "requirements" / "spark-client.txt"
+    [version] = re.findall(rf"^{CLIENT}==(\S+)", locked.read_text(), re.MULTILINE)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    return filled(f"{CLIENT}-{version}", lambda folder: run([*pip, "--target", str(folder), f"{CLIENT}=={version}"]))
+    wanted = ["--require-hashes", "--requirement", str(locked)]
+    return filled(f"{CLIENT}-{version}", lambda folder: run([*pip, "--target", str(folder), *wanted]))
