@@ -146,6 +146,7 @@ def test_every_group_is_found_by_its_listed_address(address: str) -> None:
         ("/groups/refused", 503, "line 3"),
         ("/metrics/", 404, "/groups"),
         ("/../etc/passwd", 404, "/metrics"),
+        ("//[", 404, "/metrics"),
     ],
 )
 def test_what_is_not_there_is_an_error(address: str, path: str, status: int, says: str) -> None:

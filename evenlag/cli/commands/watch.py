@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SCHEME = "kafka://"
 GROUPS = 2_000  # most groups, if no other number is given
 PORT = 9779
+TERMINATED = 128 + 15  # exit status of --once that SIGTERM ended, by the convention of shells
 
 
 class Source(GivenPath):
@@ -157,6 +158,8 @@ def watch(
             watcher.run()
     except Terminated:
         _log("terminated")
+        if once:
+            raise click.exceptions.Exit(TERMINATED) from None
 
 
 def _input(
