@@ -197,10 +197,10 @@ def table_of(seconds: dict[str, float], seed: int) -> Iterator[str]:
     """Write a row for each part and a column for each kind of groups."""
     limits = ", ".join(f"{table} {limit:g} s" for table, limit in seconds.items())
     yield (
-        f"Limits: {limits}; one thread each. A cell says in how many groups the part had a turn; without it: more or "
-        "fewer proofs, groups worse / better off than both times with everything (by the gap; where that is equal, by "
-        "the moves), and the mean change of the gap, a share of the mean load. Shares of other steps stay what they "
-        "are.\n"
+        f"Limits: {limits}; one thread each. A cell has the number of groups in which the part had a turn. "
+        "Then, without the part: change of the number of proofs; groups that are worse / better than in both "
+        "runs with all parts (by the gap, then by the moves); mean change of the gap, as a share of the mean "
+        "load. The other steps keep their shares of the time.\n"
     )
     yield "| without | " + " | ".join(seconds) + " |"
     yield "|---" * (1 + len(seconds)) + "|"

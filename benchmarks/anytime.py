@@ -30,9 +30,10 @@ def anytime(seed: int) -> Iterator[str]:
     """Share of the spread recovered by `spark.plans` within a limit, next to the published lag-aware assignor."""
     yield "# A limit for the whole call: groups with lognormal lags\n"
     yield (
-        f"`evenlag.spark.plans(time_limit=…, stickiness=0)` on local[{CORES}] in a session that has run one such call. "
-        "Recovered: the spread that a plan saves, a share of what the proven bound leaves to save, over all groups. "
-        f"Near: groups within {NEAR:.0%} of the mean load of that bound. Spread: mean over groups, of the mean load.\n"
+        f"`evenlag.spark.plans(time_limit=…, stickiness=0)` on local[{CORES}], in a session that has run one "
+        "such call.\n\n* **recovered**: spread saved, as a share of the spread above the proven bound, over "
+        f"all groups\n* **near**: groups within {NEAR:.0%} of the mean load of the bound\n* **spread**: mean "
+        "over groups, as a share of the mean load\n"
     )
     yield "| groups | plans by | took, s | recovered | near | spread | spread beyond the bound |"
     yield "|---|---|---|---|---|---|---|"

@@ -33,9 +33,10 @@ def assignors(seed: int) -> Iterator[str]:
     """Ours beside Kafka's, in milliseconds."""
     yield "# Assignors: milliseconds, next to Kafka's own\n"
     yield (
-        "Ours / Kafka's, medians of 5 calls; ours from `Problem` to `Plan` arrays, Kafka's the assignor's call alone, "
-        "in a warm JVM; reading what members tell the leader is in Kafka's time and not in ours. Each starts from its "
-        "own assignment before the step. `lag-aware` has no counterpart in Kafka and stands beside Kafka's `range`.\n"
+        "evenlag / Kafka = ratio, medians of 5 calls. Each assignor starts from its own assignment before "
+        "the step.\n\n* evenlag's time is from `Problem` to the arrays of a `Plan`.\n* Kafka's time is the "
+        "assignor's call in a warm JVM, including the decoding of members' data.\n* `lag-aware` has no "
+        "counterpart in Kafka and is compared with `range`.\n"
     )
     yield "| members × partitions (topics) | step | " + " | ".join((*KAFKAS, "lag-aware")) + " |"
     yield "|---" * (len(KAFKAS) + 3) + "|"
@@ -56,8 +57,8 @@ def small_groups(seed: int) -> Iterator[str]:
     """Every baseline on small groups, the slowest of several shapes and steps."""
     yield ""
     yield (
-        "Every baseline at 100 × 1,000: the slowest median of three steps in five shapes, 1, 10 and 100 topics that "
-        "all members read, 10 and 40 of which each reads half.\n"
+        "Every baseline at 100 × 1,000: the slowest of the medians of three steps in five groups. All "
+        "members read all of 1, 10 or 100 topics, or each reads half of 10 or 40.\n"
     )
     yield "| baseline | milliseconds | where |"
     yield "|---|---|---|"

@@ -32,13 +32,14 @@ def draining(seed: int) -> Iterator[str]:
     even = median(float(solve(problem, objective="makespan", stickiness=0).makespan) for problem in problems)
     yield "# A skewed backlog on a real broker: seconds until it is drained\n"
     yield (
-        f"{RECORDS:,} messages in {PARTITIONS} partitions (zipf {SKEW:g}, shuffled anew for each run), {MEMBERS} "
-        f"members, kafka-python's consumers in processes of their own that read {RATE:g} messages a second each and "
-        f"commit; Apache Kafka on the same machine. The backlog is there before the group starts, or comes once it has "
-        f"settled. The other assignors are kafka-python's. evenlag's group looks every 2 s whether a rebalance saves "
-        f"10 %, and asks for one 5 s after any other. Medians of {RUNS} runs, in turn, and the worst; first idle: when "
-        f"a member has read its last message first; busiest: messages that one member read over the mean. The most "
-        f"even plan, kept to the end, takes {even / RATE:.0f} s.\n"
+        f"{RECORDS:,} messages in {PARTITIONS} partitions (Zipf {SKEW:g}, shuffled for each run) of an Apache "
+        f"Kafka on the same machine. {MEMBERS} consumers of kafka-python, each a process, read {RATE:g} "
+        "messages a second each and commit. The backlog is produced before the group starts, or once the "
+        "group has settled.\n\n* The other assignors are kafka-python's. evenlag's group checks every 2 s if "
+        "a rebalance saves 10 %, and asks for one at least 5 s after any other.\n* **lag 0 after**, **worst "
+        f"run**: median and maximum of {RUNS} runs\n* **first idle**: time at which the first member has read "
+        "its last message\n* **busiest / mean**: messages read by the busiest member, compared with the "
+        f"mean\n\nThe most even plan, kept throughout, would take {even / RATE:.0f} s.\n"
     )
     yield "| backlog | assignor | lag 0 after | worst run | first idle | busiest / mean |"
     yield "|---" * 6 + "|"

@@ -96,10 +96,10 @@ def fleet(seed: int) -> Iterator[str]:
     """Groups a second on local Spark and in a plain loop, in turns; memory; what one huge group adds."""
     yield f"# A fleet on Spark: {GROUPS:,} groups × {PARTITIONS} partitions × {MEMBERS} members, lognormal\n"
     yield (
-        f"`evenlag.spark.audit` from Parquet on local[{CORES}], every strategy and the optimum under every balance, "
-        f"gap {GAP:g}, at most {LIMIT:g} s a group: {RUNS} times, each in a new process after its session has started. "
-        f"The loop is the same work on the same groups, already in memory, on one core, in {RUNS + 1} parts before, "
-        f"between and after these.\n"
+        f"`evenlag.spark.audit` from Parquet on local[{CORES}]: every strategy and the optimum under every "
+        f"balance, gap {GAP:g}, at most {LIMIT:g} s a group. {RUNS} runs, each in a new process, timed after "
+        "the session has started. The loop does the same work on the same groups in memory, on one core, in "
+        f"{RUNS + 1} parts before, between and after the runs.\n"
     )
     drawn = {f"g{i:05}": (draw(PARTITIONS, MEMBERS, (seed, i)), MEMBERS) for i in range(GROUPS)}
     groups = [group_of(name, *columns) for name, columns in drawn.items()]

@@ -88,11 +88,12 @@ def landau(_seed: int) -> Iterator[str]:
         return
     yield "# Autoscaling: nine sequences of write speeds, 100 steps of 32 partitions\n"
     yield (
-        "Data and packers of landaudiogo/kafka-consumer-group-autoscaler; a consumer takes a write speed of "
-        f"{CAPACITY}. Rscore: write speed of the partitions that change hands / {CAPACITY}, mean of all steps. "
-        "evenlag: at each step the fewest consumers that keep to it, then the least Rscore (`max_load`, `move_sizes`, "
-        f'`first=("moves",)`, balance `none`), up to {SECONDS:g} s a question. `proven`: steps at which no plan has '
-        "fewer consumers, and none so few with a lower Rscore; `over bound`: mean Rscore less mean bound.\n"
+        "Data and packers of landaudiogo/kafka-consumer-group-autoscaler. A consumer can take a write speed "
+        f"of {CAPACITY}.\n\n* **Rscore**: write speed of the partitions that change hands / {CAPACITY}, mean "
+        "over all steps\n* **evenlag**: at each step the fewest consumers, then the lowest Rscore "
+        f'(`max_load`, `move_sizes`, `first=("moves",)`, balance `none`), up to {SECONDS:g} s for each '
+        "problem\n* **proven**: steps at which no plan has fewer consumers, or as many with a lower "
+        "Rscore\n* **over bound**: mean Rscore minus mean bound\n"
     )
     titles = [f"{name} {what}" for name in ("bfd", "mwf", "evenlag") for what in ("consumers", "Rscore")]
     yield "| sequence | " + " | ".join([*titles, "proven", "over bound", "s a step"]) + " |"

@@ -48,9 +48,10 @@ def packing(seed: int) -> Iterator[str]:
             cells = [f"zipf {exponent:g}", partitions, f"{even:.4f}", packed.cuts, packed.cuts_bound, f"{took:.0f}"]
             yield "| " + " | ".join(map(str, cells)) + " |"
     yield (
-        f"\nReading {RECORDS:,} empty records from a broker on the same machine, `local[2]`, `fetch.max.wait.ms` 10. "
-        f"On {TASKS} slots: the fullest slot over an even one, in records, tasks started in Spark's order; planning: "
-        f"until the tasks are known; seconds in all are of a read without further work; medians of {RUNS}.\n"
+        f"\nReads of {RECORDS:,} empty records from a broker on the same machine, `local[2]`, "
+        f"`fetch.max.wait.ms` 10, medians of {RUNS}.\n\n* **on {TASKS} slots**: records of the fullest slot, "
+        "compared with an even one, if tasks start in Spark's order\n* **planning**: time until the tasks "
+        "are known\n* **seconds in all**: a read without further work\n"
     )
     yield f"| topic | read | tasks | largest task / mean of {TASKS} | on {TASKS} slots | planning, s | seconds in all |"
     yield "|---" * 7 + "|"

@@ -25,9 +25,9 @@ def racks(seed: int) -> Iterator[str]:
     """Gaps with prices of crossings, and the frontier of spread against crossings."""
     yield "# Racks: gap at 2 s as a share of the mean load\n"
     yield (
-        "Lognormal lags, three racks, one replica read, balance `group`. Groups with owners: those of a drift, moves "
-        "at the default price. The objective has crossings and moves in it; in brackets the crossings of the plan; "
-        "`*`: proven optimal.\n"
+        "Lognormal lags, three racks, one replica a partition, balance `group`. In groups with owners the "
+        "lags have drifted, and moves have the default price. The objective includes crossings and moves. "
+        "Crossings of the plan are in brackets; `*`: proven optimal.\n"
     )
     yield "| P × C | owners | without racks | " + " | ".join(name for name, _ in ASKED) + " |"
     yield "|---" * (3 + len(ASKED)) + "|"
@@ -39,8 +39,9 @@ def racks(seed: int) -> Iterator[str]:
             yield f"| {partitions:,} × {members} | {'yes' if owned else 'no'} | " + " | ".join(cells) + " |"
     yield "\n## What it costs to read locally\n"
     yield (
-        "Groups without owners: spread as a share of the mean load, within budgets of crossings, from the fewest (0 %) "
-        "to those of a plan for the spread alone (100 %). In brackets the crossings, and a gap above 1e-4.\n"
+        "Groups without owners: spread as a share of the mean load within budgets of crossings, from the "
+        "fewest (0 %) to those of the plan with the lowest spread (100 %). In brackets: crossings, and a gap "
+        "above 1e-4.\n"
     )
     yield "| P × C | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |"
     yield "|---" * (1 + len(SHARES)) + "|"

@@ -27,8 +27,9 @@ def scenarios(seed: int) -> Iterator[str]:
     """Objective of each plan as a share of the mean load, over scenarios that have nothing in common."""
     yield "# Scenarios: mean spread over all of them, as a share of the mean load\n"
     yield (
-        "Lognormal lags, drawn anew for every scenario and for now, so that no plan for one is of use for another. "
-        "`stickiness=0`; balance `both`; limits 2 s, the last 10 s. Published: the best of them all.\n"
+        "Lognormal lags, drawn independently for every scenario and for the current moment, so a plan for "
+        "one does not help in another. `stickiness=0`, balance `both`; limits 2 s, in the last row 10 s. "
+        "**published**: the best published strategy.\n"
     )
     yield "| P × C × S, topics | published | for now | for the mean | for all | gap | status | took, s |"
     yield "|---|---|---|---|---|---|---|---|"

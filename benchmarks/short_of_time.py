@@ -52,11 +52,12 @@ def short_of_time(seed: int) -> Iterator[str]:
     """Cold and warm calls of `solve` under limits, beside the published lag-aware assignor."""
     yield f"# Short of time: groups of {PARTITIONS} × {MEMBERS}, lognormal lags\n"
     yield (
-        f'`evenlag.spark.solve(want="plan", stickiness=0, time_limit=…)` from Parquet on local[{CORES}]: cold is the '
-        "first call after `local_session` in a new process, warm the second. Seconds are until the call is back and "
-        f"until its table `groups` is read. Near: groups within {NEAR:.0%} of the mean load of the bound that needs "
-        "no solver. Beyond: mean over groups of the spread beyond that bound, of the mean load. Worse: groups whose "
-        "spread is above that of the published lag-aware assignor.\n"
+        f'`evenlag.spark.solve(want="plan", stickiness=0, time_limit=…)` from Parquet on local[{CORES}]. '
+        "**cold** is the first call after `local_session` in a new process, **warm** the second.\n\n* "
+        "**back**, **groups read**: seconds until the call returns, and until its table `groups` is read\n* "
+        f"**near**: groups within {NEAR:.0%} of the mean load of the bound that needs no solver\n* "
+        "**beyond**: spread beyond that bound, as a share of the mean load, mean over groups\n* **worse**: "
+        "groups with a higher spread than the published lag-aware assignor's\n"
     )
     yield "| groups | limit, s | call | back, s | groups read, s | statuses | late | near | beyond | worse |"
     yield "|---|---|---|---|---|---|---|---|---|---|"

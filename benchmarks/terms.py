@@ -55,10 +55,11 @@ def terms(seed: int) -> Iterator[str]:
     """Results of each way to solve, against all plans; a wrong one stops the table with an error."""
     yield f"# {GROUPS:,} small groups with all kinds of terms, against all plans\n"
     yield (
-        "Two to four members, up to eight partitions; at random: prices, budgets, order of criteria, ceiling, units, "
-        "scenarios, pins, caps, weights, racks, sizes, own costs of pairs. A plan must keep every limit, OPTIMAL be "
-        "the best of all plans, no plan lie below a bound of the objective or of a criterion, and an error be right "
-        "that no plan keeps the limits. `proven`: OPTIMAL, or rightly no plan.\n"
+        "Two to four members and up to eight partitions, with random prices, budgets, order of criteria, "
+        "ceiling, units, scenarios, pins, caps, weights, racks, sizes and costs of pairs. All plans are "
+        "enumerated to check that\n\n* a plan keeps every limit,\n* a result with status OPTIMAL is the best "
+        "of all plans,\n* no plan is below a bound of the objective or of a criterion,\n* there is no plan "
+        "if an error says so.\n\n**proven**: OPTIMAL, or correctly no plan.\n"
     )
     yield "| way | groups | with a plan | proven | not proven | wrong | s |"
     yield "|---" * 7 + "|"

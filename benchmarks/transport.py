@@ -25,9 +25,10 @@ def transport(seed: int) -> Iterator[str]:
     rows = GROUPS * (PARTITIONS + MEMBERS)
     yield f"# From Spark to Python: {rows:,} rows, {GROUPS:,} groups\n"
     yield (
-        f"Typed rows of both tables on local[{CORES}], through one shuffle to {TASKS} tasks that count what comes; the "
-        f"second of two runs. `collect_list` is with the copies found and the members joined before, as NumPy does in "
-        f"the tasks otherwise. Then {EMPTY} tasks that do nothing, in workers that are there already.\n"
+        f"Typed rows of both tables on local[{CORES}], through one shuffle to {TASKS} tasks that count the "
+        "rows; the second of two runs. `collect_list` includes finding copies and joining the members, which "
+        f"NumPy otherwise does in the tasks. Below: the time of an empty task, measured with {EMPTY} tasks in "
+        "running workers.\n"
     )
     spark = local_session(CORES)
     offsets = spark.range(GROUPS * PARTITIONS).select(

@@ -17,11 +17,11 @@ def prtpy(seed: int) -> Iterator[str]:
     """Each set of numbers with every exact method, then with evenlag, in the same processor time."""
     yield "# Compared with prtpy, multiway number partitioning\n"
     yield (
-        f"{PRTPY.packages[0]} from PyPI, the best of its exact methods ({', '.join(METHODS['spread'])} for the "
-        f"difference of bins, {' and '.join(METHODS['makespan'])} for the largest bin), and evenlag with balance "
-        f"`none`: {LIMIT:g} s of processor time each, one processor. Numbers are uniform, up to so many bits, drawn "
-        "from the seed. `*`: proven; of two proofs the earlier one is ahead. evenlag has solved another small group "
-        "before, so that no import counts.\n"
+        f"{PRTPY.packages[0]} from PyPI, the best of its exact methods ({', '.join(METHODS['spread'])} for "
+        f"the difference of bins, {' and '.join(METHODS['makespan'])} for the largest bin), and evenlag with "
+        f"balance `none`: {LIMIT:g} s of processor time each, on one processor. Numbers are uniform, with up "
+        "to the given number of bits. `*`: proven; of two proofs the earlier one is ahead. evenlag has "
+        "solved another small group before, so that imports do not count.\n"
     )
     cells = yield from rows(
         Cell(name, theirs(group, objective), *evenlag(group, objective, LIMIT, "none"), timed=True)
