@@ -2,6 +2,7 @@
 
 COMMANDS = {
     "audit": "Compare every strategy with the optimum.",
+    "check": "Report groups about which something can be done, for cron and CI.",
     "completion": "Print a script that completes evenlag in a shell.",
     "demo": "Plan and audit a recorded cluster on local Spark.",
     "explain": "Explain the best assignment of one group, a partition or a member.",

@@ -143,7 +143,7 @@ def watch(
         drain_seconds=None if drain is None else options.deadline(drain),
     )
     asked.check()
-    given = _input(source, members, input_format, auto_offset_reset, timeout or interval / 2, command_config)
+    given = input_of(source, members, input_format, auto_offset_reset, timeout or interval / 2, command_config)
     board = Board(most_groups, groups, float("inf") if once else stale_after * interval)
     watcher = Watcher(given, board, asked, interval, group_time_limit, _log)
     try:
@@ -162,7 +162,7 @@ def watch(
             raise click.exceptions.Exit(TERMINATED) from None
 
 
-def _input(
+def input_of(
     source: str | Path, members: Path | None, form: str | None, auto_offset_reset: str, timeout: float,
     command_config: Path | None,
 ) -> Input:  # fmt: skip

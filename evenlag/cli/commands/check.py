@@ -1,0 +1,95 @@
+"""`evenlag check`: report groups about which something can be done, for cron and CI."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.commands.watch import GROUPS, Source, input_of
+from evenlag.cli.terminal import print_json, say, show_notes, working
+from evenlag.errors import printable
+from evenlag.figures import quantity
+
+FOUND = 3  # exit status: something can be done about a group
+FAILED = 1  # exit status: a group could not be read or planned
+TIMEOUT = 30.0  # seconds to wait for the brokers
+
+
+@command(
+    "evenlag check group.json --recoverable 20%",
+    "evenlag check offsets.csv --members members.csv --drain 15m --capacity 300 --json",
+    "evenlag check kafka://HOST:PORT --group 'billing*' --recoverable 20%",
+)
+@click.argument("source", metavar="INPUT", type=Source())
+@options.members
+@click.option("--group", "groups", multiple=True, metavar="PATTERN",
+              help="Groups to check, by a name or a pattern such as 'billing*'; default: all. Repeatable.")  # fmt: skip
+@options.input_format()
+@options.auto_offset_reset
+@click.option("--recoverable", metavar="SHARE", default="20%", show_default=True,
+              help="Report a group if a rebalance saves this share of today's spread, its moves paid.")  # fmt: skip
+@click.option("--drain", metavar="TIME",
+              help="Report a group that does not read all lag within this time.")  # fmt: skip
+@options.capacity
+@options.balance
+@options.stickiness
+@options.pause
+@options.group_time_limit(2.0, "Most seconds for each group.")
+@options.command_config("for kafka:// inputs")
+@options.as_json
+def check(
+    source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
+    auto_offset_reset: str, recoverable: str, drain: str | None, capacity: float | None, group_time_limit: float,
+    command_config: Path | None, as_json: bool, **solving: Any,
+) -> None:  # fmt: skip
+    """Report groups about which something can be done, for cron and CI.
+
+    INPUT is a cluster (kafka://HOST:PORT), a problem file, a snapshot table or the output of kafka-consumer-groups
+    --describe. The exit status is 0 if no group is reported, 3 if one is, and 1 if a group cannot be read or planned.
+    """
+    # Help does not need NumPy.
+    from evenlag.watch.board import Board
+    from evenlag.watch.findings import Finding, Kind, findings
+    from evenlag.watch.rounds import Watcher
+    from evenlag.watch.standing import Asked
+
+    deadline = None if drain is None else options.deadline(drain)
+    asked = Asked(
+        solving=solving, only_if_better=recoverable, drain_seconds=deadline,
+        capacity=None if capacity is None else Fraction(str(capacity)),
+    )  # fmt: skip
+    asked.check()
+    given = input_of(source, members, input_format, auto_offset_reset, TIMEOUT, command_config)
+    board, notes = Board(GROUPS, groups), list[str]()
+    watcher = Watcher(given, board, asked, float("inf"), group_time_limit, notes.append)
+    with working("checking"):
+        error = watcher.round()
+    if error is not None:
+        raise error
+    found = [Finding(name, Kind.FAILED, why) for name, why in sorted(board.failures.items())]
+    for name, entry in sorted(board.entries.items()):
+        found += findings(name, entry.standing.figures, deadline)
+    if as_json:
+        figures = {name: entry.standing.figures.document() for name, entry in sorted(board.entries.items())}
+        listed = [{"group": each.group, "kind": str(each.kind), "text": each.text} for each in found]
+        print_json({"findings": listed, "groups": figures, "notes": notes})
+    else:
+        _report(found, len(board.entries) + len(board.failures), notes)
+    if any(each.kind == Kind.FAILED for each in found):
+        raise click.exceptions.Exit(FAILED)
+    if found:
+        raise click.exceptions.Exit(FOUND)
+
+
+def _report(found: list[Any], groups: int, notes: list[str]) -> None:
+    """Print a line for each finding, or one that says that there is nothing to do."""
+    for each in found:
+        say(f"{printable(each.group)}: {'failed: ' if each.kind == 'failed' else ''}{printable(each.text)}")
+    if not found:
+        say(f"nothing to do: {quantity(groups, 'group')} checked")
+    show_notes(note for note in notes if not note.startswith("group "))

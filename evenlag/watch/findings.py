@@ -1,0 +1,79 @@
+"""Findings of a check, from a group's figures, each with its remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from evenlag.figures import number, percent, quantity
+from evenlag.model.names import Name
+from evenlag.report.replay_text import duration
+from evenlag.watch.figures import Figures
+
+
+class Kind(Name):
+    """Kind of a finding."""
+
+    REBALANCE = "rebalance"  # another assignment saves as much as was asked for
+    DRAIN = "drain"  # reading all lag takes longer than the deadline
+    FAILED = "failed"  # the group could not be read or planned
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to look at in a group.
+
+    Attributes
+    ----------
+    group : str
+    kind : Kind
+    text : str
+        The finding and its remedy, without the group's name.
+    """
+
+    group: str
+    kind: Kind
+    text: str
+
+
+def findings(group: str, figures: Figures, deadline: Fraction | None) -> Iterator[Finding]:
+    """Yield the findings on a group.
+
+    Parameters
+    ----------
+    group : str
+    figures : Figures
+        `rebalance_pays` says whether another assignment saves as much as was asked for.
+    deadline : Fraction or None
+        Seconds in which all lag should be read; None if there is no deadline.
+    """
+    today, gained = figures.spread_messages, figures.recoverable_messages
+    if figures.rebalance_pays and today and gained:
+        share = percent(float(Fraction(gained) / Fraction(today)))
+        moves = quantity(figures.plan_moves, "move")
+        text = f"{moves} {'recovers' if figures.plan_moves == 1 else 'recover'} {number(gained)} of {number(today)}"
+        yield Finding(group, Kind.REBALANCE, f"{text} messages of spread ({share})")
+    drain, best = figures.drain_seconds, figures.best_drain_seconds
+    if deadline is not None and drain is not None and drain > deadline:
+        late = f"{_time(drain)} to read all lag, more than {_time(deadline)}"
+        yield Finding(group, Kind.DRAIN, f"{late}: {_remedy(figures, best is not None and best <= deadline)}")
+
+
+def _remedy(figures: Figures, rebalance_is_enough: bool) -> str:
+    """Return the remedy that brings a group below its deadline."""
+    if rebalance_is_enough and figures.best_drain_seconds is not None:
+        return f"after a rebalance {_time(figures.best_drain_seconds)}"
+    if figures.fewest_members is not None and figures.fewest_members > figures.members:
+        return f"it takes {quantity(figures.fewest_members, 'member')}, {figures.members:,} are there"
+    if figures.fewest_members is not None:
+        return f"{quantity(figures.fewest_members, 'member')} can, with another assignment"
+    if figures.fewest_members_proven:
+        return "no number of members is enough; members must read faster, or partitions be split"
+    return "no assignment was found that is fast enough"
+
+
+def _time(seconds: Fraction | float) -> str:
+    """Return a duration in at most two units, in whole seconds."""
+    return "for ever" if seconds == math.inf else duration(float(math.ceil(seconds)))

@@ -1,0 +1,60 @@
+"""`evenlag check`: its lines, its exit status, and groups that fail."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import evenlag, refused
+
+HEAD = "group,topic,partition,lag,consumer_id\n"
+UNEVEN = "uneven,t,0,900,a\nuneven,t,1,800,a\nuneven,t,2,10,b\nuneven,t,3,20,b\n"
+EVEN = "even,t,0,50,a\neven,t,1,50,b\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "offsets.csv"
+    path.write_text(HEAD + UNEVEN + EVEN)
+    return path
+
+
+def test_groups_with_something_to_do_have_a_line_and_status_3(table: Path) -> None:
+    done = evenlag("check", table)
+    assert done.returncode == 3
+    assert done.stdout == "uneven: 2 moves recover 1,580 of 1,670 messages of spread (94.61 %)\n"
+    assert done.stderr == ""
+
+
+def test_without_anything_to_do_the_status_is_0(table: Path) -> None:
+    done = evenlag("check", table, "--group", "even")
+    assert (done.returncode, done.stdout) == (0, "nothing to do: 1 group checked\n")
+
+
+def test_a_share_that_no_rebalance_saves_reports_nothing(table: Path) -> None:
+    assert evenlag("check", table, "--recoverable", "99%").returncode == 0
+
+
+def test_a_deadline_is_checked_at_the_capacity(table: Path) -> None:
+    done = evenlag("check", table, "--drain", "15s", "--capacity", "100", "--recoverable", "99%")
+    assert done.returncode == 3
+    assert done.stdout == "uneven: 17 s to read all lag, more than 15 s: after a rebalance 10 s\n"
+
+
+def test_json_has_findings_and_all_figures(table: Path) -> None:
+    document = json.loads(evenlag("check", table, "--json").stdout)
+    assert [(each["group"], each["kind"]) for each in document["findings"]] == [("uneven", "rebalance")]
+    assert document["groups"]["even"]["spread_messages"] == 0
+    assert document["groups"]["uneven"]["recoverable_messages"] == 1_580
+
+
+def test_a_group_that_cannot_be_read_is_named_and_the_status_is_1(table: Path) -> None:
+    table.write_text(HEAD + UNEVEN + EVEN + "broken,t,0,x,a\n")
+    done = evenlag("check", table)
+    assert done.returncode == 1
+    assert "broken: failed: " in done.stdout
+    assert "uneven: 2 moves" in done.stdout
+
+
+def test_a_source_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    refused(evenlag("check", tmp_path / "none.csv"), "no such file or folder")
