@@ -34,16 +34,16 @@ def shell(line: str, path: Path, **env: str) -> subprocess.CompletedProcess[byte
         "$E --version 2>&-",
     ],
 )
-def test_a_closed_stream_is_no_error(line: str, table: Path) -> None:
+def test_a_closed_output_is_not_an_error(line: str, table: Path) -> None:
     done = shell(line, table)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_an_error_that_nobody_can_read_keeps_its_status(table: Path) -> None:
+def test_an_error_with_closed_stderr_keeps_its_status(table: Path) -> None:
     assert shell("$E plan nosuch.csv 2>&- >&-", table).returncode == 1
 
 
-def test_standard_input_that_is_closed_is_an_error(table: Path) -> None:
+def test_closed_standard_input_is_an_error(table: Path) -> None:
     done = shell("$E plan - <&-", table)
     assert done.returncode == 2
     assert done.stderr.decode().count("\n") == 1
@@ -63,7 +63,7 @@ def test_help_on_a_terminal_of_latin_1_is_readable(table: Path) -> None:
     assert "prometheus, csv, ...)" in " ".join(done.stdout.decode("latin-1").split())
 
 
-def test_members_may_come_on_standard_input(table: Path) -> None:
+def test_members_are_read_from_standard_input(table: Path) -> None:
     members = "printf 'group,consumer_id\\ng,a\\ng,b\\ng,new\\n'"
     done = shell(f"{members} | $E plan $F --members - --time-limit 0.2", table)
     assert done.returncode == 0, done.stderr

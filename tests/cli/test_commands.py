@@ -46,7 +46,7 @@ def kip_169(tmp_path: Path) -> Path:
         ("plan", "--group", "other"),
     ],
 )
-def test_a_process_of_its_own_says_the_same(kip_169: Path, words: tuple[str, ...]) -> None:
+def test_a_separate_process_prints_the_same(kip_169: Path, words: tuple[str, ...]) -> None:
     """Most tests run the command in theirs."""
     verb, *options = words
     alone, here = (run(verb, kip_169, *options) for run in (evenlag_alone, evenlag))
@@ -67,7 +67,7 @@ def test_a_problem_file_may_begin_with_a_byte_order_mark(kip_169: Path, tmp_path
     ("method", "loads"),
     [("auto", {100_000, 110_000}), ("range", {160_000, 50_000}), ("roundrobin", {150_000, 60_000})],
 )
-def test_the_example_of_kip_169(kip_169: Path, method: str, loads: set[int]) -> None:
+def test_the_example_of_kip_169_has_its_published_loads(kip_169: Path, method: str, loads: set[int]) -> None:
     done = evenlag("plan", kip_169, "--balance", "topic", "--method", method, "--json")
     assert done.returncode == 0
     result = json.loads(done.stdout)
@@ -76,7 +76,7 @@ def test_the_example_of_kip_169(kip_169: Path, method: str, loads: set[int]) -> 
     assert result["status"] == ("OPTIMAL" if method == "auto" else "HEURISTIC")
 
 
-def test_a_person_gets_tables(kip_169: Path) -> None:
+def test_a_plan_is_printed_as_tables(kip_169: Path) -> None:
     done = evenlag("plan", kip_169)
     assert done.returncode == 0
     assert done.stderr == ""
@@ -91,7 +91,7 @@ def test_a_person_gets_tables(kip_169: Path) -> None:
         ((900, 90, 10), {f"t{i}": [1] * 10 for i in range(20)}, [180, 18, 2]),
     ],
 )
-def test_weights_share_the_partitions_out(tmp_path: Path, weights: tuple[int], topics: object, counts: object) -> None:
+def test_counts_follow_the_weights(tmp_path: Path, weights: tuple[int], topics: object, counts: object) -> None:
     members = {f"c{i}": {"topics": list(topics), "weight": weight} for i, weight in enumerate(weights)}
     path = tmp_path / "weights.json"
     path.write_text(json.dumps({"topics": topics, "members": members}))
@@ -112,7 +112,7 @@ def test_a_full_disk_on_stdout_is_one_line(kip_169: Path, words: tuple[str, ...]
     assert (done.returncode, done.stderr) == (1, message)
 
 
-def test_a_reader_that_leaves_is_no_error(kip_169: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(kip_169: Path) -> None:
     for words in (["plan"], ["export", "--format", "lp"]):
         reader, writer = os.pipe()
         os.close(reader)
@@ -122,7 +122,7 @@ def test_a_reader_that_leaves_is_no_error(kip_169: Path) -> None:
         assert done.stderr == ""
 
 
-def test_the_result_file_is_what_json_prints(kip_169: Path, tmp_path: Path) -> None:
+def test_the_result_file_equals_the_json_output(kip_169: Path, tmp_path: Path) -> None:
     done = evenlag("plan", kip_169, "--json", "--out", tmp_path / "result.json")
     assert json.loads((tmp_path / "result.json").read_text()) == json.loads(done.stdout)
 
@@ -133,7 +133,7 @@ MOVING = {
 }
 
 
-def test_a_cooperative_plan_has_its_phases_and_the_way_back(tmp_path: Path) -> None:
+def test_a_cooperative_plan_has_phases_and_a_rollback(tmp_path: Path) -> None:
     path = tmp_path / "moving.json"
     path.write_text(json.dumps(MOVING))
     document = json.loads(evenlag("plan", path, "--cooperative", "--json").stdout)
@@ -145,7 +145,7 @@ def test_a_cooperative_plan_has_its_phases_and_the_way_back(tmp_path: Path) -> N
     assert not {"phases", "rollback"} & set(json.loads(evenlag("plan", path, "--json").stdout))
 
 
-def test_a_person_reads_the_phases(tmp_path: Path) -> None:
+def test_the_phases_are_printed(tmp_path: Path) -> None:
     path = tmp_path / "moving.json"
     path.write_text(json.dumps(MOVING))
     shown = evenlag("plan", path, "--cooperative").stdout
@@ -156,7 +156,7 @@ def test_a_person_reads_the_phases(tmp_path: Path) -> None:
     assert "phase 1 of 1: every member keeps what it has" in evenlag("plan", path, "--cooperative").stdout
 
 
-def test_text_of_kafka_consumer_groups_is_read_as_it_is(tmp_path: Path) -> None:
+def test_text_of_kafka_consumer_groups_is_read_unchanged(tmp_path: Path) -> None:
     (tmp_path / "groups.txt").write_text(DESCRIBE)
     done = evenlag("plan", tmp_path / "groups.txt", "--json")
     result = json.loads(done.stdout)
@@ -180,7 +180,7 @@ def test_an_exported_model_has_the_same_optimum(kip_169: Path, tmp_path: Path, f
     assert solver.getInfo().objective_function_value == pytest.approx(10_000)
 
 
-def test_frontier_and_audit_of_one_group(kip_169: Path) -> None:
+def test_a_frontier_and_an_audit_of_one_group_are_printed(kip_169: Path) -> None:
     document = KIP_169 | {
         "members": {"c0": {"topics": ["t0"], "owned": [["t0", 0], ["t0", 1]]}, "c1": {"topics": ["t0"]}}
     }
@@ -232,7 +232,7 @@ BAD_PROBLEMS = {
 
 
 @pytest.mark.parametrize("what", BAD_PROBLEMS)
-def test_bad_problems_are_one_line_that_names_the_place(tmp_path: Path, what: str) -> None:
+def test_an_error_in_a_problem_file_is_one_line_that_names_the_place(tmp_path: Path, what: str) -> None:
     change, expected = BAD_PROBLEMS[what]
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(KIP_169 | change))
@@ -262,14 +262,14 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("what", BAD_ROWS)
-def test_bad_rows_are_one_line_that_names_the_row(tmp_path: Path, what: str) -> None:
+def test_an_error_in_a_table_is_one_line_that_names_the_row(tmp_path: Path, what: str) -> None:
     rows, expected = BAD_ROWS[what]
     path = tmp_path / "offsets.csv"
     path.write_text("group,topic,partition,log_start_offset,log_end_offset,current_offset,consumer_id\n" + rows + "\n")
     refused(evenlag("plan", path), expected)
 
 
-def test_files_that_cannot_be_read_or_written(tmp_path: Path, kip_169: Path) -> None:
+def test_unreadable_and_unwritable_files_are_named(tmp_path: Path, kip_169: Path) -> None:
     refused(evenlag("plan", tmp_path / "missing.json"), "missing.json")
     truncated = tmp_path / "truncated.json"
     truncated.write_text(json.dumps(KIP_169)[:50])
@@ -290,7 +290,7 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path, kip_169: Path) -> 
         ("whatif", "--change-members", "+1", "--save"),
     ],
 )
-def test_an_input_is_not_written_over(kip_169: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_an_input_is_not_overwritten(kip_169: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
     before = kip_169.read_text()
     link = tmp_path / "link.json"
     link.symlink_to(kip_169)
@@ -300,7 +300,7 @@ def test_an_input_is_not_written_over(kip_169: Path, tmp_path: Path, words: tupl
     assert link.is_symlink()
 
 
-def test_a_result_is_not_published_over(kip_169: Path, tmp_path: Path) -> None:
+def test_publishing_does_not_overwrite_the_result_file(kip_169: Path, tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     evenlag("plan", kip_169, "--out", result)
     before = result.read_text()
@@ -308,7 +308,7 @@ def test_a_result_is_not_published_over(kip_169: Path, tmp_path: Path) -> None:
     assert result.read_text() == before
 
 
-def test_a_table_is_not_written_over(tmp_path: Path) -> None:
+def test_an_input_table_is_not_overwritten(tmp_path: Path) -> None:
     table, members, picture = tmp_path / "groups.txt", tmp_path / "members.csv", tmp_path / "groups.png"
     table.write_text(DESCRIBE)
     members.write_text("group,consumer_id\npay,c-1\npay,c-2\n")
@@ -320,7 +320,7 @@ def test_a_table_is_not_written_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["replay", "size"])
-def test_a_picture_of_an_unknown_kind_is_refused_before_anything_is_read(tmp_path: Path, verb: str) -> None:
+def test_an_unknown_picture_format_is_refused_before_anything_is_read(tmp_path: Path, verb: str) -> None:
     words = (*(("--drain", "1m") if verb == "size" else ()), tmp_path / "missing.csv")
     refused(evenlag(verb, *words, "--plot", tmp_path / "x.gif"), "x.gif: unknown picture format; name the file .png")
     assert not list(tmp_path.iterdir())
@@ -365,7 +365,7 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
     assert done.stdout == ""
 
 
-def test_help_says_of_each_command_what_it_does_in_a_whole_sentence() -> None:
+def test_help_describes_each_command_in_a_full_sentence() -> None:
     """In a terminal of 80 columns too."""
     output = evenlag("--help").stdout
     sentences = output.partition("Commands:\n")[2].splitlines()
@@ -373,7 +373,7 @@ def test_help_says_of_each_command_what_it_does_in_a_whole_sentence() -> None:
     assert all(line.endswith(".") and not line.endswith("..") for line in sentences), output
 
 
-def test_a_replay_that_cannot_be_names_the_file(tmp_path: Path) -> None:
+def test_a_replay_of_one_snapshot_names_the_file(tmp_path: Path) -> None:
     table = tmp_path / "offsets.csv"
     table.write_text(
         "snapshot_ts,group,topic,partition,log_end_offset,current_offset,consumer_id\n2026-01-01T00:00:00Z,g,t,0,9,1,c\n"
@@ -401,7 +401,7 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_plans_of_a_fleet_are_priced_as_asked_for(tmp_path: Path) -> None:
+def test_moves_of_a_fleet_are_priced_on_request(tmp_path: Path) -> None:
     snapshot = Path(__file__).parents[2] / "examples" / "snapshot"
     tables = ("--offsets", snapshot / "offsets.csv", "--members", snapshot / "members.csv")
     words = ("audit", *tables, "--group-time-limit", 0.2, "--tasks", 1, "--json")
@@ -414,7 +414,7 @@ def test_plans_of_a_fleet_are_priced_as_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_why_rows_of_a_fleet_are_rejected_is_said(tmp_path: Path) -> None:
+def test_rejected_rows_of_a_fleet_are_counted_by_reason(tmp_path: Path) -> None:
     offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     offsets.write_text("snapshot_ts,group,topic,partition,lag\n,g,t,0,5\n,g,t,1,5\n")
     members.write_text("snapshot_ts,group,consumer_id\n,g,a\n")
@@ -433,7 +433,7 @@ def test_why_rows_of_a_fleet_are_rejected_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
+def test_a_synthetic_week_is_replayed(tmp_path: Path) -> None:
     week = Path(__file__).parents[2] / "examples" / "synthetic_week.py"
     subprocess.run([sys.executable, week, tmp_path, "--days", "0.6"], check=True)
     words = (
@@ -462,7 +462,7 @@ def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
     assert not any("horizon" in note for note in document["notes"])
 
 
-def test_a_replay_with_slack(tmp_path: Path) -> None:
+def test_slack_lowers_the_spread_of_a_replay(tmp_path: Path) -> None:
     rows = ["snapshot_ts,group,topic,partition,current_offset,log_end_offset,consumer_id"]
     lags = (1000, 1, 1, 1)  # nobody is seen to read much of it
     rows += [f"2026-03-02T00:0{n}:00Z,g,t,{p},{n},{lag + n},{'aabb'[p]}" for n in (0, 1) for p, lag in enumerate(lags)]
@@ -486,7 +486,7 @@ def test_a_replay_with_slack(tmp_path: Path) -> None:
         (("--slack", "-1"), "invalid value for '--slack'"),
     ],
 )
-def test_what_cannot_be_replayed(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+def test_invalid_replays_are_refused(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     path = tmp_path / "groups.txt"
     path.write_text(DESCRIBE)
     done = evenlag("replay", path, *words)

@@ -40,7 +40,7 @@ def test_several_dated_texts_are_one_record_for_an_audit() -> None:
     assert [each["group"] for each in json.loads(apart.stdout)] == ["my-group", "etl"]
 
 
-def test_texts_without_groups_are_of_their_folder(tmp_path: Path) -> None:
+def test_texts_without_groups_are_named_after_their_folder(tmp_path: Path) -> None:
     folder = tmp_path / "billing"
     folder.mkdir()
     text = (TEXTS / "nogroup-offsets.txt").read_text()
@@ -67,7 +67,7 @@ def test_a_group_without_members_is_given_some() -> None:
 
 
 @pytest.mark.parametrize("name", ["utf16-powershell.txt", "rpk.json", "coloured.txt"])
-def test_texts_come_on_standard_input(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_are_read_from_standard_input(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = json.loads(evenlag("plan", TEXTS / name, "--json", "--time-limit", 1).stdout)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((TEXTS / name).read_bytes())))
     found = json.loads(evenlag("plan", "-", "--json", "--time-limit", 1).stdout)
@@ -91,14 +91,14 @@ def test_the_user_may_name_the_format(tmp_path: Path) -> None:
         ("a.txt", '{"partitions": 3}'),
     ],
 )
-def test_what_is_not_read_is_refused_with_what_is(tmp_path: Path, name: str, content: str) -> None:
+def test_an_unknown_text_is_refused_with_the_known_formats(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(SourceError, match=rf"{name}: .*evenlag reads a problem file, a snapshot table") as caught:
         read_group(tmp_path / name)
     assert all(f"({each})" in str(caught.value) for each in FORMATS)
 
 
-def test_no_text_is_of_two_formats() -> None:
+def test_no_text_is_recognised_as_two_formats() -> None:
     for path in sorted(TEXTS.glob("*.*")):
         if path.suffix in (".txt", ".json") and path.name != "right.json":
             text = path.read_bytes().decode("utf-16" if "utf16" in path.name else "utf-8")

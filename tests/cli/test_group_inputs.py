@@ -51,7 +51,7 @@ FEW_CHOICES: dict[str, tuple[dict[str, Any], int]] = {
 
 
 @pytest.mark.parametrize("what", FEW_CHOICES)
-def test_groups_with_little_to_choose_go_through_every_command(tmp_path: Path, what: str) -> None:
+def test_every_command_takes_groups_with_little_to_choose(tmp_path: Path, what: str) -> None:
     document, spread = FEW_CHOICES[what]
     path = problem_file(tmp_path, **document)
     for words in (("plan",), ("plan", "--cooperative"), ("audit",), ("frontier",)):
@@ -69,7 +69,7 @@ def test_groups_with_little_to_choose_go_through_every_command(tmp_path: Path, w
 
 @pytest.mark.parametrize("form", ["lp", "mps"])
 @pytest.mark.parametrize("what", FEW_CHOICES)
-def test_the_model_of_such_a_group_is_read_by_other_solvers(tmp_path: Path, what: str, form: str) -> None:
+def test_other_solvers_read_the_model_of_such_a_group(tmp_path: Path, what: str, form: str) -> None:
     document, spread = FEW_CHOICES[what]
     model = tmp_path / f"model.{form}"
     ended = run(
@@ -88,7 +88,7 @@ def test_the_model_of_such_a_group_is_read_by_other_solvers(tmp_path: Path, what
     assert float(objective) == pytest.approx(spread)
 
 
-def test_topics_without_partitions_are_said(tmp_path: Path) -> None:
+def test_topics_without_partitions_are_reported(tmp_path: Path) -> None:
     path = problem_file(tmp_path, topics={"t": [1], "u": [], "v": {}}, members={"a": {"topics": ["t", "u"]}})
     message = "2 topics without partitions"
     assert f"note: {message}" in run("plan", path).stdout
@@ -109,7 +109,7 @@ def test_topics_without_partitions_are_said(tmp_path: Path) -> None:
         (",g,a,t,1", "has rows of group 'g', but none at 2026-01-01, so the group has no members"),
     ],
 )
-def test_a_members_table_that_names_nobody_is_said(tmp_path: Path, row: str, message: str) -> None:
+def test_a_members_table_without_the_groups_members_is_reported(tmp_path: Path, row: str, message: str) -> None:
     offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     offsets.write_text(f"snapshot_ts,{OFFSETS}2026-01-01,g,t,0,0,10,5,a\n")
     members.write_text(f"snapshot_ts,{MEMBERS}{row}\n")
@@ -163,9 +163,7 @@ def pipe(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("what", PIPED)
-def test_what_comes_on_standard_input_is_read_as_its_file_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_standard_input_is_read_like_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     suffix, text = PIPED[what]
     path = tmp_path / f"group{suffix}"
     path.write_text(text)
@@ -179,7 +177,7 @@ def test_what_comes_on_standard_input_is_read_as_its_file_is(
     assert not list(tmp_path.glob("**/stdin*"))
 
 
-def test_what_is_no_text_is_no_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binary_standard_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     pipe(monkeypatch, gzip.compress(b"{}"))
     ended = run("plan", "-")
@@ -194,7 +192,7 @@ def test_what_is_no_text_is_no_standard_input(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-def test_a_packed_problem_file_is_to_be_unpacked(tmp_path: Path, indent: int | None) -> None:
+def test_a_compressed_problem_file_is_refused(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "problem.json.gz"
     path.write_bytes(gzip.compress(json.dumps(PROBLEM, indent=indent).encode()))
     refused(run("plan", path), "is a compressed problem file; decompress it to .json first")
@@ -205,7 +203,7 @@ def test_a_packed_problem_file_is_to_be_unpacked(tmp_path: Path, indent: int | N
 # ---- copies of a row -------------------------------------------------------------------------------------------------
 
 
-def test_copies_of_a_row_count_once_and_are_said(tmp_path: Path) -> None:
+def test_copies_of_a_row_count_once_and_are_reported(tmp_path: Path) -> None:
     offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\n" * 3 + "g,t,1,0,10,8,b\n")
     members.write_text(MEMBERS + "g,a,t,1\ng,b,t,2\ng,b,t,2\n")
@@ -218,7 +216,7 @@ def test_copies_of_a_row_count_once_and_are_said(tmp_path: Path) -> None:
     assert "note: " in run("audit", offsets, "--members", members).stdout
 
 
-def test_rows_that_contradict_one_another_are_both_named(tmp_path: Path) -> None:
+def test_contradicting_rows_are_both_named(tmp_path: Path) -> None:
     offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\ng,t,1,0,10,5,a\ng,t,0,0,10,5,b\n")
     members.write_text(MEMBERS + "g,a,t,1\ng,a,t,2\n")
@@ -279,7 +277,7 @@ def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
     refused(run("plan", path), "problem.json: contains a number with too many digits")
 
 
-def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+def test_names_are_printed_verbatim(tmp_path: Path) -> None:
     names = ["[/b]", "[red]x", ":smile:", "line\nbreak", "größe"]
     members = {name: {"topics": names} for name in names}
     path = problem_file(tmp_path, group="[/]", topics={name: [5, 3] for name in names}, members=members)
@@ -295,7 +293,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["plan", "audit", "frontier", "size"])
-def test_no_threads_are_refused(tmp_path: Path, command: str) -> None:
+def test_a_number_of_threads_below_1_is_refused(tmp_path: Path, command: str) -> None:
     ended = run(command, problem_file(tmp_path, topics={}, members={}), "--threads", 0)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "--threads" in ended.stderr
@@ -313,9 +311,7 @@ def test_no_threads_are_refused(tmp_path: Path, command: str) -> None:
         (("other.json", "--group", "g"), "--group needs a single INPUT, not 2"),
     ],
 )
-def test_an_audit_of_single_groups_takes_nothing_that_it_would_not_use(
-    tmp_path: Path, words: tuple[Any, ...], message: str
-) -> None:
+def test_an_audit_of_single_groups_refuses_unused_options(tmp_path: Path, words: tuple[Any, ...], message: str) -> None:
     ended = run("audit", problem_file(tmp_path, topics={}, members={}), *words)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert message in " ".join(ended.stderr.split())
@@ -333,7 +329,7 @@ def test_one_group_of_several_is_audited(tmp_path: Path) -> None:
     assert "no such option '--group'" in fleet.stderr
 
 
-def test_every_file_of_commands_is_a_command() -> None:
+def test_every_module_of_commands_is_a_command() -> None:
     files = {path.stem for path in Path(evenlag.cli.commands.__path__[0]).glob("[!_]*.py")}
     for_fleets = {name for name in files if name.startswith("fleet_")}
     for words, expected in ((["--help"], files - for_fleets), (["fleet", "--help"], for_fleets)):
@@ -342,7 +338,7 @@ def test_every_file_of_commands_is_a_command() -> None:
 
 
 @pytest.mark.parametrize("header", ["group,topic,partition,lag", "group,topic,partition,consumer,lag"])
-def test_a_table_without_a_column_of_owners_needs_members(tmp_path: Path, header: str) -> None:
+def test_a_table_without_owners_needs_members(tmp_path: Path, header: str) -> None:
     table, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     table.write_text(f"{header}\ng,t,0,{'c,' if 'consumer' in header else ''}5\n")
     members.write_text("group,consumer_id\ng,c\n")

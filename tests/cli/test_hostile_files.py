@@ -114,7 +114,7 @@ def ends_well(*words: object) -> int:
     return done.returncode
 
 
-def test_problem_files(tmp_path: Path) -> None:
+def test_random_problem_files_end_in_a_result_or_one_line(tmp_path: Path) -> None:
     path, statuses = tmp_path / "problem.json", Counter[int]()
     for seed in seeds(CALLS):
         random = Random(f"problem {seed}")
@@ -124,7 +124,7 @@ def test_problem_files(tmp_path: Path) -> None:
     assert min(statuses[0], statuses[1]) > len(seeds(CALLS)) / 6, statuses
 
 
-def test_tables(tmp_path: Path) -> None:
+def test_random_tables_end_in_a_result_or_one_line(tmp_path: Path) -> None:
     statuses = Counter[int]()
     for seed in seeds(CALLS):
         random = Random(f"table {seed}")

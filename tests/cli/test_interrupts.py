@@ -71,7 +71,7 @@ def group(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("words", [("plan", "--json"), ("--help",), ("size", "--drain", "1m", "--capacity", 9)])
-def test_an_interrupt_amid_imports_is_one_line(group: Path, words: tuple[str, ...]) -> None:
+def test_an_interrupt_during_imports_is_one_line(group: Path, words: tuple[str, ...]) -> None:
     words = words if words[0].startswith("-") else (words[0], str(group), *map(str, words[1:]), "--time-limit", "0.1")
     whole = run(AT_IMPORT, *words, NUMBER=-1)
     assert whole.returncode == 0, whole
@@ -99,7 +99,7 @@ SEARCHES = {
 
 @pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("what", SEARCHES)
-def test_an_interrupt_amid_a_search_gives_what_was_found(group: Path, what: str, number: int) -> None:
+def test_an_interrupt_during_a_search_gives_the_best_plan_found(group: Path, what: str, number: int) -> None:
     command, *more = SEARCHES[what]
     home = TAKEN | {"NUMBER": number}
     done = run(AT_CALL, command, group, *more, "--time-limit", 90, "--json", **home)
@@ -122,7 +122,7 @@ def test_an_interrupt_ends_a_backend(group: Path, method: str) -> None:
     assert json.loads(done.stdout)["stopped_by"] == "interrupt"
 
 
-def test_an_interrupted_plan_is_written_all_the_same(group: Path, tmp_path: Path) -> None:
+def test_an_interrupted_plan_is_written(group: Path, tmp_path: Path) -> None:
     home = TAKEN | {"NUMBER": 2}
     done = run(AT_CALL, "plan", group, "--time-limit", 90, "--out", tmp_path / "plan.json", **home)
     assert (done.returncode, done.stderr) == (130, TOLD)
@@ -136,7 +136,7 @@ def test_an_interrupt_while_reading_ends_the_command(group: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "evenlag: interrupted\n")
 
 
-def test_who_ignores_interrupts_goes_on_doing_so(group: Path) -> None:
+def test_ignored_interrupts_stay_ignored(group: Path) -> None:
     code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + AT_CALL
     home = TAKEN | {"NUMBER": 1}
     done = run(code, "plan", group, "--time-limit", 0.5, **home)
@@ -168,12 +168,12 @@ def read_a_line(*words: object, lines: int = 0, errors: bool = False) -> tuple[i
         ("whatif", "--change-members", "+1"), ("size", "--drain", "1m", "--capacity", 9, "--json"),
     ],
 )  # fmt: skip
-def test_a_reader_that_leaves_changes_no_status(group: Path, words: tuple[str, ...], lines: int) -> None:
+def test_a_closed_pipe_does_not_change_the_exit_status(group: Path, words: tuple[str, ...], lines: int) -> None:
     limit = () if words[0] == "export" else ("--time-limit", "0.3")
     assert read_a_line(words[0], group, *words[1:], *limit, lines=lines) == (0, "")
 
 
-def test_a_reader_that_leaves_changes_no_status_of_other_ends(group: Path, tmp_path: Path) -> None:
+def test_a_closed_pipe_does_not_change_the_status_of_errors(group: Path, tmp_path: Path) -> None:
     out = tmp_path / "plan.json"
     alone = ("plan", group, "--time-limit", "0.3", "--only-if-better", "100%", "--out", out)
     assert read_a_line(*alone) == (3, "")

@@ -28,7 +28,7 @@ def unconfigured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("command", ["audit", "replay", "size", "stream"])
 @pytest.mark.parametrize("place", ["hdfs://host/rows.csv", "table:lake.kafka.rows", TOPIC])
 @pytest.mark.usefixtures("unconfigured")
-def test_master_and_settings_come_to_spark(command: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_master_and_settings_reach_spark(command: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from evenlag.spark.driver import kafka
 
     def start(settings: Mapping[str, str]) -> NoReturn:
@@ -41,7 +41,7 @@ def test_master_and_settings_come_to_spark(command: str, place: str, monkeypatch
     refused(evenlag(command, *places, "--out", "out", *MASTER), f"asked for {sorted((ASKED | packages).items())}")
 
 
-def test_packages_of_others_stay(unconfigured: Path) -> None:
+def test_configured_packages_are_kept(unconfigured: Path) -> None:
     assert with_connector({"spark.jars.packages": "a:b:1"}) == {"spark.jars.packages": f"a:b:1,{PACKAGE}"}
     (unconfigured / "spark-defaults.conf").write_text("spark.jars.packages a:b:1\n")
     assert with_connector({"x": "y"}) == {"x": "y"}

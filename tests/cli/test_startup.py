@@ -44,7 +44,7 @@ def packages(modules: set[str]) -> set[str]:
     "arguments",
     [("--help",), ("--version",), ("plan", "--help"), ("fleet", "audit", "--help"), ("completion", "bash")],
 )
-def test_help_imports_neither_numpy_nor_what_is_printed_with(arguments: tuple[str, ...]) -> None:
+def test_help_imports_neither_numpy_nor_rich(arguments: tuple[str, ...]) -> None:
     modules = after(*arguments)
     assert not packages(modules) & {*SLOW, "numpy", "ortools", "rich"}
     commands = {name.split(".")[-1] for name in modules if name.startswith("evenlag.cli.commands.")}
@@ -52,7 +52,7 @@ def test_help_imports_neither_numpy_nor_what_is_printed_with(arguments: tuple[st
 
 
 @pytest.mark.parametrize("words", ["evenlag ", "evenlag plan --", "evenlag plan --method ", "evenlag fleet audit --"])
-def test_completion_imports_neither_numpy_nor_what_is_printed_with(words: str) -> None:
+def test_completion_imports_neither_numpy_nor_rich(words: str) -> None:
     asked = {"_EVENLAG_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     modules = after(env=asked)
     assert not packages(modules) & {*SLOW, "numpy", "ortools", "rich"}
@@ -60,7 +60,7 @@ def test_completion_imports_neither_numpy_nor_what_is_printed_with(words: str) -
 
 
 @pytest.mark.parametrize("arguments", [PLAN, (*PLAN, "--json"), (*PLAN, "--method", "cp-sat")])
-def test_a_plan_imports_what_it_needs(arguments: tuple[str, ...]) -> None:
+def test_a_plan_imports_only_what_it_needs(arguments: tuple[str, ...]) -> None:
     modules = after(*arguments)
     assert not packages(modules) & SLOW
     assert not {name for name in modules if name.startswith(("evenlag.spark.", "evenlag.live."))}
@@ -68,24 +68,24 @@ def test_a_plan_imports_what_it_needs(arguments: tuple[str, ...]) -> None:
     assert "ortools.sat.python.cp_model_helper" in modules  # else this says little
 
 
-def test_other_backends_come_when_they_are_asked_for() -> None:
+def test_other_backends_are_imported_on_request() -> None:
     assert "pulp" in packages(after(*PLAN, "--method", "highs"))
 
 
-def test_importing_evenlag_imports_next_to_nothing() -> None:
+def test_importing_evenlag_imports_few_modules() -> None:
     modules = imported("import evenlag")
     assert {name for name in modules if name.startswith("evenlag.")} == {"evenlag.errors", "evenlag.lazy"}
     assert not packages(modules) & {*SLOW, "numpy", "ortools", "click", "rich"}
 
 
 @pytest.mark.parametrize("name", ["solve", "Problem", "heuristics", "compare.audit", "rebalance"])
-def test_a_name_brings_what_it_needs(name: str) -> None:
+def test_a_public_name_imports_its_module(name: str) -> None:
     modules = imported(f"import evenlag; evenlag.{name}")
     assert "numpy" in modules
     assert not packages(modules) & {*SLOW, "click", "rich"}
 
 
-def test_names_are_there_before_they_are_imported() -> None:
+def test_public_names_are_listed_before_they_are_imported() -> None:
     import evenlag
     from evenlag import compare, live, spark
 

@@ -55,9 +55,7 @@ def assigned(document: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
          {"prices": {"crossings": 3}, "budgets": {"moved_size": 50}}),
     ],
 )  # fmt: skip
-def test_a_plan_is_made_under_the_terms_asked_for(
-    group: Path, words: tuple[str, ...], keywords: dict[str, Any]
-) -> None:
+def test_a_plan_follows_the_given_terms(group: Path, words: tuple[str, ...], keywords: dict[str, Any]) -> None:
     document = planned(group, *words)
     expected = evenlag.solve(PROBLEM, **keywords)
     assert (document["status"], expected.status) == ("OPTIMAL", "OPTIMAL")
@@ -72,7 +70,7 @@ def test_a_plan_is_made_under_the_terms_asked_for(
 
 
 @pytest.mark.parametrize("capacity", [2, 3.5])
-def test_a_time_to_drain_in_is_a_ceiling(group: Path, capacity: float) -> None:
+def test_a_drain_time_limits_the_load(group: Path, capacity: float) -> None:
     document = planned(group, "--drain", "15m", "--capacity", str(capacity), "--first", "moves")
     assert document["max_load"] == 900 * capacity
     assert max(document["loads"].values()) <= 900 * capacity
@@ -89,7 +87,7 @@ def test_members_of_other_weights_drain_by_their_weight(tmp_path: Path) -> None:
     refused(run("plan", path, "--drain", "9s", *words), "--drain 9s is a max_load of 225 messages")
 
 
-def test_an_audit_takes_a_time_to_drain_in(group: Path) -> None:
+def test_an_audit_takes_a_drain_time(group: Path) -> None:
     words = ("--first", "crossings", "--json")
     done = run("audit", group, "--drain", "15m", "--capacity", "2", *words)
     assert (done.returncode, done.stderr) == (0, "")
@@ -103,7 +101,7 @@ def test_an_audit_takes_a_time_to_drain_in(group: Path) -> None:
     assert "give one of them" in run("audit", group, "--drain", "15m", "--max-load", "3").stderr
 
 
-def test_a_drain_that_cannot_be_met_says_what_can(group: Path) -> None:
+def test_an_impossible_drain_time_is_refused_with_a_possible_one(group: Path) -> None:
     done = run("plan", group, "--drain", "1m", "--capacity", "2")
     refused(done, "--drain 1m is a max_load of 120 messages")
     least = int(re.search(r"([\d,]+) can be kept", done.stderr)[1].replace(",", ""))  # type: ignore[index]
@@ -111,7 +109,7 @@ def test_a_drain_that_cannot_be_met_says_what_can(group: Path) -> None:
     assert (least, best.status) == (best.makespan, "OPTIMAL")
 
 
-def test_topics_go_together(tmp_path: Path) -> None:
+def test_topics_move_together(tmp_path: Path) -> None:
     path = tmp_path / "two.json"
     problem = evenlag.Problem.from_lags({"a": [9, 0, 0, 1], "b": [0, 9, 7, 0]}, {"x": ["a", "b"], "y": ["a", "b"]})
     path.write_text(json.dumps(problem.to_dict()))
@@ -168,7 +166,7 @@ def test_a_number_for_a_whole_topic(plain: Path) -> None:
     assert document["costs"]["crossings"] % 3 == 0
 
 
-def test_partitions_that_a_file_lacks_are_said(plain: Path, tmp_path: Path) -> None:
+def test_partitions_missing_from_a_file_are_reported(plain: Path, tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_text("topic,partition,move_size\nt,0,3\nt,1,\n")
     assert any("has no move_size for t-1 and 7 other partitions" in note for note in planned(
@@ -187,7 +185,7 @@ def test_partitions_that_a_file_lacks_are_said(plain: Path, tmp_path: Path) -> N
         ('{"t": [1', "invalid JSON"),
     ],
 )
-def test_files_of_sizes_that_cannot_be_used(plain: Path, tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_files_of_sizes_are_refused(plain: Path, tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "sizes"
     path.write_text(text)
     done = run("plan", plain, "--move-sizes", path)
@@ -195,7 +193,7 @@ def test_files_of_sizes_that_cannot_be_used(plain: Path, tmp_path: Path, text: s
     assert str(path) in done.stderr
 
 
-def test_sizes_are_not_written_over(plain: Path, tmp_path: Path) -> None:
+def test_files_of_sizes_are_not_overwritten(plain: Path, tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_text("topic,partition,move_size\nt,0,3\n")
     refused(run("plan", plain, "--move-sizes", path, "--out", path), "is also the input")
@@ -217,7 +215,7 @@ def test_sizes_are_not_written_over(plain: Path, tmp_path: Path) -> None:
         (("--fetch-from", "anywhere"), "leader"),
     ],
 )
-def test_words_that_say_nothing_are_wrong_usage(group: Path, words: tuple[str, ...], message: str) -> None:
+def test_conflicting_options_are_wrong_usage(group: Path, words: tuple[str, ...], message: str) -> None:
     done = run("plan", group, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
@@ -238,11 +236,11 @@ def test_words_that_say_nothing_are_wrong_usage(group: Path, words: tuple[str, .
         (("--move-sizes", "u=3"), "there is no topic 'u'"),
     ],
 )
-def test_terms_that_cannot_be_met_are_one_line(group: Path, words: tuple[str, ...], message: str) -> None:
+def test_impossible_terms_are_one_line(group: Path, words: tuple[str, ...], message: str) -> None:
     refused(run("plan", group, *words), message)
 
 
-def test_racks_that_nobody_knows_are_a_warning(tmp_path: Path) -> None:
+def test_unknown_racks_are_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "plain.json"
     path.write_text(json.dumps(shop(racks=None).to_dict()))
     document = planned(path, "--rack-price", "100")
@@ -256,7 +254,7 @@ def test_racks_that_nobody_knows_are_a_warning(tmp_path: Path) -> None:
 # ---- reports ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_report_spells_the_objective_out(group: Path) -> None:
+def test_the_report_states_the_objective(group: Path) -> None:
     words = ("--rack-price", "3", "--stickiness", "0.5", "--fetch-from", "leader")
     document = planned(group, *words)
     output = run("plan", group, *words).stdout
@@ -277,7 +275,7 @@ def test_the_report_spells_the_objective_out(group: Path) -> None:
     assert re.search(r"^ move +from +to +racks +lag", output, re.MULTILINE)
 
 
-def test_what_came_first_is_said(group: Path) -> None:
+def test_the_report_states_the_first_criteria(group: Path) -> None:
     words = ("--first", "crossings,moves")
     document, output = planned(group, *words), run("plan", group, *words).stdout
     assert document["first"] == ["crossings", "moved_size"]
@@ -309,11 +307,11 @@ def test_traffic_is_priced_by_the_month(group: Path, tmp_path: Path) -> None:
         ("3/B", Fraction(3)), ("0/KiB", Fraction(0)),
     ],
 )  # fmt: skip
-def test_prices_of_traffic(text: str, per_byte: Fraction) -> None:
+def test_prices_of_traffic_are_read(text: str, per_byte: Fraction) -> None:
     assert TrafficPrice.of(text).per_byte == per_byte
 
 
 @pytest.mark.parametrize("text", ["", "/GB", "1/", "1/G", "1%/GB", "-1/GB", "x/GB", "1/GB/h"])
-def test_prices_of_traffic_that_are_none(text: str) -> None:
+def test_invalid_prices_of_traffic_are_refused(text: str) -> None:
     with pytest.raises(InvalidProblemError, match=r"such as 0\.01/GB"):
         TrafficPrice.of(text)

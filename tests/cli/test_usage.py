@@ -97,7 +97,7 @@ def test_every_command_shows_examples_of_itself() -> None:
     [e for e in EXAMPLES if not any(place in e for place in PLACES) and not re.match("evenlag (fleet|demo)", e)],
 )
 @pytest.mark.usefixtures("folder")
-def test_examples_do_what_they_say(example: str) -> None:
+def test_examples_of_help_run(example: str) -> None:
     if "--plot" in example:
         pytest.importorskip("matplotlib")
     words = shlex.split(re.search(r"evenlag ([^\")]*)", example)[1])  # type: ignore[index]
@@ -112,7 +112,7 @@ def test_examples_do_what_they_say(example: str) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("example", [e for e in EXAMPLES if re.match("evenlag (fleet|demo)", e)])
 @pytest.mark.usefixtures("folder")
-def test_examples_for_fleets_do_what_they_say(example: str) -> None:
+def test_examples_for_fleets_run(example: str) -> None:
     if example.startswith("evenlag fleet report"):
         tables = ("offsets.csv", "--members", "members.csv", "--out", "out", "--group-time-limit", "0.1")
         assert evenlag("fleet", "audit", *tables).returncode == 0
@@ -123,7 +123,7 @@ def test_examples_for_fleets_do_what_they_say(example: str) -> None:
 
 @pytest.mark.parametrize("example", [e for e in EXAMPLES if any(place in e for place in PLACES)])
 @pytest.mark.usefixtures("folder")
-def test_examples_that_need_a_cluster_are_understood(example: str) -> None:
+def test_examples_that_need_a_cluster_are_parsed(example: str) -> None:
     words = shlex.split(re.search(r"evenlag [^)\"|>]*$", example.partition(" >")[0].partition(')"')[0])[0])  # type: ignore[index]
     Path("client.properties").touch()
     context = root.make_context("evenlag", words[1:], resilient_parsing=True)
@@ -154,7 +154,7 @@ def test_examples_that_need_a_cluster_are_understood(example: str) -> None:
         ("", None),
     ],
 )
-def test_earlier_forms_are_written_anew(words: str, today: str | None) -> None:
+def test_earlier_forms_are_rewritten(words: str, today: str | None) -> None:
     args, note = renewed(words.split())
     assert " ".join(args) == (words if today is None else today)
     assert (note is None) == (today is None)
@@ -218,7 +218,7 @@ def test_shells_complete_commands_options_choices_and_files(words: str, offered:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_what_a_shell_is_given_is_its_language(shell: str) -> None:
+def test_completion_scripts_are_valid_in_their_shell(shell: str) -> None:
     script = evenlag("completion", shell).stdout
     assert "_EVENLAG_COMPLETE" in script
     if (program := shutil.which(shell)) is None:
@@ -237,7 +237,7 @@ def test_what_a_shell_is_given_is_its_language(shell: str) -> None:
         (("--json", "plan"), "no such option '--json'; see evenlag --help"),
     ],
 )
-def test_wrong_words_are_answered_with_the_nearest(words: tuple[str, ...], near: str) -> None:
+def test_a_misspelt_word_is_answered_with_the_nearest(words: tuple[str, ...], near: str) -> None:
     done = evenlag(*words)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.endswith(f"{near}\n")

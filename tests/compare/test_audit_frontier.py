@@ -51,7 +51,7 @@ def test_excess_is_measured_from_the_true_optimum_of_the_promised_balance(seed: 
     }
 
 
-def test_every_heuristic_promises_something() -> None:
+def test_every_heuristic_promises_a_balance() -> None:
     assert set(PROMISED_BALANCE) == set(HEURISTICS)
 
 
@@ -70,7 +70,7 @@ def test_the_audit_names_what_a_strategy_breaks() -> None:
     ("assignor", "balance"),
     [("cooperative-sticky", "group"), ("range", "topic"), ("lag", "topic"), ("of-our-own", "none"), (None, None)],
 )
-def test_todays_assignment_is_held_to_what_the_assignor_in_use_promises(
+def test_todays_assignment_is_checked_against_the_balance_of_its_assignor(
     assignor: str | None, balance: str | None
 ) -> None:
     lags = {"t": [90, 80, 10, 0]}
@@ -91,7 +91,7 @@ def test_todays_assignment_is_held_to_what_the_assignor_in_use_promises(
     assert [(name, each.balance) for name, each in rows.items()] == [("current", "none")]
 
 
-def test_an_assignment_that_its_assignor_would_not_make() -> None:
+def test_an_assignment_that_its_assignor_would_not_make_is_reported() -> None:
     owned = {"a": [("t", 0), ("t", 1), ("t", 2)]}
     problem = evenlag.Problem.from_lags({"t": [1, 2, 3]}, {"a": ["t"], "b": ["t"]}, owned=owned, assignor="uniform")
     audit = evenlag.compare.audit(problem, time_limit=5)
@@ -119,7 +119,7 @@ def test_no_strategy_is_better_than_the_best_however_short_the_time(seed: int) -
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_optimum_is_worse_than_the_plan_of_another_that_keeps_its_balance(seed: int) -> None:
+def test_no_optimum_is_worse_than_a_plan_of_another_balance_that_keeps_its_own(seed: int) -> None:
     random = Random(seed)
     topics = {f"t{t}": [random.randint(0, 10**5) for _ in range(10)] for t in range(6)}
     problem = alike(topics, 7, weights={"c000": 2, "c001": 3})
@@ -129,7 +129,7 @@ def test_no_optimum_is_worse_than_the_plan_of_another_that_keeps_its_balance(see
         assert result.objective == min(other.objective for other in kept)
 
 
-def test_an_audit_with_little_work_is_ended_by_work_and_the_same_again() -> None:
+def test_an_audit_ended_by_its_work_limit_is_reproducible() -> None:
     random = Random(0)
     topics = {f"t{t}": [int(1e3 * random.paretovariate(1.1)) for _ in range(210)] for t in range(10)}
     one, same = (
@@ -141,7 +141,7 @@ def test_an_audit_with_little_work_is_ended_by_work_and_the_same_again() -> None
         assert (best.stopped_by, best.objective, best.bound) == ("work", again.objective, again.bound)
 
 
-def test_an_infeasible_group_is_rows_not_an_exception() -> None:
+def test_an_infeasible_group_is_reported_in_rows() -> None:
     problem = alike([1, 2, 3], "a", max_partitions={"a": 1})
     rows = [row for row in evenlag.compare.audit(problem).rows if row.strategy == "optimal"]
     assert len(rows) == 4
@@ -171,7 +171,7 @@ def test_frontier_points_are_optimal_for_their_moves(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_frontier_of_a_small_group_is_whole_and_proven(seed: int) -> None:
+def test_the_frontier_of_a_small_group_is_complete_and_proven(seed: int) -> None:
     """Beside all plans: a point wherever a further move lowers the spread, and the knee farthest below the line."""
     random = Random(seed)
     lags = {"t": [random.randint(1, 100) for _ in range(9)]}
@@ -186,7 +186,7 @@ def test_a_frontier_of_a_small_group_is_whole_and_proven(seed: int) -> None:
     assert below[curve.knee] == max(below) > 0
 
 
-def test_a_frontier_with_work_limits_is_the_same_again() -> None:
+def test_a_frontier_with_work_limits_is_reproducible() -> None:
     random = Random(1)
     lags = {"t": [random.randint(0, 10_000) for _ in range(40)]}
     owned = {f"c{m:03}": [("t", p) for p in range(8 * m, 8 * m + 8)] for m in range(5)}
@@ -197,13 +197,13 @@ def test_a_frontier_with_work_limits_is_the_same_again() -> None:
     ]
 
 
-def test_a_frontier_makes_no_bound_by_moves_where_nobody_holds_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frontier_without_owners_computes_no_bound_by_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budgets, "MoveBound", None)  # slow to make where members are many
     curve = evenlag.compare.frontier(evenlag.Problem.from_lags({"t": [5, 3, 9, 1]}, {"a": ["t"], "b": ["t"]}))
     assert [point.spread for point in curve.points] == [2]
 
 
-def test_a_frontier_in_no_time_is_one_all_the_same() -> None:
+def test_a_frontier_without_time_has_a_point() -> None:
     points = evenlag.compare.frontier(group(1), time_limit=1e-9).points
     assert all(0 <= point.bound <= point.spread for point in points)
 
@@ -219,10 +219,10 @@ def test_frontier_reports_its_progress_and_reaches_the_unbound_optimum() -> None
     ("value", "shown"),
     [(1234567, "1,234,567"), (0.5, "0.50"), (Fraction(7, 2), "3.50"), (1e6 + 0.5, "1,000,000"), (None, "–")],
 )
-def test_numbers_as_shown(value: object, shown: str) -> None:
+def test_numbers_are_formatted(value: object, shown: str) -> None:
     assert number(value) == shown  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("share", "shown"), [(0, "0 %"), (0.5, "50.00 %"), (1e-7, "1e-05 %"), (None, "–")])
-def test_percentages_as_shown(share: float | None, shown: str) -> None:
+def test_percentages_are_formatted(share: float | None, shown: str) -> None:
     assert percent(share) == shown

@@ -29,7 +29,7 @@ def spread(problem: evenlag.Problem, assignment: Any) -> int:
 
 
 @pytest.mark.parametrize("fetch_from", ["followers", "leader"])
-def test_every_strategy_has_its_crossings_and_its_moved_size(fetch_from: Any) -> None:
+def test_every_strategy_has_its_crossings_and_moved_size(fetch_from: Any) -> None:
     problem = shop(2)
     audited = evenlag.audit(problem, fetch_from=fetch_from)
     seen = 0
@@ -54,7 +54,7 @@ def test_every_strategy_has_its_crossings_and_its_moved_size(fetch_from: Any) ->
         {"budgets": {"night": 10, "crossings": 40}},
     ],
 )  # fmt: skip
-def test_optima_and_strategies_are_held_to_the_same_terms(terms: dict[str, Any]) -> None:
+def test_optima_and_strategies_are_compared_under_the_same_terms(terms: dict[str, Any]) -> None:
     problem = shop(2, costs={"night": {"c1": 3, ("t", 0, "c2"): 1}})
     audited = evenlag.audit(problem, time_limit=8, **terms)
     fetch_from = terms.get("fetch_from", "followers")
@@ -87,14 +87,14 @@ def test_optima_and_strategies_are_held_to_the_same_terms(terms: dict[str, Any])
             assert row.excess >= 0
 
 
-def test_what_an_audit_is_asked_of_moves_does_not_count() -> None:
+def test_an_audit_ignores_terms_of_moves() -> None:
     problem = shop(2)
     free = evenlag.audit(problem)
     asked = evenlag.audit(problem, first=["moves"], prices={"moved_size": 100}, budgets={"moved_size": 0})
     assert [row.objective for row in asked.rows] == [row.objective for row in free.rows]
 
 
-def test_strategies_that_part_what_goes_together_break_their_promise() -> None:
+def test_strategies_that_split_a_unit_break_their_promise() -> None:
     lags = {"a": [9, 1, 5, 3], "b": [2, 8, 4, 4]}
     problem = evenlag.Problem.from_lags(lags, {"x": ["a", "b"], "y": ["a", "b"]}, together=[("a", "b")])
     audited = evenlag.audit(problem)
@@ -163,7 +163,7 @@ def test_points_are_the_best_of_all_plans_with_their_budgets(seed: int, against:
     assert curve.against == against
 
 
-def test_a_frontier_of_partitions_that_go_together_is_one_of_units() -> None:
+def test_a_frontier_with_units_moves_whole_units() -> None:
     lags = {"a": [9, 1, 5, 3], "b": [2, 8, 4, 4]}
     owned = {"x": [(topic, p) for topic in "ab" for p in (0, 1)], "y": [(topic, p) for topic in "ab" for p in (2, 3)]}
     problem = evenlag.Problem.from_lags(lags, {"x": ["a", "b"], "y": ["a", "b"]}, owned=owned, together=[("a", "b")])
@@ -178,7 +178,7 @@ def test_a_frontier_of_partitions_that_go_together_is_one_of_units() -> None:
         ("moved_size", "the problem needs move_sizes"), ("spread", "against must be one of"),
     ],
 )  # fmt: skip
-def test_what_a_frontier_cannot_be_against(against: str, message: str) -> None:
+def test_a_frontier_refuses_other_axes(against: str, message: str) -> None:
     with pytest.raises(evenlag.errors.InvalidProblemError, match=message):
         evenlag.frontier(shop(racks=None, move_sizes=None), against=against)
 
@@ -205,7 +205,7 @@ def test_the_command_draws_a_frontier_against_crossings(tmp_path: Path) -> None:
     assert json.loads(run("frontier", path, "--json", "--deterministic").stdout)["against"] == "moves"
 
 
-def test_pictures_of_frontiers_say_what_they_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_of_frontiers_label_their_axes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The figure is looked at before it is written: its axes, and where nothing can be."""
     pytest.importorskip("matplotlib")
     from evenlag.report import frontier_picture
@@ -269,7 +269,7 @@ def test_a_change_is_compared_under_terms(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("form", ["lp", "mps"])
-def test_an_exported_model_has_all_terms(
+def test_an_exported_model_includes_all_terms(
     tmp_path: Path, words: tuple[str, ...], terms: dict[str, Any], form: str
 ) -> None:
     problem = shop(2, costs={"night": {"c1": 3}})
@@ -290,7 +290,7 @@ def test_an_exported_model_has_all_terms(
     assert solver.getInfo().objective_function_value == pytest.approx(float(expected.objective))
 
 
-def test_an_order_is_no_single_model(tmp_path: Path) -> None:
+def test_an_order_of_criteria_cannot_be_exported(tmp_path: Path) -> None:
     path = tmp_path / "group.json"
     path.write_text(json.dumps(shop().to_dict()))
     done = run("export", path, "--format", "lp", "--first", "crossings,moves")

@@ -113,9 +113,7 @@ def assigner(name: str) -> Callable[..., Any]:
     st.sampled_from([None, 0, 0.5]),
     st.sampled_from([0.05, 1.5, 4]),
 )
-def test_a_replay_is_what_plain_python_makes_of_it(
-    seed: int, horizon: int, above: float | None, capacity: float
-) -> None:
+def test_a_replay_equals_one_in_plain_python(seed: int, horizon: int, above: float | None, capacity: float) -> None:
     rng = random.Random(seed)
     history, limit = random_history(rng), rng.randint(0, 100)
     names = rng.sample(FAST, 3)
@@ -150,7 +148,7 @@ def test_a_replay_is_what_plain_python_makes_of_it(
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from([0.05, 1.5, 4]))
-def test_horizon_auto_plans_for_what_plain_python_foresees(seed: int, capacity: float) -> None:
+def test_horizon_auto_plans_for_the_forecast_of_plain_python(seed: int, capacity: float) -> None:
     rng = random.Random(seed)
     history = random_history(rng)
     solved: list[Any] = []
@@ -202,7 +200,7 @@ def test_members_read_a_message_of_each_partition_in_turn(seed: int) -> None:
     assert share_out(*columns).tolist() == read
 
 
-def test_reading_is_exact_where_sums_pass_64_bits() -> None:
+def test_reading_is_exact_beyond_64_bits() -> None:
     work = np.full(5, 2**62, dtype=np.int64)
     read = share_out(work, np.zeros(5, dtype=np.int32), np.array([2**62]))
     assert sum(read.tolist()) == 2**62
@@ -210,7 +208,7 @@ def test_reading_is_exact_where_sums_pass_64_bits() -> None:
 
 
 @given(st.fractions(Fraction(1, 1000), 1000), st.lists(st.integers(0, 10**9), min_size=2, max_size=9))
-def test_a_slow_member_loses_no_part_of_a_message(capacity: Fraction, times: list[int]) -> None:
+def test_a_slow_member_keeps_fractions_of_a_message(capacity: Fraction, times: list[int]) -> None:
     times = sorted(times)
     parts = [budget(capacity, Fraction(1), a, b) for a, b in pairwise(times)]
     assert min(parts) >= 0
@@ -223,7 +221,7 @@ def test_a_slow_member_loses_no_part_of_a_message(capacity: Fraction, times: lis
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 2**32))
-def test_messages_are_conserved_and_moves_need_a_rebalance(seed: int) -> None:
+def test_messages_are_conserved_and_partitions_move_only_in_a_rebalance(seed: int) -> None:
     found = replay(made(random_history(random.Random(seed))), strategies=FAST, capacity=2.5, rebalance_above=0.3)
     for step in found.steps:
         flows = step.produced - step.consumed - step.expired + step.restated
@@ -236,7 +234,7 @@ def test_messages_are_conserved_and_moves_need_a_rebalance(seed: int) -> None:
 
 @settings(max_examples=15)
 @given(st.integers(0, 2**32))
-def test_a_group_in_which_nothing_changes_is_assigned_once(seed: int) -> None:
+def test_a_group_without_changes_is_assigned_once(seed: int) -> None:
     found = replay(made(random_history(random.Random(seed), odd=False)), strategies=FAST, capacity=1)
     for row in found.summary:
         if row.strategy != RECORDED:
@@ -280,14 +278,14 @@ def test_capacity_is_the_median_of_members_with_a_backlog() -> None:
     assert estimate_capacity(list(intervals(made(heavy)))).rate == 90
 
 
-def test_nobody_reading_is_an_error_that_asks_for_capacity() -> None:
+def test_a_record_without_readers_is_an_error_that_asks_for_capacity() -> None:
     history = made(steady(a=0, b=0))
     with pytest.raises(InvalidProblemError, match="give capacity"):
         replay(history)
     assert replay(history, strategies=["range"], capacity=1).capacity.source == "given"
 
 
-def test_a_horizon_balances_what_will_come() -> None:
+def test_a_horizon_balances_predicted_lags() -> None:
     # Today's lags, 100 and 100 beside 90 and 110, are even; what comes in is not: all of it to the first two.
     lags = (100, 100, 90, 110)
     rows = [
@@ -302,7 +300,7 @@ def test_a_horizon_balances_what_will_come() -> None:
 
 
 @pytest.mark.parametrize(("slack", "spread"), [(0, 99), (1, 97)])
-def test_slack_lets_counts_leave_their_range(slack: int, spread: int) -> None:
+def test_slack_allows_counts_outside_their_range(slack: int, spread: int) -> None:
     lags = (100, 1, 1, 1)  # 101 beside 2; with three partitions in one hand 100 beside 3
     rows = {("t", p): (0, lag, 0, "aabb"[p]) for p, lag in enumerate(lags)}
     history = made([Taken(n, rows, {"a": 1, "b": 1}) for n in (0, 1)])
@@ -313,7 +311,7 @@ def test_slack_lets_counts_leave_their_range(slack: int, spread: int) -> None:
 # ---- the history ---------------------------------------------------------------------------------------------------
 
 
-def test_the_owner_of_a_row_that_is_left_out_stays_a_member_where_lost_rows_are_filled_in() -> None:
+def test_the_owner_of_a_rejected_row_stays_a_member() -> None:
     def taken(minute: int, partitions: list[int], left_out: frozenset[str]) -> GroupRows:
         count = len(partitions)
         return GroupRows.sort(
@@ -327,7 +325,7 @@ def test_the_owner_of_a_row_that_is_left_out_stays_a_member_where_lost_rows_are_
     assert [len(snapshot.problem.lags) for snapshot in made] == [2, 2, 2]
 
 
-def test_a_lost_row_neither_rebalances_nor_changes_what_came_in() -> None:
+def test_a_lost_row_causes_no_rebalance_and_loses_no_messages() -> None:
     whole = steady(a=50, b=60)
     holed = [Taken(t.second, dict(t.rows), t.members) for t in whole]
     del holed[2].rows["t", 1]
@@ -364,7 +362,7 @@ def test_snapshots_come_in_any_order() -> None:
         ([changed(group_rows(taken), offsets=None) for taken in steady(a=1)], "needs log_end_offset"),
     ],
 )
-def test_histories_that_are_none(rows: list[GroupRows], message: str) -> None:
+def test_invalid_histories_are_refused(rows: list[GroupRows], message: str) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         replay(snapshots(rows))
 
@@ -386,12 +384,12 @@ def test_histories_that_are_none(rows: list[GroupRows], message: str) -> None:
         ({"slack": -1}, "slack"),
     ],
 )
-def test_options_that_are_none(options: Any, message: str) -> None:
+def test_invalid_options_are_refused(options: Any, message: str) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         replay(made(steady(a=50, b=60)), **options)
 
 
-def test_a_strategy_that_fails_does_not_cost_the_others_theirs() -> None:
+def test_a_strategy_that_fails_does_not_affect_the_others() -> None:
     """When `c` goes, those that give `a` two of the three partitions break its cap."""
     rows = [group_rows(taken) for taken in steady(a=50, b=60, c=60)]
     members = tuple(Member(name, max_partitions=1) for name in "abc")
@@ -406,7 +404,7 @@ def test_a_strategy_that_fails_does_not_cost_the_others_theirs() -> None:
 
 
 @pytest.mark.parametrize(("since", "spread"), [(99, 0), (98, 50)])
-def test_the_spread_of_99_percent_of_the_time(since: int, spread: int) -> None:
+def test_the_99th_percentile_of_the_spread_is_weighted_by_time(since: int, spread: int) -> None:
     """For the last seconds of a hundred the lags are 50 apart; for one of them that is 1 %, and not counted."""
     rows = [
         Taken(second, {("t", 0): (0, end, 0, "a"), ("t", 1): (0, 10, 0, "b")}, {"a": 1, "b": 1})
@@ -453,14 +451,14 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "replay.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_loads_by_weight_are_those_of_the_model() -> None:
+def test_loads_by_weight_equal_those_of_the_model() -> None:
     assert by_weight({("t", 0): 6, ("t", 1): 6}, {("t", 0): "a", ("t", 1): "b"}, {"a": 2, "b": 1}) == [
         Fraction(9, 2),
         9,
     ]
 
 
-def test_figures_beyond_what_a_double_can_tell_apart_are_written(tmp_path: Path) -> None:
+def test_figures_beyond_the_precision_of_doubles_are_written(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     from evenlag.tables import write_replay
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(200))
-def test_size_against_all_plans(seed: int) -> None:
+def test_the_fewest_members_equal_those_of_all_plans(seed: int) -> None:
     problem, rates, capacity, balance = random_case(seed)
     most = 4
     truth = {n: least_time(resized(problem, n), rates, capacity, balance) for n in range(1, most + 1)}
@@ -76,7 +76,7 @@ def test_size_against_all_plans(seed: int) -> None:
 @pytest.mark.slow
 @settings(max_examples=cases(30), deadline=None)
 @given(st.lists(st.integers(0, 500), min_size=1, max_size=9), st.integers(1, 4), st.integers(1, 60), st.booleans())
-def test_what_every_sizing_keeps(lags: list[int], members: int, drain: int, incoming: bool) -> None:
+def test_every_sizing_is_consistent(lags: list[int], members: int, drain: int, incoming: bool) -> None:
     problem = alike(lags, members)
     rates = [Fraction(lag % 7, 100) for lag in lags] if incoming else None
     found = size(problem, drain, 10, rates=rates, time_limit=5)
@@ -110,7 +110,7 @@ def test_twice_the_capacity_takes_half_the_time() -> None:
 # ---- what a user asks ------------------------------------------------------------------------------------------------
 
 
-def test_the_fewest_the_hottest_and_what_even_counts_cost() -> None:
+def test_a_sizing_names_the_fewest_members_the_hottest_partition_and_the_cost_of_even_counts() -> None:
     found = size(alike([600, *[100] * 5], "ab"), 75, 10)
     assert (found.fewest, found.proven, found.binding_from, found.hottest) == (3, True, 4, ("t", 0))
     assert found.floor == 60
@@ -127,7 +127,7 @@ def test_more_members_can_be_slower_where_weights_differ() -> None:
     assert [(slow.members, fast.members) for slow, fast in found.slower] == [(3, 2)]
 
 
-def test_no_number_of_members_makes_a_partition_faster() -> None:
+def test_no_group_size_drains_a_partition_faster_than_one_member() -> None:
     found = size(alike([600, 1, 1], "ab"), 59, 10)
     assert (found.fewest, found.proven) == (None, True)
     assert found.needed_capacity == Fraction(600, 59)
@@ -136,7 +136,7 @@ def test_no_number_of_members_makes_a_partition_faster() -> None:
     assert all(row.drain_seconds == row.bound_seconds == NEVER for row in never.sizes)
 
 
-def test_what_comes_in_meanwhile_counts() -> None:
+def test_arriving_messages_count() -> None:
     problem = alike([100, 100], "ab")
     rows = {row.members: row for row in size(problem, 60, 10, rates=[4, 5]).sizes}
     assert rows[1].drain_seconds == 200
@@ -146,7 +146,7 @@ def test_what_comes_in_meanwhile_counts() -> None:
     assert behind[2].drain_seconds == Fraction(100, 3)
 
 
-def test_who_goes_and_who_comes() -> None:
+def test_members_leave_by_name_and_new_ones_are_numbered() -> None:
     problem = evenlag.Problem.from_lags(
         {"t": [4, 3, 2, 1]}, {name: ["t"] for name in ("b", "c", "new-1")}, pins=[("t", 0, "c")],
         owned={"b": [("t", 1)], "c": [("t", 0)]}, weights=dict.fromkeys(("b", "c", "new-1"), 2),
@@ -162,14 +162,14 @@ def test_who_goes_and_who_comes() -> None:
         assert ("t", 0) in row.plan.assignment["c"]
 
 
-def test_caps_make_small_groups_impossible() -> None:
+def test_caps_rule_out_small_groups() -> None:
     found = size(alike([5, 4, 3, 2, 1], "ab", max_partitions={"a": 2, "b": 2}), 100, 1)
     assert found.fewest == 3
     assert found.proven
     assert [row.drain_seconds for row in found.sizes[:2]] == [NEVER, NEVER]
 
 
-def test_numbers_at_which_members_idle_are_not_looked_at() -> None:
+def test_sizes_with_idle_members_are_not_tried() -> None:
     found = size(alike([5, 3, 9, 1], "ab"), 1, 1, most=100_000)
     assert [row.members for row in found.sizes] == [1, 2, 3, 4]
     assert (found.most, found.not_reached) == (4, [])
@@ -187,7 +187,7 @@ def random_staff(random: Random) -> Staff:
 
 
 @pytest.mark.parametrize("seed", seeds(20))
-def test_more_members_than_enough_bring_nothing(seed: int) -> None:
+def test_more_members_than_enough_drain_no_faster(seed: int) -> None:
     random = Random(seed)
     staff, balance = random_staff(random), random.choice(["both", "topic", "group", "none"])
     times = []
@@ -213,12 +213,12 @@ def test_members_that_read_different_topics_must_be_described() -> None:
 @pytest.mark.parametrize(
     ("lags", "fewest"), [({}, 1), ({"t": []}, 1), ({"t": [0, 0, 0]}, 1), ({"t": [0] * 9 + [10**6]}, None)]
 )
-def test_nothing_to_read_and_all_in_one(lags: dict[str, list[int]], fewest: int | None) -> None:
+def test_groups_without_lag_and_with_one_hot_partition(lags: dict[str, list[int]], fewest: int | None) -> None:
     found = size(alike(lags, "ab"), 60, 10)
     assert (found.fewest, found.proven) == (fewest, True)
 
 
-def test_a_group_larger_than_64_bits() -> None:
+def test_lags_beyond_64_bits_are_sized() -> None:
     found = size(alike([2**62] * 4, "ab"), 2**61, 2)
     assert (found.fewest, found.proven) == (4, True)
     assert found.sizes[0].drain_seconds == 2**63
@@ -242,12 +242,12 @@ def test_a_group_larger_than_64_bits() -> None:
         ({"time_limit": 0}, "time_limit must be"),
     ],
 )
-def test_parameters_that_are_no_such_thing(changed: dict[str, Any], message: str) -> None:
+def test_invalid_parameters_are_named(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         size(**{"problem": alike([5, 4], "ab"), "drain_seconds": 10, "capacity": 1} | changed)
 
 
-def test_scenarios_are_left_out_of_it() -> None:
+def test_scenarios_are_ignored() -> None:
     lags, members = {"t": [5, 4]}, {"a": ["t"], "b": ["t"]}
     found = size(evenlag.Problem.from_lags(lags, members, scenarios=[(1, {"t": [900, 900]})]), 5, 1, most=2)
     assert [row.drain_seconds for row in found.sizes] == [9, 5]
@@ -258,7 +258,7 @@ def test_a_group_without_members() -> None:
         size(evenlag.Problem.from_lags({"t": [1]}, {}), 10, 1)
 
 
-def test_a_call_ends_in_time_and_says_what_it_did_not_reach() -> None:
+def test_a_sizing_ends_in_time_and_lists_the_sizes_not_reached() -> None:
     random = Random(1)
     problem = alike([random.randint(0, 10_000) for _ in range(600)], 20)
     started = time.monotonic()
@@ -269,7 +269,7 @@ def test_a_call_ends_in_time_and_says_what_it_did_not_reach() -> None:
     assert not {row.members for row in found.sizes} & set(found.not_reached)
 
 
-def test_numbers_of_members_that_take_longer_than_the_call_may_are_not_looked_at() -> None:
+def test_sizes_that_would_take_too_long_are_skipped() -> None:
     """Each topic counts for each member: of 2,000 topics so many members take a minute, and gigabytes."""
     topics = {f"t{i:04}": [i % 97, i % 89] for i in range(2_000)}
     found = size(alike(topics, 20), 10, 10, time_limit=0.4)
@@ -287,7 +287,7 @@ def test_two_deterministic_sizings_agree() -> None:
     assert once == again
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     seen: list[tuple[int, int]] = []
     size(alike([5, 4, 3], "ab"), 10, 1, progress=lambda done, total: seen.append((done, total)))
     assert seen
@@ -338,7 +338,7 @@ def read_slowly(
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_on_a_real_broker_the_fewest_members_make_it_and_one_fewer_do_not(broker: Broker) -> None:
+def test_on_a_real_broker_the_fewest_members_meet_the_deadline_and_one_fewer_do_not(broker: Broker) -> None:
     lags, capacity, deadline = [400, 400, 300, 300, 100, 100], 100, 5
     create_topics(broker.bootstrap, {"sized": len(lags)})
     produce(broker.bootstrap, "sized", lags)
@@ -358,7 +358,7 @@ def test_on_a_real_broker_the_fewest_members_make_it_and_one_fewer_do_not(broker
 
 @pytest.mark.parametrize("seed", seeds(25))
 @pytest.mark.parametrize("sized", [True, False])
-def test_the_least_that_must_move_is_that_of_all_plans(seed: int, sized: bool) -> None:
+def test_the_least_handover_equals_that_of_all_plans(seed: int, sized: bool) -> None:
     random = Random(1_000 + seed)
     problem, rates, capacity, balance = random_case(seed)
     names = problem.partitions

@@ -86,7 +86,7 @@ def test_capacity_and_rates_come_from_the_record(record: Path) -> None:
     assert [each["drain_seconds"] for each in later["sizes"][:2]] == [5000 / 5, 4400 / 8]
 
 
-def test_a_picture(billing: Path, tmp_path: Path) -> None:
+def test_a_picture_is_drawn_as_png_and_svg(billing: Path, tmp_path: Path) -> None:
     for name, drain in (("a.png", "70s"), ("b.svg", "1s")):
         done = run("size", billing, "--drain", drain, "--capacity", 10, "--plot", tmp_path / name)
         assert done.returncode == 0
@@ -112,7 +112,7 @@ def test_a_picture_is_named_after_any_group(tmp_path: Path, group: str, title: s
     assert axes.get_title(loc="left") == title
 
 
-def test_a_picture_of_one_size_has_whole_members(tmp_path: Path) -> None:
+def test_a_picture_of_one_size_has_a_whole_number_of_members(tmp_path: Path) -> None:
     alone = tmp_path / "alone.json"
     alone.write_text(json.dumps({"topics": {"t": [90]}, "members": {"a": {"topics": ["t"]}}}))
     done = run("size", alone, "--drain", "1s", "--capacity", 10, "--plot", tmp_path / "alone.svg")
@@ -121,7 +121,7 @@ def test_a_picture_of_one_size_has_whole_members(tmp_path: Path) -> None:
     assert "<!-- 1.00 -->" not in (tmp_path / "alone.svg").read_text()
 
 
-def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
+def test_the_command_refuses_invalid_arguments(billing: Path, tmp_path: Path) -> None:
     refused(
         run("size", billing, "--drain", "15m"),
         "billing.json: a single snapshot has no rates, so the rate at which members read is unknown: give capacity",
@@ -147,7 +147,7 @@ def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
 # ---- a fleet ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_fleet_on_spark_is_sized_as_each_of_its_groups(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(3)
     now = "2026-01-01T00:01:40Z"
     later = [row | {"snapshot_ts": now, "log_end_offset": row["log_end_offset"] + 40} for row in offsets]
@@ -181,7 +181,7 @@ def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_
         pipeline.size(*tables, drain_seconds=600, capacity=0)
 
 
-def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_path: Path) -> None:
+def test_the_command_sizes_a_fleet_as_each_of_its_groups(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(6)
     members = [row for row in members if row["group"] != "g005"]  # which has no members then
     broken = offsets[0] | {"partition": "x"}
@@ -235,13 +235,13 @@ def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_
         (("a.csv", "--offsets", "b.csv"), "got unexpected extra argument"),
     ],
 )
-def test_what_goes_with_one_group_and_what_with_a_fleet(words: tuple[Any, ...], message: str) -> None:
+def test_options_of_a_fleet_are_refused_for_one_group(words: tuple[Any, ...], message: str) -> None:
     done = run("size", *words, "--drain", "5m")
     assert (done.returncode, done.stdout) == (2, "")
     assert message in " ".join(done.stderr.split())
 
 
-def test_the_report_says_the_least_that_must_move(tmp_path: Path) -> None:
+def test_the_report_gives_the_least_handover(tmp_path: Path) -> None:
     path = tmp_path / "group.json"
     problem = alike([60, 60, 60, 60], "ab", owned={"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]})
     path.write_text(json.dumps(problem.to_dict()))

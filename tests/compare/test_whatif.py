@@ -70,7 +70,7 @@ def random_change(random: Random, document: dict[str, Any]) -> Change:
 
 
 @pytest.mark.parametrize("seed", seeds(4))
-def test_a_wider_balance_is_no_worse_than_the_plan_before(seed: int) -> None:
+def test_a_wider_balance_is_no_worse(seed: int) -> None:
     random = Random(seed)
     topics = {f"t{t}": [random.choice([0, int(10**5 * random.random() ** 3)]) for _ in range(10)] for t in range(6)}
     problem = alike(topics, 5, owned=random_owners(random, topics, 5))
@@ -79,7 +79,7 @@ def test_a_wider_balance_is_no_worse_than_the_plan_before(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(60))
-def test_a_changed_group_is_the_edited_file(seed: int) -> None:
+def test_a_changed_group_equals_the_edited_file(seed: int) -> None:
     random = Random(seed)
     document = random_document(random)
     change = random_change(random, document)
@@ -91,7 +91,7 @@ def test_a_changed_group_is_the_edited_file(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(25))
-def test_both_sides_are_the_best_there_is(seed: int) -> None:
+def test_before_and_after_are_optimal(seed: int) -> None:
     random = Random(seed)
     document = random_document(random, partitions=6, members=3)
     for entry in document["members"].values():
@@ -115,7 +115,7 @@ def test_both_sides_are_the_best_there_is(seed: int) -> None:
 # ---- members ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_stays_keeps_its_owner_and_what_leaves_leaves_its_partitions() -> None:
+def test_remaining_members_keep_their_partitions_and_leaving_ones_give_them_up() -> None:
     after = changed(group(), Change(remove=["c"], members=+2))
     assert after.members == ("a", "b", "new-1", "new-2")
     owners = [after.members[m] if m >= 0 else None for m in after.owner]
@@ -128,7 +128,7 @@ def test_what_stays_keeps_its_owner_and_what_leaves_leaves_its_partitions() -> N
     assert found.today.spread == 70 - 15
 
 
-def test_today_is_shown_though_a_partition_has_no_owner() -> None:
+def test_today_is_shown_even_if_a_partition_has_no_owner() -> None:
     problem = alike([40, 30, 20], "ab", owned={"a": [("t", 0)], "b": [("t", 1)]})
     today = whatif(problem, Change(members=+1)).today
     assert today is not None
@@ -145,7 +145,7 @@ def test_an_older_claim_counts_again_once_the_newer_one_has_left() -> None:
     assert after.members[after.owner[0]] == "a"
 
 
-def test_names_of_new_members_are_free() -> None:
+def test_new_members_get_unused_names() -> None:
     problem = alike([5, 3, 1], ["new-1", "new-3", "x"])
     assert changed(problem, Change(members=2, add={"new-2": None})).members == (
         "new-1", "new-2", "new-3", "new-4", "new-5", "x",
@@ -160,7 +160,7 @@ def test_fewer_members_are_the_last_by_name() -> None:
     assert changed(alike([5], "abc"), Change(members=-1, remove=["c"])).members == ("a",)
 
 
-def test_what_new_members_read_is_what_all_who_stay_do() -> None:
+def test_new_members_read_what_all_remaining_members_read() -> None:
     mixed = evenlag.Problem.from_lags({"t": [5], "u": [3], "v": []}, {"a": ["t", "v"], "b": ["t", "v"], "c": ["u"]})
     after = changed(mixed, Change(members=1, remove=["c"]))
     assert after.to_dict()["members"]["new-1"]["topics"] == ["t", "v"]
@@ -208,7 +208,7 @@ def test_scenarios_change_with_the_group() -> None:
         assert (found.after.objective, found.after.bound) == (fresh.objective, fresh.bound)
 
 
-def test_keys_hashed_anew_spread_the_lag() -> None:
+def test_rehashed_keys_spread_the_lag() -> None:
     found = whatif(group(), Change(partitions={"t": 8}, new_partitions="rehashed"))
     assert found.after.plan.problem.to_dict()["topics"]["t"] == [20, 15, 10, 5, 20, 15, 10, 5]
     assert found.after.plan.problem.total_lag == 110
@@ -217,7 +217,7 @@ def test_keys_hashed_anew_spread_the_lag() -> None:
 
 
 @given(st.integers(1, 8), st.integers(0, 10), st.randoms(use_true_random=True))
-def test_rehashing_is_what_counting_keys_gives(now: int, more: int, random: Random) -> None:
+def test_rehashing_equals_counting_keys(now: int, more: int, random: Random) -> None:
     """Every hash once (they repeat after lcm(n, size)), so many messages a key in each old partition."""
     size, messages = now + more, [random.randint(0, 5) for _ in range(now)]
     old, new = [0] * now, [0] * size
@@ -228,7 +228,7 @@ def test_rehashing_is_what_counting_keys_gives(now: int, more: int, random: Rand
 
 
 @given(st.lists(st.integers(0, 2**62), min_size=1, max_size=9), st.integers(0, 20))
-def test_rehashing_loses_nothing(lags: list[int], more: int) -> None:
+def test_rehashing_keeps_the_total_lag(lags: list[int], more: int) -> None:
     spread = rehashed(lags, len(lags) + more)
     assert (sum(spread), len(spread)) == (sum(lags), len(lags) + more)
     assert max(spread) <= max(lags)
@@ -270,7 +270,7 @@ IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
 
 
 @pytest.mark.parametrize("what", IMPOSSIBLE)
-def test_what_cannot_be_is_one_line(tmp_path: Path, what: str) -> None:
+def test_an_impossible_change_is_one_line(tmp_path: Path, what: str) -> None:
     words, expected = IMPOSSIBLE[what]
     path = tmp_path / "group.json"
     path.write_text(json.dumps(GROUP))
@@ -301,7 +301,7 @@ def test_wrong_usage_is_status_2(words: list[str], message: str) -> None:
     assert message in " ".join(done.stderr.split())
 
 
-def test_nobody_left_is_an_error() -> None:
+def test_a_change_that_leaves_no_member_is_an_error() -> None:
     with pytest.raises(InvalidProblemError, match="no member would be left"):
         changed(alike([5], "ab"), Change(remove=["a", "b"]))
     with pytest.raises(InvalidProblemError, match="no member would be left"):
@@ -316,24 +316,24 @@ def test_nobody_left_is_an_error() -> None:
         {"partitions": 5}, {"weights": 5}, {"add": 5}, {"add": None}, {"add": ["a"]}, {"remove": None},
     ],
 )  # fmt: skip
-def test_a_change_checks_itself(wrong: dict[str, Any]) -> None:
+def test_a_change_is_validated(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidProblemError):
         Change(**({"members": 1} | wrong if wrong else {}))
 
 
-def test_a_change_is_a_change() -> None:
+def test_a_change_of_another_type_is_refused() -> None:
     given: Any = {"members": 1}
     with pytest.raises(InvalidProblemError, match="the change must be a Change; got dict"):
         whatif(alike([5], "ab"), given)
 
 
-def test_topics_of_a_new_member_are_names() -> None:
+def test_unknown_topics_of_a_new_member_are_refused() -> None:
     nested: Any = [["t"]]
     with pytest.raises(InvalidProblemError, match="there is no topic"):
         changed(alike([5], "ab"), Change(add={"c": nested}))
 
 
-def test_an_error_says_which_of_the_two_groups_it_is_of() -> None:
+def test_an_error_names_the_side_on_which_it_occurred() -> None:
     full = alike([5, 3, 1], "ab", max_partitions={"a": 1, "b": 1})
     with pytest.raises(InfeasibleError, match="before the change: "):
         whatif(full, Change(members=1))
@@ -346,7 +346,7 @@ def test_an_error_says_which_of_the_two_groups_it_is_of() -> None:
 CHANGES = ["--change-members", "+2", "--remove", "c", "--partitions", "t=6", "--weight", "a=2", "--balance", "topic"]
 
 
-def test_the_saved_file_has_the_plan_that_was_shown(tmp_path: Path) -> None:
+def test_the_saved_file_has_the_plan_on_screen(tmp_path: Path) -> None:
     path, after = tmp_path / "group.json", tmp_path / "after.json"
     path.write_text(json.dumps(GROUP))
     done = run("whatif", path, *CHANGES, "--save", after, "--json")

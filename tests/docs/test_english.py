@@ -59,13 +59,13 @@ def test_no_sentence_of_a_docstring_begins_with_a_question_word(path: Path) -> N
 
 
 @pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_docstrings_and_comments_avoid_phrases_that_are_read_twice(path: Path) -> None:
+def test_docstrings_and_comments_avoid_phrases_that_need_a_second_reading(path: Path) -> None:
     texts = [" ".join(text.split()) for text in (*docstrings(path.read_text()), *comments(path))]
     assert [found[0] + " … " + text for text in texts if (found := PHRASES.search(text))] == []
 
 
 @pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_messages_avoid_phrases_that_are_read_twice(path: Path) -> None:
+def test_messages_avoid_phrases_that_need_a_second_reading(path: Path) -> None:
     found = [(text, PHRASES.search(text) or TOLD.search(text)) for text in messages(path.read_text())]
     assert [text for text, phrase in found if phrase] == []
 

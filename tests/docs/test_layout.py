@@ -213,7 +213,7 @@ def private_to_kafka_python(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("folder", ["evenlag", "examples", "benchmarks"])
-def test_what_kafka_python_does_not_promise_is_imported_by_one_module(folder: str) -> None:
+def test_private_names_of_kafka_python_are_imported_by_one_module(folder: str) -> None:
     found = {path: private_to_kafka_python(path) for path in (ROOT / folder).rglob("*.py")}
     allowed = modules()[KAFKA_PYTHON]
     assert len(private_to_kafka_python(allowed)) > 5
@@ -221,7 +221,7 @@ def test_what_kafka_python_does_not_promise_is_imported_by_one_module(folder: st
 
 
 @pytest.mark.parametrize("name", ["AioEvenlagAssignor", "Decision", "EvenlagAssignor", "FollowedPlan", "PlanFile"])
-def test_names_of_live_clusters_are_where_they_were(name: str) -> None:
+def test_names_of_live_clusters_keep_their_former_modules(name: str) -> None:
     now = {"live.assignor", "live.follow"}
     former = {"live.aio_assignor", "live.deciding", "live.plans"}
     places = [importlib.import_module(f"evenlag.{place}") for place in sorted(now | former)]
@@ -235,7 +235,7 @@ def test_every_module_has_a_layer_and_there_are_many() -> None:
     assert {layer(module) for module in modules()} == set(range(len(LAYERS)))
 
 
-def test_no_module_waits_for_itself() -> None:
+def test_no_module_imports_itself_in_a_circle() -> None:
     known = modules()
     graph = {
         module: {own(names) for names in imported(parsed(path), typing=False)} - {""} for module, path in known.items()
@@ -245,7 +245,7 @@ def test_no_module_waits_for_itself() -> None:
 
 
 @pytest.mark.parametrize("module", sorted(modules()))
-def test_no_function_imports_what_is_there(module: str) -> None:
+def test_no_function_imports_a_module_that_is_loaded_anyway(module: str) -> None:
     functions = [each for each in ast.walk(parsed(modules()[module])) if isinstance(each, FUNCTIONS)]
     late = {own(names) for function in functions for names in imported(function)}
     assert not late & brought(module) - LAZY
@@ -290,7 +290,7 @@ def test_importing_evenlag_pulls_in_neither_spark_nor_kafka() -> None:
     assert printed(f"import sys, evenlag; print(*sorted({HEAVY} & set(sys.modules)))") == ""
 
 
-def test_pipeline_and_live_come_when_they_are_asked_for() -> None:
+def test_pipeline_and_live_are_imported_on_request() -> None:
     code = (
         "import sys, evenlag\n"
         "lazy = {'evenlag.live', 'evenlag.pipeline', 'evenlag.spark'}\n"
@@ -302,7 +302,7 @@ def test_pipeline_and_live_come_when_they_are_asked_for() -> None:
     assert printed(code).splitlines() == ["True True False", "", "True False"]
 
 
-def test_without_spark_what_needs_it_says_what_to_install() -> None:
+def test_without_spark_the_error_says_what_to_install() -> None:
     code = (
         "import sys\n"
         "sys.modules['pyspark'] = None\n"
@@ -320,7 +320,7 @@ def test_without_spark_what_needs_it_says_what_to_install() -> None:
     ]  # fmt: skip
 
 
-def test_every_name_of_spark_is_where_it_is_said_to_be() -> None:
+def test_every_name_of_spark_is_in_its_declared_module() -> None:
     from evenlag import pipeline, spark
 
     assert list(spark._HOMES) == spark.__all__ == pipeline.__all__ == sorted(spark.__all__)
@@ -346,7 +346,7 @@ def test_rooms_without_spark(room: str) -> None:
 
 @pytest.mark.skipif((ROOT / "PKG-INFO").exists(), reason="a source distribution has no links")
 @pytest.mark.parametrize("name", ["model", "heuristics", "compare"])
-def test_the_rooms_have_a_door_in_the_root(name: str) -> None:
+def test_the_rooms_are_linked_in_the_root(name: str) -> None:
     assert (ROOT / name).resolve() == PACKAGE / name
 
 

@@ -62,14 +62,14 @@ def test_make_targets_in_the_readme_exist() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: str) -> None:
+def test_links_have_a_target(page: str) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         if "://" not in link:
             assert (ROOT / page).parent.joinpath(link).exists(), f"{page} links to {link}"
 
 
-def test_the_reference_names_all_that_is_public() -> None:
+def test_the_reference_covers_every_public_name() -> None:
     pages = "\n".join(path.read_text() for path in ROOT.glob("docs/reference/*.md"))
     shown = set(re.findall(r"^::: evenlag\.([\w.]+)$", pages, re.MULTILINE))
     modules = {"compare": evenlag.compare, "live": live, "spark": spark}

@@ -92,7 +92,7 @@ evenlag.optimise(problem)
 """
 
 
-def test_a_users_file_says_all_names() -> None:
+def test_a_users_file_uses_every_public_name() -> None:
     assert [name for name in evenlag.__all__ if f"evenlag.{name}" not in SOUND] == []
 
 

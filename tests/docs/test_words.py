@@ -37,7 +37,7 @@ def listed(word: Any) -> set[str]:
         (literals.StrategyWord, STRATEGIES),
     ],
 )
-def test_types_have_the_words_that_are_read(word: Any, known: Any) -> None:
+def test_literal_types_list_the_accepted_words(word: Any, known: Any) -> None:
     assert listed(word) == set(map(str, known))
 
 
@@ -60,7 +60,7 @@ def test_a_wrong_word_is_answered_with_the_nearest(call: Any, wrong: dict[str, s
         call(PROBLEM, **wrong)
 
 
-def test_where_no_word_is_near_none_is_named() -> None:
+def test_without_a_similar_word_none_is_suggested() -> None:
     with pytest.raises(InvalidProblemError) as caught:
         evenlag.solve(PROBLEM, balance="xyzzy")  # type: ignore[arg-type]
     assert "did you mean" not in str(caught.value)
@@ -94,7 +94,7 @@ def test_a_wrong_keyword_is_answered_with_the_nearest(call: Any, wrong: str, nea
         (lambda **wrong: EvenlagAssignor("g", "host:9092", **wrong), "rejoin_if_beter", "rejoin_if_better"),
     ],
 )
-def test_calls_that_hand_keywords_on_know_their_own_too(call: Any, wrong: str, near: str) -> None:
+def test_calls_that_forward_keywords_also_suggest_their_own(call: Any, wrong: str, near: str) -> None:
     with pytest.raises(TypeError, match=rf"unexpected keyword argument '{wrong}'; did you mean '{near}'\?"):
         call(**{wrong: 1})
 
@@ -122,11 +122,11 @@ def test_members_by_name_read_everything() -> None:
         ([["a", "t"]], "a member needs a name"),
     ],
 )
-def test_members_that_are_no_names_are_refused(members: Any, message: str) -> None:
+def test_members_that_are_not_names_are_refused(members: Any, message: str) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         evenlag.Problem.from_lags({"t": [1]}, members)
 
 
-def test_what_compares_is_there_at_the_top_too() -> None:
+def test_comparisons_are_exported_at_the_top() -> None:
     for name in ("Change", "audit", "frontier", "replay", "size", "whatif"):
         assert getattr(evenlag, name) is getattr(evenlag.compare, name)

@@ -55,7 +55,7 @@ def held(group: Members, plan: Plan) -> None:
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_group_follows_the_solver_whoever_comes_and_goes(broker: Broker, protocol: str) -> None:
+def test_a_group_follows_the_solver_as_members_join_and_leave(broker: Broker, protocol: str) -> None:
     topic = group = f"assigned-{protocol}"
     lags = skewed(broker, topic, group)
     with members(broker.bootstrap, group, [topic], cooperative=PROTOCOLS[protocol]) as several:
@@ -141,9 +141,7 @@ LOOK = 2.0  # seconds between looks at the lags, each of which may take a solve
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_group_rebalances_by_itself_once_that_pays_and_not_again_within_the_interval(
-    broker: Broker, protocol: str
-) -> None:
+def test_a_group_requests_a_rebalance_that_pays_and_no_other_within_the_interval(broker: Broker, protocol: str) -> None:
     topic = f"asking-{protocol}"
     create_topics(broker.bootstrap, {topic: 12})
     lags = [100] * 12

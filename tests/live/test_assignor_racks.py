@@ -31,7 +31,7 @@ def racks_of(bootstrap: str, topic: str) -> tuple[dict[int, str], dict[int, tupl
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.parametrize("cooperative", [True, False])
-def test_members_that_tell_their_racks_read_locally(brokers: str, cooperative: bool) -> None:
+def test_members_that_name_their_racks_read_from_local_replicas(brokers: str, cooperative: bool) -> None:
     topic = group = f"local-{cooperative}"
     create_topics(brokers, {topic: REPLICAS})
     produce(brokers, topic, BACKLOG)

@@ -253,7 +253,7 @@ class Events:
 
 
 @pytest.mark.parametrize("until", ["revoked", *PUT_OUT, "lost", "stopped"])
-def test_only_a_loss_that_the_broker_hid_counts_from_when_it_went(until: str) -> None:
+def test_a_loss_hidden_by_a_broker_restart_counts_from_the_restart(until: str) -> None:
     def two(given: float) -> list[object]:
         ends = [(29.9, until), (30.0, "revoked")] if until in PUT_OUT else [(30.0, until)]
         group = {"a": Events((1.0, "assigned"), *ends), "b": Events((given, "assigned"))}
@@ -269,7 +269,7 @@ def test_only_a_loss_that_the_broker_hid_counts_from_when_it_went(until: str) ->
     assert len(two(29.0)) == 1
 
 
-def test_an_answer_to_a_join_from_before_a_member_was_stopped_gives_it_nothing() -> None:
+def test_a_join_answered_after_a_stop_gives_the_member_nothing() -> None:
     def two(*events: tuple[float, str]) -> list[object]:
         group = {"a": Events((1.0, JOINS), (2.0, "stopped"), *events), "b": Events((5.0, "assigned"))}
         return overlaps(cast("Members", group), [])

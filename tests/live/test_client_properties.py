@@ -45,7 +45,7 @@ texts = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF), min_size=
         ("software.amazon.msk.auth.iam.IAMLoginModule required;", {}),
     ],
 )  # fmt: skip
-def test_a_login_of_java_is_understood(login: str, expected: dict[str, str]) -> None:
+def test_a_java_login_is_read(login: str, expected: dict[str, str]) -> None:
     assert librdkafka_names({"sasl.jaas.config": login, "security.protocol": "SASL_SSL"}) == expected | {
         "security.protocol": "SASL_SSL"
     }
@@ -70,13 +70,13 @@ def test_a_login_of_java_is_understood(login: str, expected: dict[str, str]) -> 
         ({"fetch.min.bytes": "hunter2"}, "client property 'fetch.min.bytes'"),
     ],
 )  # fmt: skip
-def test_what_has_no_counterpart_says_what_to_do(config: dict[str, str], message: str) -> None:
+def test_a_java_property_without_a_counterpart_is_refused_with_a_remedy(config: dict[str, str], message: str) -> None:
     with pytest.raises(SourceError, match=re.escape(message)) as caught:
         kafka_python_settings(config)
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_file_of_javas_own_tools_serves_evenlags_client(tmp_path: Path) -> None:
+def test_a_properties_file_of_kafkas_tools_configures_our_client(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text(
         "bootstrap.servers=broker:9093\nsecurity.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"
@@ -94,7 +94,7 @@ def test_a_file_of_javas_own_tools_serves_evenlags_client(tmp_path: Path) -> Non
     }  # fmt: skip
 
 
-def test_librdkafkas_name_counts_where_both_are_given() -> None:
+def test_librdkafkas_name_wins_over_javas() -> None:
     both = {"sasl.username": "mine", "sasl.jaas.config": f'{PLAIN} required username="u" password="p";'}
     assert librdkafka_names(both) == {"sasl.username": "mine", "sasl.password": "p"}
 
@@ -102,7 +102,7 @@ def test_librdkafkas_name_counts_where_both_are_given() -> None:
 # ---- librdkafka's, for Spark's Kafka source --------------------------------------------------------------------------
 
 
-def test_files_and_logins_are_given_to_java_as_it_wants_them(tmp_path: Path) -> None:
+def test_files_and_logins_are_written_as_java_expects_them(tmp_path: Path) -> None:
     authority, key = tmp_path / "ca.pem", tmp_path / "key.pem"
     authority.write_text("CA")
     key.write_text("KEY")
@@ -128,7 +128,7 @@ def test_files_and_logins_are_given_to_java_as_it_wants_them(tmp_path: Path) -> 
     }
 
 
-def test_javas_own_names_stay() -> None:
+def test_java_names_stay_as_they_are() -> None:
     config = {"security.protocol": "SSL", "ssl.truststore.location": "/a/trust.jks", "ssl.truststore.password": "x"}
     assert java_names(config) == config
     login = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": "x", "sasl.username": "u", "sasl.password": "p"}
@@ -145,19 +145,19 @@ def test_javas_own_names_stay() -> None:
         ({"sasl.mechanism": "GSSAPI", "sasl.username": "u", "sasl.password": "hunter2"}, "PLAIN, SCRAM-SHA-256"),
     ],
 )
-def test_what_java_lacks_says_what_to_do(config: dict[str, str], message: str) -> None:
+def test_a_property_that_java_lacks_is_refused_with_a_remedy(config: dict[str, str], message: str) -> None:
     with pytest.raises(SourceError, match=re.escape(message)) as caught:
         java_names(config)
     assert "hunter2" not in str(caught.value)
 
 
 @given(st.sampled_from(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]), texts, texts)
-def test_there_and_back_a_login_is_what_it_was(mechanism: str, user: str, password: str) -> None:
+def test_a_login_survives_translation_there_and_back(mechanism: str, user: str, password: str) -> None:
     config = {"sasl.mechanism": mechanism, "sasl.username": user, "sasl.password": password}
     assert librdkafka_names(java_names(config)) == config
 
 
-def test_a_command_for_a_topic_names_the_property(tmp_path: Path) -> None:
+def test_the_command_names_a_wrong_client_property(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     path = tmp_path / "client.properties"
     path.write_text("ssl.ca.location=/none.pem\n")

@@ -55,7 +55,7 @@ def commit_all_but(members: dict[str, Member], bootstrap: str, group: str, witho
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPORTERS)
-def test_a_real_exporter_tells_what_a_snapshot_tells(name: str, broker: Broker, tmp_path: Path) -> None:
+def test_a_real_exporter_reports_the_lags_and_owners_of_a_snapshot(name: str, broker: Broker, tmp_path: Path) -> None:
     program = program_of(name)
     if program is None:
         pytest.skip(f"{name} is not on this machine: put its release into .cache/exporters (tests/metrics/README.md)")

@@ -17,7 +17,7 @@ from evenlag.live.ownership import Ownership
 from tests.support.plain_kafka import LEASE, PARTITIONS, Consumer, Group, Inbox, Kafka, committed_owner, plan
 
 
-def test_a_broken_or_older_plan_changes_nothing_and_is_said_once(
+def test_a_broken_or_older_plan_changes_nothing_and_is_reported_once(
     group: Group, caplog: pytest.LogCaptureFixture
 ) -> None:
     group.start("c1")
@@ -45,7 +45,7 @@ def test_a_broken_or_older_plan_changes_nothing_and_is_said_once(
     assert group.follows["c1"].troubles == {}
 
 
-def test_who_is_not_in_the_plan_gets_nothing_and_says_so(group: Group) -> None:
+def test_a_member_outside_the_plan_gets_nothing_and_reports_it(group: Group) -> None:
     group.start("c9")
     group.deliver(plan(1, c1="01", c2="23"))
     group.run_for(4)
@@ -56,7 +56,7 @@ def test_who_is_not_in_the_plan_gets_nothing_and_says_so(group: Group) -> None:
     assert (group.holds(), group.follows["c9"].troubles) == ({"c9": "23"}, {})
 
 
-def test_partitions_that_are_not_there_are_said_and_taken_once_they_are(group: Group) -> None:
+def test_missing_partitions_are_reported_and_taken_once_they_exist(group: Group) -> None:
     kafka = group.kafka
     group.start("c1")
     group.deliver(plan(1, c1="01345"))
@@ -73,7 +73,7 @@ def test_partitions_that_are_not_there_are_said_and_taken_once_they_are(group: G
 
 
 @pytest.mark.parametrize("heard_by", ["a commit", "the consumer", "nothing"])
-def test_a_topic_that_is_deleted_ends_nothing(group: Group, heard_by: str) -> None:
+def test_a_deleted_topic_stops_no_follower(group: Group, heard_by: str) -> None:
     group.start("c1")
     both = plan(1, c1="01").assignment["c1"]
     group.deliver(FollowedPlan("billing", 1, {"c1": (*both, ("u", 0))}))
@@ -93,7 +93,7 @@ def test_a_topic_that_is_deleted_ends_nothing(group: Group, heard_by: str) -> No
     assert group.follows["c1"].troubles["absent"] == "plan 1 assigns u-0, which do not exist"
 
 
-def test_the_message_at_hand_counts_only_when_the_loop_asks_for_the_next(group: Group) -> None:
+def test_a_message_is_committed_only_once_the_loop_asks_for_the_next(group: Group) -> None:
     group.start("c1")
     group.deliver(plan(1, c1="0"))
     group.run_for(2)
@@ -117,7 +117,7 @@ def test_the_message_at_hand_counts_only_when_the_loop_asks_for_the_next(group: 
     assert kafka.commits["t", 0][0] == first + 1
 
 
-def test_batches_count_whole(group: Group) -> None:
+def test_a_batch_is_committed_as_a_whole(group: Group) -> None:
     group.start("c1")
     group.deliver(plan(1, c1="01"))
     for _ in range(4):
@@ -137,7 +137,7 @@ def test_batches_count_whole(group: Group) -> None:
 
 
 @pytest.mark.parametrize("call", ["commit", "answer to commit"])
-def test_a_partition_is_handed_on_by_its_commit_only(group: Group, call: str) -> None:
+def test_a_partition_is_handed_over_only_by_its_commit(group: Group, call: str) -> None:
     group.start("c1", "c2")
     group.deliver(plan(1, c1="01", c2="23"))
     group.run_for(4)
@@ -157,9 +157,7 @@ def test_a_partition_is_handed_on_by_its_commit_only(group: Group, call: str) ->
 
 
 @pytest.mark.parametrize("call", ["commit", "answer to commit"])
-def test_a_partition_that_could_not_be_handed_on_is_read_again_where_a_plan_gives_it_back(
-    group: Group, call: str
-) -> None:
+def test_a_partition_whose_handover_failed_is_read_again_when_a_plan_returns_it(group: Group, call: str) -> None:
     group.start("c1", "c2")
     group.deliver(plan(1, c1="01", c2="23"))
     group.run_for(4)
@@ -177,7 +175,7 @@ def test_a_partition_that_could_not_be_handed_on_is_read_again_where_a_plan_give
     assert len(group.processed) == 20
 
 
-def test_who_closes_writes_over_nobody(group: Group) -> None:
+def test_closing_overwrites_no_other_owner(group: Group) -> None:
     group.start("c1", "c2")
     group.deliver(plan(1, c1="0123"), "c1")
     group.run_for(1)  # claimed
@@ -187,7 +185,7 @@ def test_who_closes_writes_over_nobody(group: Group) -> None:
     assert committed_owner(group.kafka, 1) == Ownership(1, None)
 
 
-def test_the_history_of_a_topic_is_no_news(group: Group, caplog: pytest.LogCaptureFixture) -> None:
+def test_older_plans_in_a_topic_are_not_reported(group: Group, caplog: pytest.LogCaptureFixture) -> None:
     group.start("c1")
     history = [plan(number, c1="0") for number in range(1, 5)]
     for each in history * 2:
@@ -198,7 +196,7 @@ def test_the_history_of_a_topic_is_no_news(group: Group, caplog: pytest.LogCaptu
     assert not [each for each in caplog.records if "older" in each.getMessage()]
 
 
-def test_commits_that_cannot_be_read_are_borne_for_half_a_lease(group: Group, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_commits_are_tolerated_for_half_a_lease(group: Group, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "evenlag")
     group.start("c1")
     group.deliver(plan(1, c1="01"))
@@ -219,7 +217,7 @@ def test_commits_that_cannot_be_read_are_borne_for_half_a_lease(group: Group, ca
     assert group.holds() == {"c1": "01"}
 
 
-def test_partitions_without_a_leader_hold_up_no_commits_and_no_others(
+def test_partitions_without_a_leader_delay_neither_commits_nor_other_partitions(
     group: Group, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "evenlag")
@@ -289,7 +287,7 @@ def test_messages_that_come_with_an_error_are_given_by_the_next_call(group: Grou
     assert kafka.commits["t", 0][0] == 5
 
 
-def test_metadata_of_a_newer_evenlag_are_left_alone(group: Group) -> None:
+def test_metadata_of_a_newer_evenlag_are_not_overwritten(group: Group) -> None:
     group.kafka.commits["t", 1] = (3, '{"evenlag": 2, "whose": "c1"}')
     group.start("c1")
     group.deliver(plan(1, c1="01"))

@@ -76,7 +76,7 @@ BROKEN: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("document", "message"), BROKEN, ids=[message[:30] for _, message in BROKEN])
-def test_what_is_no_plan_is_told(tmp_path: Path, document: Any, message: str) -> None:
+def test_an_invalid_plan_is_an_error_that_names_the_place(tmp_path: Path, document: Any, message: str) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(document))
     (error,) = PlanFile(path, "billing").news()
@@ -84,7 +84,7 @@ def test_what_is_no_plan_is_told(tmp_path: Path, document: Any, message: str) ->
     assert str(error).startswith(f"{path}: {message}")
 
 
-def test_a_member_named_twice_is_told(tmp_path: Path) -> None:
+def test_a_member_named_twice_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text('{"group": "billing", "version": 1, "assignment": {"c1": [], "c1": [["t", 0]]}}')
     (error,) = PlanFile(path, "billing").news()
@@ -131,7 +131,7 @@ def test_the_command_publishes_a_result_file(tmp_path: Path) -> None:
 MEMBERS = {"c1": {"topics": ["t"]}, "c2": {"topics": ["t"]}}
 
 
-def test_a_place_of_plans_is_a_file_or_one_topic() -> None:
+def test_plans_are_kept_in_a_file_or_in_one_topic() -> None:
     place = place_of("kafka://a:1,b:2/plans", "billing", {"client.id": "c"})
     assert isinstance(place, PlanTopic)
     assert (place.topic, place.group) == ("plans", "billing")
@@ -155,7 +155,9 @@ def test_a_place_of_plans_is_a_file_or_one_topic() -> None:
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, "Broker: Topic authorization failed"),
     ],
 )
-def test_why_a_topic_of_plans_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, error: int, message: str) -> None:
+def test_the_error_says_why_a_topic_of_plans_is_missing(
+    monkeypatch: pytest.MonkeyPatch, error: int, message: str
+) -> None:
     described = SimpleNamespace(topics={"plans": SimpleNamespace(error=KafkaError(error), partitions={})})
     reader = SimpleNamespace(list_topics=lambda *_, **__: described, close=lambda: None)
     monkeypatch.setattr(confluent_kafka, "Consumer", lambda _: reader)
@@ -163,7 +165,7 @@ def test_why_a_topic_of_plans_is_not_there_is_said(monkeypatch: pytest.MonkeyPat
     assert str(news) == f"topic plans: {message}"
 
 
-def test_a_topic_that_could_not_be_written_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_failed_write_a_topic_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 0.1)
     place = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
     with pytest.raises(SourceError, match="topic plans: the plan was not written"):
@@ -173,7 +175,7 @@ def test_a_topic_that_could_not_be_written_is_read_from_its_beginning(monkeypatc
     assert str(unread).startswith("topic plans: cannot be read (")
 
 
-def test_nothing_is_published_where_the_plan_before_cannot_be_read(
+def test_nothing_is_published_when_the_previous_plan_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have a higher version, and followers would keep it."""

@@ -119,7 +119,7 @@ def pauses(several: Followers) -> list[float]:
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["file", "topic"])
-def test_four_consumers_follow_there_and_back_while_messages_come(broker: Broker, tmp_path: Path, place: str) -> None:
+def test_four_consumers_follow_plans_back_and_forth_under_load(broker: Broker, tmp_path: Path, place: str) -> None:
     topic = group = f"followed-{place}"
     create_topics(broker.bootstrap, {topic: 8, f"{topic}-plans": 1})
     path = tmp_path / "plan.json"
@@ -166,7 +166,7 @@ def test_four_consumers_follow_there_and_back_while_messages_come(broker: Broker
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_members_are_killed_and_come_back_and_nothing_is_lost(broker: Broker, tmp_path: Path) -> None:
+def test_no_message_is_lost_when_followers_are_killed_and_return(broker: Broker, tmp_path: Path) -> None:
     topic = group = "followed-killed"
     create_topics(broker.bootstrap, {topic: 8})
     path = tmp_path / "plan.json"
@@ -224,7 +224,7 @@ def committed(broker: Broker, group: str, topic: str, counts: list[int]) -> list
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_a_group_with_members_that_subscribe_is_refused(broker: Broker, tmp_path: Path) -> None:
+def test_a_group_with_subscribed_members_is_refused(broker: Broker, tmp_path: Path) -> None:
     topic = group = "followed-subscribed"
     create_topics(broker.bootstrap, {topic: 2})
     where = PlanFile(tmp_path / "plan.json", group)
@@ -239,7 +239,7 @@ def test_a_group_with_members_that_subscribe_is_refused(broker: Broker, tmp_path
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_commits_of_the_client_itself_are_found_out(broker: Broker, tmp_path: Path) -> None:
+def test_commits_of_the_client_itself_are_detected(broker: Broker, tmp_path: Path) -> None:
     topic = group = "followed-auto-commit"
     create_topics(broker.bootstrap, {topic: 1})
     produce(broker.bootstrap, topic, [100])
@@ -254,7 +254,7 @@ def test_commits_of_the_client_itself_are_found_out(broker: Broker, tmp_path: Pa
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_a_topic_of_plans_is_not_made_by_publishing(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publishing_does_not_create_the_topic_of_plans(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 2.0)
     with pytest.raises(SourceError, match=r"topic no-plans: .*; create it with cleanup\.policy=compact"):
         publish(dealt("billing", "t", "1"), PlanTopic("no-plans", client_config(broker), "billing"))
@@ -267,7 +267,7 @@ def test_a_topic_of_plans_is_not_made_by_publishing(broker: Broker, monkeypatch:
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_a_deleted_topic_and_new_partitions_end_nothing(broker: Broker, tmp_path: Path) -> None:
+def test_a_deleted_topic_and_new_partitions_stop_no_follower(broker: Broker, tmp_path: Path) -> None:
     group = "followed-deleted"
     create_topics(broker.bootstrap, {"followed-stays": 1, "followed-goes": 1})
     where = PlanFile(tmp_path / "plan.json", group)
@@ -292,7 +292,7 @@ def test_a_deleted_topic_and_new_partitions_end_nothing(broker: Broker, tmp_path
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_a_plan_is_made_from_a_snapshot_of_the_group_and_followed(broker: Broker, tmp_path: Path) -> None:
+def test_a_plan_from_a_snapshot_of_the_group_is_followed(broker: Broker, tmp_path: Path) -> None:
     topic = group = "followed-again"
     create_topics(broker.bootstrap, {topic: 8})
     path, plan, tables = tmp_path / "plan.json", tmp_path / "next.json", tmp_path / "tables"
@@ -338,7 +338,7 @@ def test_a_plan_is_made_from_a_snapshot_of_the_group_and_followed(broker: Broker
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_what_the_page_shows_works(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_page_work(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     create_topics(broker.bootstrap, {"orders": 4, "plans": 1})
     produce(broker.bootstrap, "orders", [10, 20, 30, 40])
     page = (Path(__file__).parents[2] / "docs" / "follow.md").read_text()

@@ -58,7 +58,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, *descriptions: Description | Failu
     return taken
 
 
-def test_passing_states_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_passing_state_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     member = MemberState("m1", "app", "/10.0.0.1", None, ())
     taken = scripted(
         monkeypatch,
@@ -71,13 +71,13 @@ def test_passing_states_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(taken.warnings) == 1
 
 
-def test_a_group_that_never_settles_is_taken_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_never_settles_is_included_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = scripted(monkeypatch, Description("CompletingRebalance", (MemberState("m1", "app", None, None, ()),)))
     assert [row["consumer_id"] for row in taken.members] == ["m1"]
     assert "group 'g' is still rebalancing (CompletingRebalance)" in taken.warnings[1]
 
 
-def test_groups_that_fail_do_not_take_the_others_along(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_fails_does_not_affect_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     failure = Failure("GROUP_AUTHORIZATION_FAILED", "Group authorization failed")
     assert "group 'g' is left out: Group authorization failed (the user" in scripted(monkeypatch, failure).warnings[1]
     taken = scripted(monkeypatch, Description("Empty"), commits=failure)
@@ -87,7 +87,7 @@ def test_groups_that_fail_do_not_take_the_others_along(monkeypatch: pytest.Monke
     assert taken.warnings[1] == "groups of which this user can see neither members nor committed offsets: g"
 
 
-def test_partitions_on_the_way_to_a_member_count_as_the_groups() -> None:
+def test_partitions_being_assigned_count_as_the_groups() -> None:
     member = MemberState("m", None, None, None, partitions=(("a", 0),), target=(("a", 0), ("b", 1)))
     group = Group("g", Description("Reconciling", (member,)), Commits({("c", 9): 4}))
     two = {0: (), 1: ()}
@@ -96,7 +96,7 @@ def test_partitions_on_the_way_to_a_member_count_as_the_groups() -> None:
     assert warnings == ["group 'g', topic c: partitions 9 no longer exist; left out"]
 
 
-def test_offsets_that_a_broker_does_not_tell_stay_null() -> None:
+def test_unknown_offsets_stay_null() -> None:
     group = Group("g", Description("Empty"), Commits({("a", 0): 9, ("a", 1): Failure("X", "no commit"), ("a", 2): 1}))
     lost = Failure("NOT_LEADER", "no leader")
     log: LogOffsets = {("a", 0): (0, 7), ("a", 1): (0, 7), ("a", 2): (lost, lost)}
@@ -111,7 +111,7 @@ def test_offsets_that_a_broker_does_not_tell_stay_null() -> None:
     ]
 
 
-def test_racks_begin_with_the_leaders_even_if_it_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_leaders_rack_comes_first_even_if_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     rack_of = {1: "r1", 2: "r2", 3: None, 4: ""}
     replicas = {0: [1, 2], 1: [3, 2, 1], 2: [2, 3, 1], 3: [4, 3], 4: [2, 1, 2]}
     metadata = SimpleNamespace(
@@ -126,7 +126,7 @@ def test_racks_begin_with_the_leaders_even_if_it_is_not_known(monkeypatch: pytes
     }
 
 
-def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_members_of_a_followed_group_are_the_owners_in_its_commits(monkeypatch: pytest.MonkeyPatch) -> None:
     metadata = {
         ("a", 0): Ownership(7, "c2", "5f3a", 12, "zone-a").encode() + "\0",  # as confluent-kafka commits it
         ("a", 1): Ownership(8, "c1").encode(),  # handed to it, and not taken yet
@@ -151,14 +151,14 @@ def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeyp
     assert unread.startswith("group 'g': the owners of b-1 cannot be read: metadata of version 3, not 1 or 2: ")
 
 
-def test_followers_that_have_all_stopped_are_no_members(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_whose_followers_have_stopped_has_no_members(monkeypatch: pytest.MonkeyPatch) -> None:
     commits = Commits({("a", 0): 5}, {("a", 0): Ownership(8, None).encode()})
     taken = scripted(monkeypatch, Description("Empty"), commits=commits)
     assert (taken.members, [row["consumer_id"] for row in taken.offsets]) == ([], [None])
     assert taken.warnings[1:] == ["group 'g' follows a plan, but all its consumers have stopped: it has no members"]
 
 
-def test_a_group_that_subscribes_has_the_members_that_kafka_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_subscribed_group_has_the_members_that_kafka_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     member = MemberState("m1", "app", "/10.0.0.1", None, (("a", 0),), subscription=Subscription(("a",)))
     described = Description("Stable", (member,), "classic", "range")
     commits = Commits({("a", 0): 5, ("a", 1): 5}, {("a", 1): Ownership(8, "c1", "5f3a", 1).encode()})

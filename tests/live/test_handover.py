@@ -13,7 +13,7 @@ from evenlag.live.ownership import Ownership
 from tests.support.plain_kafka import LEASE, PARTITIONS, Group, committed_owner, plan
 
 
-def test_everything_is_processed_once_from_plan_to_plan_and_back(group: Group) -> None:
+def test_each_message_is_processed_once_from_plan_to_plan_and_back(group: Group) -> None:
     group.start("c1", "c2")
     group.deliver(plan(1, c1="01", c2="23"))
     group.run_for(6)
@@ -45,7 +45,7 @@ def test_everything_is_processed_once_from_plan_to_plan_and_back(group: Group) -
     assert group.inboxes["c1"].closed
 
 
-def test_the_new_owner_waits_for_an_old_one_that_has_not_heard(group: Group) -> None:
+def test_a_new_owner_waits_until_the_old_one_has_the_plan(group: Group) -> None:
     group.start("c1", "c2")
     group.deliver(plan(1, c1="01", c2="23"))
     group.run_for(4)
@@ -58,7 +58,7 @@ def test_the_new_owner_waits_for_an_old_one_that_has_not_heard(group: Group) -> 
     assert group.holds() == {"c1": "0", "c2": "123"}
 
 
-def test_what_is_handed_to_one_who_knows_a_newer_plan_is_handed_on(group: Group) -> None:
+def test_a_member_with_a_newer_plan_passes_a_partition_on(group: Group) -> None:
     group.start("c1", "c2", "c3")
     group.deliver(plan(1, c1="01", c2="2", c3="3"))
     group.run_for(4)
@@ -69,7 +69,7 @@ def test_what_is_handed_to_one_who_knows_a_newer_plan_is_handed_on(group: Group)
     assert all(("t", 1) not in keys for name, _, keys in group.callbacks if name == "c2")
 
 
-def test_nobody_acts_on_what_was_done_under_a_plan_that_he_does_not_know(group: Group) -> None:
+def test_a_member_ignores_handovers_under_a_plan_that_it_has_not_read(group: Group) -> None:
     group.start("c1", "c2")
     group.deliver(plan(1, c1="01", c2="23"))
     group.run_for(4)
@@ -103,7 +103,7 @@ def test_a_dead_member_keeps_its_partitions_until_a_plan_gives_them_to_others(gr
     assert {(key, offset) for _, key, offset in group.processed} == {(key, n) for key in PARTITIONS for n in range(5)}
 
 
-def test_who_comes_back_goes_on_where_it_was(group: Group) -> None:
+def test_a_restarted_member_resumes_its_partitions(group: Group) -> None:
     group.start("c1", "c2")
     group.deliver(plan(1, c1="01", c2="23"))
     group.run_for(6)
@@ -117,7 +117,7 @@ def test_who_comes_back_goes_on_where_it_was(group: Group) -> None:
     assert {(key, offset) for _, key, offset in group.processed} == {(key, n) for key in PARTITIONS for n in range(5)}
 
 
-def test_who_stood_still_finds_its_partitions_taken_and_commits_nothing(group: Group) -> None:
+def test_a_paused_member_loses_its_partitions_and_commits_nothing(group: Group) -> None:
     group.start("c1", "c2")
     group.deliver(plan(1, c1="0123", c2=""))
     group.run_for(3)
@@ -132,7 +132,7 @@ def test_who_stood_still_finds_its_partitions_taken_and_commits_nothing(group: G
     assert group.callbacks[-1] == ("c1", "lost", PARTITIONS)
 
 
-def test_two_of_one_name_do_not_both_go_on(group: Group) -> None:
+def test_of_two_members_with_one_name_the_first_stops(group: Group) -> None:
     group.start("c1")
     group.deliver(plan(1, c1="0123"))
     group.run_for(4)
@@ -147,7 +147,7 @@ def test_two_of_one_name_do_not_both_go_on(group: Group) -> None:
     assert group.holds() == {"c1": "0123"}
 
 
-def test_of_two_who_claim_at_once_one_goes_on(group: Group) -> None:
+def test_of_two_simultaneous_claims_one_wins(group: Group) -> None:
     """One reads that a partition is nobody's, and stands still before it commits its claim; the other claims."""
     kafka = group.kafka
     group.start("c1", "c2")
@@ -177,7 +177,7 @@ def test_of_two_who_claim_at_once_one_goes_on(group: Group) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("deadly", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_one_owner_at_a_time_and_nothing_lost_by_chance(group: Group, seed: int, deadly: bool) -> None:
+def test_random_failures_leave_one_owner_at_a_time_and_lose_nothing(group: Group, seed: int, deadly: bool) -> None:
     """Plans come late and in part, members are killed and started, and others act while one commits."""
     choose = random.Random(seed)
     kafka, names = group.kafka, ["c1", "c2", "c3"]

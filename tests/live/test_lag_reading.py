@@ -14,7 +14,7 @@ from tests.support.leaders import (
 )
 
 
-def test_lags_without_a_thread_to_ask_in_are_told_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lags_are_requested_again_after_no_thread_could_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = Reader("127.0.0.1:9", "g", {})
     with monkeypatch.context() as short:
         forbid_threads(short)
@@ -25,7 +25,7 @@ def test_lags_without_a_thread_to_ask_in_are_told_and_asked_for_again(monkeypatc
         reader.read(["t"], time.monotonic() + 1)
 
 
-def test_how_long_brokers_may_take_is_a_round_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_limit_of_brokers_is_a_round_number(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
 
     def answers(*arguments: Any) -> Reading:
@@ -38,7 +38,7 @@ def test_how_long_brokers_may_take_is_a_round_number(monkeypatch: pytest.MonkeyP
     assert asked == [24.0, 24.0]
 
 
-def test_why_the_brokers_tell_nothing_of_a_topic_is_said() -> None:
+def test_gaps_give_the_reason_why_lags_are_unknown() -> None:
     reading = Reading({T[0]: (0, 5, 5)}, {T[1]: "no leader"}, {"u": "TOPIC_AUTHORIZATION_FAILED: no"})
     assert reading.gaps(T[:1]) is None
     assert reading.gaps([*T[:2], ("u", 0)]) == "the lags of 2 partitions are unknown (no leader)"

@@ -73,7 +73,7 @@ def as_snapshots(readings: list[TimedReading]) -> list[Snapshot]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_record_in_memory_is_worth_what_one_in_a_table_is(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_in_memory_forecasts_as_one_in_a_table(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lag_record, "STALE", 0.0)
     readings = history(seed, 3 + 5 * seed)
     problem = readings[-1][1]
@@ -87,7 +87,7 @@ def test_a_record_in_memory_is_worth_what_one_in_a_table_is(seed: int, monkeypat
     assert which == f"the time until the next rebalance, by {foresight.kind} in a record of {minutes} min"
 
 
-def test_a_forecast_serves_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forecast_is_reused_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
     def counted(record: Record) -> Forecast | None:
@@ -103,7 +103,7 @@ def test_a_forecast_serves_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(made) < 25
 
 
-def test_who_asks_with_other_partitions_gets_what_is_known_of_them() -> None:
+def test_a_forecast_for_other_partitions_uses_what_is_known_of_them() -> None:
     readings = history(1, 30)
     *_, (_, problem, _) = readings
     more = Problem.from_lags(
@@ -116,7 +116,7 @@ def test_who_asks_with_other_partitions_gets_what_is_known_of_them() -> None:
     assert set(found.scenario_lags[:, more.partitions.index(("v", 0))].tolist()) <= {0, 5}
 
 
-def test_old_steps_are_kept_by_the_half_hour_and_the_oldest_dropped() -> None:
+def test_old_steps_are_merged_by_the_half_hour_and_the_oldest_dropped() -> None:
     length = KEPT + 20 * FINE
     record = LagRecord(0)
     keys = [("t", 0), ("t", 1)]
@@ -145,7 +145,7 @@ def test_a_horizon_of_some_minutes_is_the_lag_predicted_for_then() -> None:
     assert recorded(readings, 0).rates == {("t", 0): 1}
 
 
-def test_a_record_that_has_just_begun_says_so_and_knows_only_now() -> None:
+def test_a_new_record_gives_the_current_lags_and_reports_it() -> None:
     (_, problem, _) = reading = reading_at(0, {("t", 0): (0, 100, 0), ("t", 1): (0, 50, 0)}, 2)
     record = recorded([reading])
     assert record.foreseen(problem) == (problem, "the current lags: no record of them yet")

@@ -50,7 +50,7 @@ def test_parameters_are_checked_at_once(wrong: dict[str, Any]) -> None:
 PROBLEM = evenlag.Problem.from_lags({"t": [5, 4, 3, 3]}, {"a": ["t"], "b": ["t"]})
 
 
-def test_nothing_that_fails_reaches_the_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_failure_reaches_the_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_args: object, **_keywords: object) -> None:
         raise ZeroDivisionError("whatever")
 
@@ -64,7 +64,7 @@ def test_nothing_that_fails_reaches_the_consumer(monkeypatch: pytest.MonkeyPatch
         assignor.close()
 
 
-def test_what_a_member_holds_is_told_with_its_generation_and_read_by_a_snapshot() -> None:
+def test_a_member_sends_its_partitions_with_their_generation() -> None:
     assignor = EvenlagAssignor("localhost:9", "g", weight=3, limit=0.1)
     try:
         made = assignor.assign(Topics(t=4), [Joined("a", assignor.metadata({"t"}))])
@@ -79,7 +79,7 @@ def test_what_a_member_holds_is_told_with_its_generation_and_read_by_a_snapshot(
 
 @pytest.mark.parametrize("kind", [EvenlagAssignor, AioEvenlagAssignor])
 @pytest.mark.parametrize("rack", [None, "zone-ä"])
-def test_a_member_tells_its_rack_to_whichever_leader(kind: type[EvenlagAssignor], rack: str | None) -> None:
+def test_a_member_sends_its_rack_to_the_leader(kind: type[EvenlagAssignor], rack: str | None) -> None:
     assignor = kind("localhost:9", "g", rack=rack, limit=0.1, horizon=0)
     reader = LagReader(p0=10, p1=10)
     assignor._reader = cast("Any", reader)
@@ -123,7 +123,7 @@ def in_racks(reader: LagReader, **options: Any) -> Iterator[Callable[[], Decisio
             assignor.close()
 
 
-def test_partitions_go_where_their_replicas_are_as_far_as_that_is_asked_for() -> None:
+def test_partitions_go_to_members_in_the_racks_of_their_replicas_on_request() -> None:
     reader = LagReader(p0=10, p1=10, p2=1, p3=1)
     reader.racks = {("t", 0): ("x",), ("t", 1): ("x", "z"), ("t", 2): ("y",), ("t", 3): ("z", "y")}
     with in_racks(reader, first=["crossings"]) as decided:
@@ -145,7 +145,7 @@ def test_partitions_go_where_their_replicas_are_as_far_as_that_is_asked_for() ->
         assert decision.result.spread == 0
 
 
-def test_a_limit_that_no_plan_keeps_is_told_and_the_group_reads_all_the_same() -> None:
+def test_a_limit_that_no_plan_keeps_is_reported_and_the_group_still_reads() -> None:
     reader = LagReader(p0=10, p1=10, p2=1, p3=1)
     reader.racks = {("t", p): ("x",) for p in range(4)}
     with in_racks(reader, max_crossings=1) as decided:
@@ -159,7 +159,7 @@ def numbers_of_a(assignor: EvenlagAssignor) -> set[int]:
     return {p for _, p in last_decision(assignor).assignment["a"]}
 
 
-def test_the_leader_asks_for_a_rebalance_that_pays_and_answers_it_with_the_plan_that_does() -> None:
+def test_the_leader_requests_a_rebalance_that_pays_and_assigns_that_plan() -> None:
     with settled_leader(rejoin_if_better="20%", rejoin_interval=0.01, horizon=0) as (
         assignor,
         reader,
@@ -189,7 +189,7 @@ def test_the_leader_asks_for_a_rebalance_that_pays_and_answers_it_with_the_plan_
 
 
 @pytest.mark.slow
-def test_no_rebalance_is_asked_for_when_off_too_early_or_with_lags_that_are_not_known() -> None:
+def test_no_rebalance_is_requested_when_off_too_early_or_without_lags() -> None:
     cases: list[dict[str, Any]] = [{}, {"rejoin_if_better": 0.2}, {"rejoin_if_better": 0.2, "rejoin_interval": 0.01}]
     for options in cases:
         with settled_leader(**options) as (assignor, reader, coordinator, _):
@@ -200,7 +200,7 @@ def test_no_rebalance_is_asked_for_when_off_too_early_or_with_lags_that_are_not_
             assert coordinator.rejoins == 0
 
 
-def test_a_plan_that_was_asked_for_is_not_for_another_group_nor_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_of_a_requested_rebalance_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"rejoin_if_better": "20%", "rejoin_interval": 0.01, "horizon": 0}
     with settled_leader(**options) as (assignor, reader, coordinator, partitions_of_a):
         time.sleep(0.01)
@@ -213,7 +213,7 @@ def test_a_plan_that_was_asked_for_is_not_for_another_group_nor_for_ever(monkeyp
         assert last_decision(assignor).why == ()
 
 
-def test_a_rebalance_while_another_is_weighed_takes_the_solver_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rebalance_during_a_look_uses_the_running_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     entered, free = threading.Event(), threading.Event()
 
     def weighs_long(*_: object, **__: object) -> Decision:
@@ -242,7 +242,7 @@ def test_a_rebalance_while_another_is_weighed_takes_the_solver_that_is_there(mon
 
 
 @pytest.mark.parametrize("meanwhile", ["the lags are read", "they are recorded"])
-def test_a_look_that_is_under_way_when_the_assignor_is_closed_starts_no_solver(meanwhile: str) -> None:
+def test_a_look_during_which_the_assignor_is_closed_starts_no_solver(meanwhile: str) -> None:
     with settled_leader(rejoin_if_better="20%", rejoin_interval=0.01) as (assignor, reader, coordinator, _):
         time.sleep(0.01)
         place, name = (reader, "read") if meanwhile == "the lags are read" else (assignor._record, "add")
@@ -258,7 +258,7 @@ def test_a_look_that_is_under_way_when_the_assignor_is_closed_starts_no_solver(m
         assert coordinator.rejoins == 0
 
 
-def test_a_leader_that_has_not_heard_of_a_topic_yet_assigns_what_the_brokers_tell_of_it() -> None:
+def test_a_leader_assigns_partitions_of_a_topic_that_only_the_brokers_know() -> None:
     with settled_leader(horizon=0) as (assignor, reader, _, partitions_of_a):
         members = [Joined(name, assignor.metadata({"t", "gone"})) for name in "ab"]
         reader.ends |= {"p4": 1000}
@@ -275,7 +275,7 @@ def test_a_leader_that_has_not_heard_of_a_topic_yet_assigns_what_the_brokers_tel
         assert last_decision(assignor).assignment == {"a": [], "b": []}
 
 
-def test_no_rebalance_is_asked_for_while_the_coordinator_is_away() -> None:
+def test_a_group_without_a_coordinator_is_not_stable() -> None:
     kafka_python = SimpleNamespace(stable=lambda: True, coordinator_id=None)
     consumer = Consumer(cast("Any", kafka_python))
     assert not consumer.stable()
@@ -283,7 +283,7 @@ def test_no_rebalance_is_asked_for_while_the_coordinator_is_away() -> None:
     assert consumer.stable()
 
 
-def test_whoever_leads_no_more_keeps_no_record_and_no_thread() -> None:
+def test_a_former_leader_keeps_neither_record_nor_thread() -> None:
     with settled_leader() as (assignor, reader, _, _):
         assignor._look()
         reader.ends["p0"] = 50
@@ -303,7 +303,7 @@ def test_whoever_leads_no_more_keeps_no_record_and_no_thread() -> None:
         assert assignor._record.rates is None
 
 
-def test_why_lags_cannot_be_looked_at_is_said_once_until_they_can(caplog: pytest.LogCaptureFixture) -> None:
+def test_why_lags_are_unknown_is_logged_once_until_they_are_known(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "evenlag")
     gaps = "the lags of 2 partitions are unknown (the brokers do not know the partition)"
     with settled_leader(rejoin_if_better="20%") as (assignor, reader, _, _):
@@ -322,7 +322,7 @@ def test_why_lags_cannot_be_looked_at_is_said_once_until_they_can(caplog: pytest
         assert caplog.messages == ["group g: lags are being checked again"]
 
 
-def test_lags_that_no_thread_can_look_at_are_said_once_and_looked_at_from_the_next_assignment_on(
+def test_a_failed_start_of_the_lag_thread_is_logged_once_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with settled_leader() as (assignor, _, _, partitions_of_a):
@@ -337,7 +337,7 @@ def test_lags_that_no_thread_can_look_at_are_said_once_and_looked_at_from_the_ne
         assert assignor._looks is not None
 
 
-def test_a_decision_that_no_thread_can_tell_of_is_said(
+def test_a_callback_that_no_thread_can_run_is_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with settled_leader(on_decision=lambda _: None) as (_, _, _, partitions_of_a):
@@ -346,7 +346,7 @@ def test_a_decision_that_no_thread_can_tell_of_is_said(
         assert "group g: on_decision was not called: can't start new thread" in caplog.messages
 
 
-def test_what_fails_beside_the_consumer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_failures_outside_the_consumer_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     called = threading.Event()
 
     def fails(_: Decision) -> None:
@@ -364,7 +364,7 @@ def test_what_fails_beside_the_consumer_is_logged(caplog: pytest.LogCaptureFixtu
         assert caplog.records[0].exc_info
 
 
-def test_an_assignor_for_another_group_than_its_consumers_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_assignor_for_the_wrong_group_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     for group in ("g", "billing"):
         assignor = EvenlagAssignor("localhost:9", group)
         try:
@@ -394,7 +394,7 @@ def test_the_thread_ends_with_its_assignor() -> None:
     assert not thread.is_alive()
 
 
-def test_a_decision_says_itself_in_a_line() -> None:
+def test_a_decision_is_printed_on_one_line() -> None:
     result = evenlag.solve(PROBLEM)
     line = str(Decision("g", result.assignment, result, True, {("t", 0): "a"}, ("a reason",), 0.25, "the current lags"))
     assert line.startswith("group g: OPTIMAL by ")

@@ -42,7 +42,7 @@ def sasl(broker: Broker) -> dict[str, str]:
 
 
 @pytest.mark.broker
-def test_what_a_user_may_not_see(broker: Broker) -> None:
+def test_a_snapshot_leaves_out_what_the_user_may_not_describe(broker: Broker) -> None:
     create_topics(broker.bootstrap, {"secret": 2})
     produce(broker.bootstrap, "secret", [3, 3])
     with running_group(broker.bootstrap, "guarded", {"app": ["secret"]}):
@@ -66,7 +66,7 @@ def test_what_a_user_may_not_see(broker: Broker) -> None:
 
 
 @pytest.mark.broker
-def test_a_wrong_password_or_protocol_is_told(broker: Broker) -> None:
+def test_a_wrong_password_or_protocol_is_named(broker: Broker) -> None:
     with pytest.raises(SourceError, match=rf"no Kafka broker answers .*({WRONG_PASSWORD})"):
         snapshot(broker.sasl_bootstrap, timeout=2, config=sasl(broker) | {"sasl.password": "wrong"})
     with pytest.raises(SourceError, match=r"no Kafka broker answers .*check .* security\.protocol"):
@@ -140,7 +140,7 @@ def test_a_password_is_in_no_error(broker: Broker, tmp_path: Path) -> None:
 
 
 @pytest.mark.broker
-def test_tls_and_scram(broker: Broker, tmp_path: Path) -> None:
+def test_tls_and_scram_log_in_and_verify_the_broker(broker: Broker, tmp_path: Path) -> None:
     create_topics(broker.bootstrap, {"sealed": 1})
     commit(broker.bootstrap, "sealed", {("sealed", 0): 0})
     add_scram_user(broker.bootstrap, "scram-reader", "scram-secret")
@@ -199,7 +199,7 @@ def token_endpoint() -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 
 @pytest.mark.broker
-def test_tokens_of_an_endpoint(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+def test_tokens_of_an_endpoint_log_in(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     create_topics(broker.bootstrap, {"tokened": 1})
     commit(broker.bootstrap, "tokened", {("tokened", 0): 0})
     for kind in (ResourceType.GROUP, ResourceType.TOPIC):
@@ -237,7 +237,7 @@ def test_tokens_of_an_endpoint(broker: Broker, caplog: pytest.LogCaptureFixture)
     assert not any(secret in log for secret in ("s/cret", "s%2Fcret", "eyJ", "wr0ng-s"))
 
 
-def test_files_of_tls_that_cannot_be_used_are_named_and_nobody_is_asked_for_a_password() -> None:
+def test_unusable_tls_files_are_named_without_prompting_for_a_password() -> None:
     tls = {"security.protocol": "SSL", "ssl.certificate.location": str(CERTIFICATE)}
     locked = tls | {"ssl.key.location": str(LOCKED_KEY)}
     assert "ssl_context" in kafka_python_settings(locked | {"ssl.key.password": "locked"})

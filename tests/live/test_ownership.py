@@ -11,11 +11,11 @@ from tests.support.plain_kafka import Group, committed_owner, plan
 
 
 @pytest.mark.parametrize("metadata", [None, "", "offset 7", "[1]", "7", '{"plan": 1}', "[" * 100_000])
-def test_metadata_of_others_say_nothing(metadata: str | None) -> None:
+def test_metadata_of_other_programs_name_no_owner(metadata: str | None) -> None:
     assert Ownership.decode(metadata) is None
 
 
-def test_a_rack_makes_another_form_of_metadata() -> None:
+def test_an_owner_with_a_rack_has_metadata_of_version_2() -> None:
     ownership = Ownership(1, "c1", "a", 2, "zone-a")
     assert Ownership.decode(ownership.encode()) == ownership
     assert json.loads(ownership.encode())["evenlag"] == 2
@@ -41,7 +41,7 @@ def test_members_with_and_without_racks_hand_partitions_to_each_other(group: Gro
 
 
 @pytest.mark.parametrize("field", ["plan", "owner", "instance", "beat"])
-def test_metadata_that_cannot_be_are_an_error(field: str) -> None:
+def test_invalid_metadata_are_an_error(field: str) -> None:
     document = json.loads(Ownership(1, "c1", "a", 2).encode())
     with pytest.raises(UserDataError, match="metadata of version 1 with a value of the wrong type"):
         Ownership.decode(json.dumps(document | {field: 1.5}))

@@ -38,7 +38,7 @@ def record(out: Path, form: str = "csv", groups: str = "gh") -> list[str]:
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_each_call_adds_a_file_and_replaces_none(tmp_path: Path, form: str) -> None:
+def test_each_snapshot_adds_a_file_and_replaces_none(tmp_path: Path, form: str) -> None:
     record(tmp_path, form)
     names = [f"2026-03-02T00-0{n}.{form}" for n in ("0-00.000Z", "1-00.000Z", "2-00.000Z-2", "2-00.000Z")]
     for table, rows in (("offsets", 3 * 8 + 4), ("members", 2 * 4 + 2)):
@@ -46,13 +46,13 @@ def test_each_call_adds_a_file_and_replaces_none(tmp_path: Path, form: str) -> N
         assert len(list(read_table(tmp_path / table, table))) == rows  # type: ignore[arg-type]
 
 
-def test_a_snapshot_of_nothing_is_added_too(tmp_path: Path) -> None:
+def test_an_empty_snapshot_is_added(tmp_path: Path) -> None:
     files = write_snapshot(Snapshot([], []), tmp_path, append=True)
     assert all(path.exists() for path in files)
     assert list(read_table(tmp_path / "offsets", "offsets")) == []
 
 
-def test_a_record_is_of_one_format(tmp_path: Path) -> None:
+def test_a_record_has_one_format(tmp_path: Path) -> None:
     record(tmp_path)
     with pytest.raises(SourceError, match=r"offsets: has 2026.*\.csv, but the new file would be \.parquet"):
         write_snapshot(taken(1), tmp_path, "parquet", append=True)

@@ -30,7 +30,7 @@ from tests.support.traffic import (
 
 @pytest.mark.broker
 @pytest.mark.parametrize("version", [(2, 3), (2, 8), (3, 0)])
-def test_versions_of_the_protocol_that_older_brokers_have(
+def test_versions_of_the_protocol_of_older_brokers_are_spoken(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]
 ) -> None:
     from evenlag.live.cluster import brokers
@@ -62,7 +62,7 @@ def altered(monkeypatch: pytest.MonkeyPatch, kind: str, alter: Callable[[int, An
 
 
 @pytest.mark.broker
-def test_a_request_that_fails_costs_its_groups_alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_request_leaves_out_its_groups_only(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     from evenlag.live.cluster import client
     from evenlag.live.cluster.brokers import NO_TIME
 
@@ -83,7 +83,7 @@ def test_a_request_that_fails_costs_its_groups_alone(broker: Broker, monkeypatch
 
 
 @pytest.mark.broker
-def test_offsets_are_asked_of_the_new_leader(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offsets_are_requested_from_the_new_leader(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     create_topics(broker.bootstrap, {"led": 2})
     produce(broker.bootstrap, "led", [3, 4])
     commit(broker.bootstrap, "led", {("led", 0): 0, ("led", 1): 0})
@@ -101,7 +101,7 @@ def test_offsets_are_asked_of_the_new_leader(broker: Broker, monkeypatch: pytest
 
 
 @pytest.mark.broker
-def test_a_broker_that_hangs_costs_what_it_was_asked_for_alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_hangs_leaves_out_its_partitions_only(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     from evenlag.live.cluster.brokers import NO_TIME
 
     create_topics(broker.bootstrap, {"hung": 2})
@@ -128,7 +128,7 @@ def test_a_broker_that_hangs_costs_what_it_was_asked_for_alone(broker: Broker, m
     (errors.KafkaConnectionError, 3, "KafkaConnectionError"),
     (errors.KafkaTimeoutError, 1, "REQUEST_TIMED_OUT"),
 ])  # fmt: skip
-def test_requests_are_sent_again_while_that_may_help(
+def test_requests_are_retried_after_transient_errors(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, error: type[Exception], failures: int, message: str | None
 ) -> None:
     from evenlag.live.cluster import brokers
@@ -149,7 +149,7 @@ def test_requests_are_sent_again_while_that_may_help(
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_two_thousand_groups_in_requests_by_the_hundred(broker: Broker) -> None:
+def test_2000_groups_take_requests_of_100_groups(broker: Broker) -> None:
     groups = [f"many-{number:04}" for number in range(2_000)]
     create_topics(broker.bootstrap, {"crowded": 10})
     produce(broker.bootstrap, "crowded", [100] * 10)
@@ -166,14 +166,14 @@ def test_two_thousand_groups_in_requests_by_the_hundred(broker: Broker) -> None:
     assert seen["committed offsets"] == [(done, 2_000) for done in range(100, 2_001, 100)]
 
 
-def test_nobody_answers() -> None:
+def test_an_address_without_a_broker_is_an_error() -> None:
     with pytest.raises(
         SourceError, match=r"no Kafka broker answers at 127\.0\.0\.1:1 within 0\.5 s \(.*ECONNREFUSED\)"
     ):
         snapshot("127.0.0.1:1", timeout=0.5)
 
 
-def test_nothing_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_out_of_file_descriptors_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     from evenlag.live import kafka_python
 
     def refused(**_: object) -> None:
@@ -206,12 +206,12 @@ def test_nothing_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_arguments_that_make_no_sense(arguments: tuple[Any, ...], options: Mapping[str, Any], message: str) -> None:
+def test_invalid_arguments_are_named(arguments: tuple[Any, ...], options: Mapping[str, Any], message: str) -> None:
     with pytest.raises(SourceError, match=re.escape(message)):
         snapshot(*arguments, **options)
 
 
-def test_without_the_kafka_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_kafka_python_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kafka", None)
     with pytest.raises(SourceError, match=r"in a clone of evenlag: pip install '\.\[kafka\]'"):
         snapshot("127.0.0.1:1")

@@ -34,7 +34,7 @@ PROTOCOLS = {
 
 @pytest.mark.broker
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_partition_and_member_of_a_running_group(broker: Broker, protocol: str) -> None:
+def test_a_snapshot_has_every_partition_and_member_of_a_running_group(broker: Broker, protocol: str) -> None:
     skewed, even, group = f"skewed-{protocol}", f"even-{protocol}", f"running-{protocol}"
     produced = {skewed: [900, 0, 40, 7, 1, 333], even: [50, 50, 50]}
     committed = {(skewed, 0): 100, (skewed, 2): 40, (skewed, 3): 0, (even, 1): 49}
@@ -69,7 +69,7 @@ def test_every_partition_and_member_of_a_running_group(broker: Broker, protocol:
 
 @pytest.mark.broker
 @pytest.mark.parametrize("protocol", ["range", "kip-848"])
-def test_a_group_that_is_rebalancing_is_waited_for(broker: Broker, protocol: str) -> None:
+def test_a_snapshot_waits_for_a_rebalancing_group(broker: Broker, protocol: str) -> None:
     topic, group = f"moving-{protocol}", f"moving-{protocol}"
     create_topics(broker.bootstrap, {topic: 6})
     with running_group(broker.bootstrap, group, {"a": [topic], "b": [topic]}, **PROTOCOLS[protocol]) as members:
@@ -83,7 +83,7 @@ def test_a_group_that_is_rebalancing_is_waited_for(broker: Broker, protocol: str
 
 
 @pytest.mark.broker
-def test_members_without_a_partition(broker: Broker) -> None:
+def test_members_without_a_partition_are_included(broker: Broker) -> None:
     create_topics(broker.bootstrap, {"narrow": 2})
     with running_group(broker.bootstrap, "idle", {f"app-{i}": ["narrow"] for i in range(3)}):
         taken = snapshot(broker.bootstrap, ["idle"])
@@ -93,7 +93,7 @@ def test_members_without_a_partition(broker: Broker) -> None:
 
 @pytest.mark.broker
 @pytest.mark.parametrize("protocol", ["range", "kip-848"])
-def test_static_membership_shows(broker: Broker, protocol: str) -> None:
+def test_static_members_have_their_instance_id(broker: Broker, protocol: str) -> None:
     create_topics(broker.bootstrap, {f"static-{protocol}": 1})
     config = PROTOCOLS[protocol] | {"group_instance_id": "app-7"}
     with running_group(broker.bootstrap, f"static-{protocol}", {"app": [f"static-{protocol}"]}, **config):
@@ -107,7 +107,7 @@ def test_static_membership_shows(broker: Broker, protocol: str) -> None:
 
 @pytest.mark.broker
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_topics_are_what_each_consumer_subscribed_to_and_no_plan_gives_it_another(
+def test_a_plan_gives_each_member_only_the_topics_that_it_subscribed_to(
     broker: Broker, tmp_path: Path, protocol: str
 ) -> None:
     orders, refunds, audit = (f"{name}-{protocol}" for name in ("orders", "refunds", "audit"))
@@ -151,7 +151,7 @@ def test_topics_are_what_each_consumer_subscribed_to_and_no_plan_gives_it_anothe
 
 
 @pytest.mark.broker
-def test_a_group_without_members_and_a_topic_that_is_gone(broker: Broker) -> None:
+def test_a_group_without_members_whose_topic_was_deleted(broker: Broker) -> None:
     create_topics(broker.bootstrap, {"kept": 2, "deleted": 3})
     produce(broker.bootstrap, "kept", [10, 20])
     delete_records(broker.bootstrap, {("kept", 0): 4})
@@ -169,7 +169,7 @@ def test_a_group_without_members_and_a_topic_that_is_gone(broker: Broker) -> Non
 
 
 @pytest.mark.broker
-def test_all_groups_come_when_none_is_named(broker: Broker) -> None:
+def test_all_groups_are_included_when_none_is_named(broker: Broker) -> None:
     create_topics(broker.bootstrap, {"shared": 1})
     for group in ("reader-b", "reader-a"):
         commit(broker.bootstrap, group, {("shared", 0): 0})
@@ -181,7 +181,7 @@ def test_all_groups_come_when_none_is_named(broker: Broker) -> None:
 
 
 @pytest.mark.broker
-def test_an_unknown_group_is_named_with_those_that_are_there(broker: Broker) -> None:
+def test_an_unknown_group_is_an_error_that_lists_the_groups(broker: Broker) -> None:
     create_topics(broker.bootstrap, {"present": 1})
     commit(broker.bootstrap, "a-present-group", {("present", 0): 0})
     with pytest.raises(SourceError, match=r"group 'absent': not found at 127.*; the cluster has a-present-group"):
@@ -190,7 +190,7 @@ def test_an_unknown_group_is_named_with_those_that_are_there(broker: Broker) -> 
 
 @pytest.mark.broker
 @pytest.mark.parametrize("name", ["sticky", WEIGHTED])
-def test_what_members_say_of_themselves(broker: Broker, name: str) -> None:
+def test_claims_and_weights_that_members_send_are_included(broker: Broker, name: str) -> None:
     create_topics(broker.bootstrap, {f"told-{name}": 4})
     with told_by_members(broker.bootstrap, f"told-{name}", f"told-{name}", name, weights=[3, 1]):
         taken = snapshot(broker.bootstrap, [f"told-{name}"])
@@ -208,7 +208,7 @@ def test_what_members_say_of_themselves(broker: Broker, name: str) -> None:
 
 
 @pytest.mark.broker
-def test_a_group_is_found_by_either_protocol(broker: Broker) -> None:
+def test_groups_of_both_protocols_are_found(broker: Broker) -> None:
     from evenlag.live.cluster.client import Cluster
 
     create_topics(broker.bootstrap, {"either": 1})
@@ -222,7 +222,7 @@ def test_a_group_is_found_by_either_protocol(broker: Broker) -> None:
 
 @pytest.mark.broker
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_a_snapshot_reads_back_as_it_was(broker: Broker, tmp_path: Path, suffix: str) -> None:
+def test_a_written_snapshot_reads_back_unchanged(broker: Broker, tmp_path: Path, suffix: str) -> None:
     create_topics(broker.bootstrap, {f"written-{suffix}": 3})
     with running_group(broker.bootstrap, f"written-{suffix}", {"app": [f"written-{suffix}"]}):
         taken = snapshot(broker.bootstrap, [f"written-{suffix}"])
@@ -233,7 +233,7 @@ def test_a_snapshot_reads_back_as_it_was(broker: Broker, tmp_path: Path, suffix:
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_a_leader_on_a_broker_without_a_rack_is_not_where_its_followers_are(tmp_path: Path) -> None:
+def test_a_leader_on_a_broker_without_a_rack_has_an_unknown_rack(tmp_path: Path) -> None:
     with running_cluster(["zone-a", ""]) as bootstrap:
         create_topics(bootstrap, {"t": [[2, 1], [1, 2]], "u": [[2]]})
         produce(bootstrap, "t", [30, 20])

@@ -17,7 +17,7 @@ PROBLEM = evenlag.Problem.from_lags({"t": [5, 4, 3, 3]}, {"a": ["t"], "b": ["t"]
 
 
 @pytest.mark.slow
-def test_the_process_solves_again_and_again_and_is_begun_anew() -> None:
+def test_the_process_solves_repeatedly_and_after_a_restart() -> None:
     solver, expected = SolverProcess(), evenlag.solve(PROBLEM)
     try:
         for _ in range(2):
@@ -33,9 +33,7 @@ def test_the_process_solves_again_and_again_and_is_begun_anew() -> None:
 @pytest.mark.parametrize(
     ("program", "why"), [(HANGS, "did not answer in time"), ("import os; os._exit(3)", "died"), ("1 / 0", "died")]
 )
-def test_a_process_that_does_not_solve_is_ended_in_time(
-    monkeypatch: pytest.MonkeyPatch, program: str, why: str
-) -> None:
+def test_a_process_that_hangs_or_dies_is_ended_in_time(monkeypatch: pytest.MonkeyPatch, program: str, why: str) -> None:
     monkeypatch.setattr(solver_process, "SERVE", program)
     solver = SolverProcess()
     solver.start()
@@ -49,7 +47,7 @@ def test_a_process_that_does_not_solve_is_ended_in_time(
 
 
 @pytest.mark.slow
-def test_a_process_that_is_still_starting_is_left_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_is_still_starting_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = "import time; time.sleep(1.5)"
     monkeypatch.setattr(solver_process, "SERVE", f"{slow}; {solver_process.SERVE}")
     solver = SolverProcess()
@@ -91,7 +89,7 @@ def test_threads_share_the_process_and_wait_for_each_other(monkeypatch: pytest.M
         solver.stop()
 
 
-def test_a_search_ends_by_itself_where_it_may_take_less_than_there_is_time_for() -> None:
+def test_a_search_ends_at_its_own_limit_before_the_deadline() -> None:
     rng = random.Random(5)
     lags = {f"t{n}": [rng.randrange(10**6) for _ in range(60)] for n in range(5)}
     hard = evenlag.Problem.from_lags(lags, {f"m{n}": list(lags) for n in range(29)})

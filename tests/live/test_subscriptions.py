@@ -48,7 +48,7 @@ def test_every_version_is_read_as_it_was_written(
     assert (subscription.weight, subscription.regex, subscription.trouble) == (None, None, None)
 
 
-def test_user_data_of_the_assignors_that_have_them() -> None:
+def test_user_data_of_each_assignor_is_decoded() -> None:
     owned = (("t", 3), ("u", 0))
     sticky = decode_subscription(encoded(1, ["t"], user_data=encode_sticky(StickyUserData(owned, 7))), "sticky")
     assert (sticky.owned, sticky.generation, sticky.weight) == (owned, 7, None)
@@ -59,7 +59,7 @@ def test_user_data_of_the_assignors_that_have_them() -> None:
     assert (other.owned, other.weight, other.trouble) == ((), None, None)
 
 
-def test_what_follows_the_topics_may_be_broken_and_they_are_read_all_the_same() -> None:
+def test_topics_are_read_even_if_the_rest_is_broken() -> None:
     broken = decode_subscription(encoded(1, ["t"], user_data=b"\0\0\0\x09"), "sticky")
     assert broken.topics == ("t",)
     assert broken.trouble == "byte 0: 9 topics do not fit in the 0 bytes that follow"
@@ -77,7 +77,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
             read()
 
 
-def test_assignments() -> None:
+def test_assignments_are_decoded() -> None:
     written = ConsumerProtocolAssignment(
         assigned_partitions=[ConsumerProtocolAssignment.TopicPartition("t", [2, 0])], user_data=None
     ).encode(version=3)
@@ -100,7 +100,7 @@ def test_assignments() -> None:
         ("[[a]", None),
     ],
 )
-def test_regular_expressions(regex: str, expected: tuple[str, ...] | None) -> None:
+def test_regular_expressions_are_matched_as_the_broker_does(regex: str, expected: tuple[str, ...] | None) -> None:
     assert matching(regex, ["q-1", "ac.d", "ab"]) == expected
 
 
@@ -108,7 +108,7 @@ def member(name: str, held: list[tuple[str, int]], subscription: Subscription | 
     return Member(name, None, None, None, tuple(held), subscription=subscription)
 
 
-def test_a_member_that_cannot_be_read_keeps_what_it_certainly_reads() -> None:
+def test_a_member_with_an_unreadable_subscription_keeps_its_own_topics() -> None:
     members = (
         member("a", [("t", 0)], Subscription(("s",), regex=r"\pL+")),
         member("b", [("t", 1)], Subscription(("t",), trouble="byte 0: no")),

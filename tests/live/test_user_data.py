@@ -60,7 +60,7 @@ def test_docstring_examples() -> None:
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
-def test_a_member_that_is_new_says_nothing() -> None:
+def test_missing_user_data_are_empty() -> None:
     assert decode_sticky(None) == decode_sticky(b"") == StickyUserData()
 
 
@@ -82,25 +82,25 @@ def grouped(owned: tuple[tuple[str, int], ...]) -> list[tuple[str, int]]:
 
 
 @given(owned=owned_lists, generation=st.none() | st.integers(-1, 2**31 - 1))
-def test_sticky_there_and_back(owned: tuple[tuple[str, int], ...], generation: int | None) -> None:
+def test_sticky_user_data_is_read_back_unchanged(owned: tuple[tuple[str, int], ...], generation: int | None) -> None:
     again = decode_sticky(encode_sticky(StickyUserData(owned, generation)))
     assert (list(again.owned), again.generation) == (grouped(owned), generation)
 
 
 @given(owned=owned_lists, weight=st.integers(1, 2**31 - 1))
-def test_weighted_there_and_back(owned: tuple[tuple[str, int], ...], weight: int) -> None:
+def test_weighted_user_data_is_read_back_unchanged(owned: tuple[tuple[str, int], ...], weight: int) -> None:
     again = decode_weighted(encode_weighted(WeightedUserData(weight, owned)))
     assert (list(again.owned), again.weight) == (grouped(owned), weight)
 
 
 @given(owned=owned_lists, generation=st.integers(-1, 2**31 - 1))
-def test_the_form_of_kafka_python(owned: tuple[tuple[str, int], ...], generation: int) -> None:
+def test_user_data_of_kafka_python_are_read(owned: tuple[tuple[str, int], ...], generation: int) -> None:
     topics = {topic: [partition for name, partition in owned if name == topic] for topic, _ in owned}
     written = StickyAssignorUserData(list(topics.items()), generation).encode()
     assert decode_sticky(written) == StickyUserData(tuple(grouped(owned)), generation)
 
 
-def test_the_weighted_format_as_the_post_describes_it() -> None:
+def test_the_weighted_format_follows_its_published_description() -> None:
     raw = struct.pack(">ii2siiii1sii", 90, 2, b"t0", 2, 0, 5, 1, b"u", 1, 3)
     data = WeightedUserData(90, (("t0", 0), ("t0", 5), ("u", 3)))
     assert decode_weighted(raw) == data
@@ -163,7 +163,7 @@ def test_weighted_bytes_are_refused_with_the_place(raw: str, expected: str) -> N
         StickyUserData((), 2**31),
     ],
 )
-def test_what_the_format_cannot_hold_is_not_written(data: StickyUserData) -> None:
+def test_values_beyond_the_sticky_format_are_refused(data: StickyUserData) -> None:
     with pytest.raises(UserDataError):
         encode_sticky(data)
 
@@ -172,7 +172,7 @@ def test_what_the_format_cannot_hold_is_not_written(data: StickyUserData) -> Non
     "data",
     [WeightedUserData(0), WeightedUserData(2**31), WeightedUserData(1, (("t", -1),)), WeightedUserData(1, (("", 0),))],
 )
-def test_what_the_weighted_format_cannot_hold_is_not_written(data: WeightedUserData) -> None:
+def test_values_beyond_the_weighted_format_are_refused(data: WeightedUserData) -> None:
     with pytest.raises(UserDataError):
         encode_weighted(data)
 
@@ -288,7 +288,7 @@ def naive(reference: Callable[[bytes], Any], raw: bytes) -> Meaning | None:
     ],
     ids=["sticky", "weighted"],
 )
-def test_mutants_are_read_right_or_refused(
+def test_changed_bytes_are_read_correctly_or_refused(
     weighted: bool, decode: Decode, encode: Callable[[Any], bytes], reference: Callable[[bytes], Any]
 ) -> None:
     found = 0
@@ -313,7 +313,7 @@ def test_any_bytes_are_read_or_refused(decode: Decode, raw: bytes) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("decode", [decode_sticky, decode_weighted])
-def test_no_bytes_make_it_allocate_much(decode: Decode) -> None:
+def test_no_bytes_make_decoding_allocate_much(decode: Decode) -> None:
     raws = [mutated(random, sound(random, decode is decode_weighted)) for random in map(Random, range(2_000))]
     huge = b"\x7f\xff\xff\xff"
     raws += [huge, huge * 2, b"\0\0\0\1" + huge, b"\0\0\0\1\0\1t" + huge, b"\0\0\0\1\0\0\0\1t" + huge]

@@ -57,7 +57,7 @@ def cards(problem: evenlag.Problem) -> list[Any]:
     ]  # fmt: skip
 
 
-def test_a_result_shows_what_one_asks_first() -> None:
+def test_a_result_shows_its_main_figures() -> None:
     result = evenlag.solve(PROBLEM, time_limit=5)
     text = Parsed(result._repr_html_()).text
     for expected in ("billing", "OPTIMAL", "110,000", "10,000", "10,105", "0 %", "t-1", "60,000"):
@@ -65,7 +65,7 @@ def test_a_result_shows_what_one_asks_first() -> None:
     assert "more" not in text
 
 
-def test_a_result_shows_what_was_asked_for() -> None:
+def test_a_result_shows_its_options() -> None:
     result = evenlag.solve(PROBLEM, objective="makespan", only_if_better="99%", time_limit=5)
     text = Parsed(result._repr_html_()).text
     for expected in ("makespan today", "160,000", "pays no", "the best plan found does not pay"):
@@ -75,7 +75,7 @@ def test_a_result_shows_what_was_asked_for() -> None:
     assert "objective: the worst spread of 2 scenarios, moves paid" in found
 
 
-def test_a_problem_shows_today_and_what_was_assumed() -> None:
+def test_a_problem_shows_today_and_its_assumptions() -> None:
     problem = alike({"t": [5, 3], "u": [9]}, "ab", owned={"a": [("t", 0)], "z": [("t", 1)]}, group="g")
     text = Parsed(problem._repr_html_()).text
     for expected in ("17", "1 of 3", "u", "0: 9", "1 owned entries dropped: their member is not in the group"):
@@ -130,7 +130,7 @@ def test_markup_in_names_stays_text() -> None:
         assert name in Parsed(html).text
 
 
-def test_a_large_group_is_cut_and_says_so() -> None:
+def test_a_large_group_is_shortened_with_a_note() -> None:
     topics = {f"topic-{t}": [7 * t + p for p in range(100)] for t in range(50)}
     names = [f"member-{m:03}" for m in range(400)]
     owned = {names[0]: [(topic, p) for topic in topics for p in range(100)]}
@@ -144,7 +144,7 @@ def test_a_large_group_is_cut_and_says_so() -> None:
     assert "style>" in plan._repr_html_()
 
 
-def test_bars_are_as_long_as_their_values() -> None:
+def test_bars_are_proportional_to_their_values() -> None:
     html = table(["x"], [[Bars(1.0, 0.25)], [Bars(0.5)]])
     assert [part.split("%")[0] for part in html.split("width:")[1:]] == ["25.0", "100.0", "50.0"]
 

@@ -22,13 +22,13 @@ def test_a_terminal_sees_groups_rate_time_left_and_failures() -> None:
         assert part in output
 
 
-def test_elsewhere_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_progress_is_printed_outside_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
     assert shown() == ""
 
 
-def test_a_notebook_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     began = []
     monkeypatch.setattr("rich.progress.Progress.start", lambda self: began.append(self.disable))
     shown(force_jupyter=True)

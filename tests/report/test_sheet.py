@@ -34,7 +34,7 @@ def drawn(table: Sheet, width: int, terminal: bool = True) -> list[str]:
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 110, 132, 200])
 @pytest.mark.parametrize("others", [{}, {"bars": True}, {"remarks": True}])
-def test_nothing_is_cut(width: int, others: dict[str, bool]) -> None:
+def test_no_cell_is_truncated(width: int, others: dict[str, bool]) -> None:
     lines = drawn(sheet(**others), width)
     shown = "\n".join(lines)
     assert "…" not in shown
@@ -51,24 +51,24 @@ def test_nothing_is_cut(width: int, others: dict[str, bool]) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 132])
-def test_a_terminal_is_not_overrun_while_names_can_be_folded(width: int) -> None:
+def test_names_are_folded_to_the_width_of_a_terminal(width: int) -> None:
     lines = drawn(sheet(bars=True), width)
     assert max(map(len, lines)) <= width
 
 
-def test_there_are_bars_where_there_is_room_for_them() -> None:
+def test_bars_are_drawn_if_there_is_room() -> None:
     assert "█" * BAR in "".join(drawn(sheet(bars=True), 200))
     assert "█" not in "".join(drawn(sheet(bars=True), 80))
 
 
-def test_remarks_without_room_say_of_which_row_they_are() -> None:
+def test_remarks_without_room_name_their_row() -> None:
     lines = drawn(sheet(remarks=True), 200)
     assert any(MEMBERS[0] in line and line.endswith(REMARKS[0]) for line in lines)
     lines = drawn(sheet(remarks=True), 80)
     assert any(line.startswith(f"{MEMBERS[0]}: OPTIMAL") for line in lines)
 
 
-def test_remarks_without_names_say_of_which_figure_they_are() -> None:
+def test_remarks_without_names_name_their_figure() -> None:
     table = Sheet()
     table.columns("figure", "members", "no plan beats")
     table.columns("remark", "")
@@ -77,7 +77,7 @@ def test_remarks_without_names_say_of_which_figure_they_are() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 132])
-def test_names_are_in_one_piece_where_there_is_no_terminal(width: int) -> None:
+def test_names_are_not_folded_outside_a_terminal(width: int) -> None:
     lines = drawn(sheet(bars=True), width, terminal=False)
     for member in MEMBERS:
         assert any(member in line for line in lines)

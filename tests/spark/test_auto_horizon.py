@@ -68,7 +68,7 @@ def _rows_of(path: Path, ts: str) -> Any:
     return OneGroup(str(path), read_file(path, "offsets"), None, None, "latest").rows_at(ts)[0]
 
 
-def test_the_capacity_given_is_that_of_the_forecast(tmp_path: Path) -> None:
+def test_a_given_capacity_is_used_by_the_forecast(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "offsets.csv", record("g", 12), OFFSET_NAMES)
     history, _ = read_history(path)
     course = list(intervals(history))
@@ -86,7 +86,7 @@ def test_the_capacity_given_is_that_of_the_forecast(tmp_path: Path) -> None:
     assert lags[1] != lags[2]
 
 
-def test_an_audit_of_a_record_is_judged_by_what_it_lets_expect(tmp_path: Path) -> None:
+def test_an_audit_of_a_record_is_judged_by_its_forecast(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "offsets.csv", record("g", 12), OFFSET_NAMES)
     [document] = json.loads(command("audit", path, "--json").stdout)
     problem, _ = read_group(path, horizon="auto")
@@ -103,7 +103,7 @@ def test_an_audit_of_a_record_is_judged_by_what_it_lets_expect(tmp_path: Path) -
     assert not any("horizon" in note for note in today["warnings"])
 
 
-def test_a_change_is_judged_by_what_the_record_lets_expect(tmp_path: Path) -> None:
+def test_a_change_is_judged_by_the_forecast_of_the_record(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "offsets.csv", record("g", 12), OFFSET_NAMES)
     saved = tmp_path / "changed.json"
     words = ("whatif", path, "--members", "+1")
@@ -117,7 +117,7 @@ def test_a_change_is_judged_by_what_the_record_lets_expect(tmp_path: Path) -> No
     assert "scenario" not in command(*words, "--horizon", 0).stdout
 
 
-def test_a_size_is_for_one_lag(tmp_path: Path) -> None:
+def test_a_sizing_refuses_horizon_auto(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "offsets.csv", record("g", 3), OFFSET_NAMES)
     done = command("size", path, "--drain", "10m", "--horizon", "auto")
     assert (done.returncode, done.stdout) == (2, "")
@@ -128,7 +128,7 @@ def test_a_size_is_for_one_lag(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_a_fleet_is_planned_and_audited_as_its_groups_are(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_fleet_is_planned_and_audited_as_each_of_its_groups(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag import pipeline
 
     groups = {"a": record("a", 7), "b": record("b", 4, minutes=7, step=3), "once": record("once", 1)}
@@ -168,7 +168,7 @@ def test_a_fleet_is_planned_and_audited_as_its_groups_are(spark: "SparkSession",
 
 
 @pytest.mark.spark
-def test_rows_that_are_lost_leave_the_others_their_scenarios(spark: "SparkSession") -> None:
+def test_lost_rows_do_not_affect_the_scenarios_of_others(spark: "SparkSession") -> None:
     from evenlag import pipeline
 
     rows = record("a", 6)
@@ -182,7 +182,7 @@ def test_rows_that_are_lost_leave_the_others_their_scenarios(spark: "SparkSessio
 
 
 @pytest.mark.spark
-def test_a_table_of_one_snapshot_is_as_it_is_without_a_horizon(spark: "SparkSession") -> None:
+def test_with_one_snapshot_horizon_auto_changes_nothing(spark: "SparkSession") -> None:
     from evenlag import pipeline
     from evenlag.spark.jobs.fleet import check_tables
 

@@ -28,12 +28,12 @@ QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.05}
     "place",
     ["table:", "table:a..b", "table:a.b.", "table:/tmp/x", "table://a/b", "table:a b", "table:a;b", "table:`a`"],
 )
-def test_what_is_no_name_of_a_table(place: str) -> None:
+def test_invalid_table_names_are_refused(place: str) -> None:
     with pytest.raises(SourceError, match=r"not a valid table name; write table:CATALOG\.NAMESPACE\.NAME"):
         name_parts(place)
 
 
-def test_tables_of_the_catalog_are_read_in_their_types(spark: "SparkSession", tmp_path: Path) -> None:
+def test_tables_of_the_catalog_keep_their_types(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(3)
     typed = table(spark, offsets, OFFSETS_DDL).selectExpr(
         "timestamp(snapshot_ts) AS snapshot_ts", "* EXCEPT (snapshot_ts)"
@@ -85,7 +85,7 @@ def test_a_catalog_that_cannot_replace_a_table_is_refused(spark: "SparkSession")
 
 @pytest.mark.cluster
 @pytest.mark.slow
-def test_a_killed_run_leaves_each_table_old_or_new_and_the_next_makes_them_one(tmp_path: Path) -> None:
+def test_a_killed_run_leaves_each_table_old_or_new_and_the_next_run_repairs_them(tmp_path: Path) -> None:
     [first] = lake("killed", tmp_path)
     after, repaired = lake("again", tmp_path)
     assert set(first) == set(after) == set(repaired) == set(lakes.TABLES)

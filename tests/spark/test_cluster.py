@@ -62,7 +62,7 @@ spark.stop()
 
 
 @pytest.mark.cluster
-def test_executors_that_are_killed_change_nothing(spark: "SparkSession", tmp_path: Path) -> None:
+def test_killed_executors_change_no_result(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag import pipeline
     from tests.support.standalone import spark_environment, standalone
 

@@ -65,7 +65,7 @@ print(json.dumps({
 
 
 @pytest.mark.cluster
-def test_a_client_gets_what_a_driver_gets(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_connect_client_gets_the_results_of_a_driver(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag import pipeline
     from tests.support.standalone import connect_server, spark_environment
 

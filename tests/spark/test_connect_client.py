@@ -143,7 +143,7 @@ def test_every_public_name_is_imported_without_java_or_py4j(answers: dict[str, A
     assert answers["imported"] == evenlag_spark.__all__
 
 
-def test_each_call_is_made_or_says_what_to_do_instead(answers: dict[str, Any]) -> None:
+def test_each_call_works_or_says_what_to_do_instead(answers: dict[str, Any]) -> None:
     made, refused = answers["calls"], answers["refused"]
     assert {*made, *refused, *RESULTS} - {"Replays.write"} == {*evenlag_spark.__all__}
     for name, words in INSTEAD.items():
@@ -151,7 +151,7 @@ def test_each_call_is_made_or_says_what_to_do_instead(answers: dict[str, Any]) -
     assert refused.keys() == INSTEAD.keys()
 
 
-def test_what_the_calls_give(answers: dict[str, Any]) -> None:
+def test_the_calls_return_the_results_of_a_driver(answers: dict[str, Any]) -> None:
     made, offsets, names = answers["calls"], answers["offsets"], answers["names"]
     count, groups = made["solve"]
     assert count == made["plans"] == offsets

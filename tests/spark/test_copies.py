@@ -28,14 +28,14 @@ def member(name: str, **content: Any) -> dict[str, Any]:
     return {"snapshot_ts": "now", "group": "billing", "consumer_id": name} | content
 
 
-def test_the_first_of_several_copies_counts_and_the_others_are_counted() -> None:
+def test_the_first_copy_is_used_and_the_others_are_counted() -> None:
     rows = [partition(0, 7), partition(1, 7), partition(0, 7, log_end_offset=20), partition(0, 7)]
     assert first_copies(enumerate(rows, start=1), PARTITION_ROWS) == ([(1, rows[0]), (2, rows[1])], 2)
     members = [member("c0", topics=["orders"], weight=1.0), member("c0", topics=["orders"], weight=1)]
     assert first_copies(enumerate(members, start=1), MEMBER_ROWS) == ([(1, members[0])], 1)
 
 
-def test_rows_of_other_partitions_snapshots_and_groups_are_no_copies() -> None:
+def test_rows_of_other_partitions_snapshots_or_groups_are_not_copies() -> None:
     rows = [partition(0, 7), partition(1, 7), partition(0, 7) | {"group": "b"}, partition(0, 8) | {"snapshot_ts": "z"}]
     assert first_copies(enumerate(rows), PARTITION_ROWS) == (list(enumerate(rows)), 0)
 

@@ -31,7 +31,7 @@ class Jobs:
         return [(job.jobId(), job.description().get() if job.description().isDefined() else "") for job in found]
 
 
-def test_every_job_of_a_run_says_what_it_is(spark: "SparkSession", tmp_path: Path) -> None:
+def test_every_job_of_a_run_has_a_description(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(3)
     places = write_tables(tmp_path, offsets, members)
     pipeline.solve(*tables(spark, 1), method="lag-aware", group_time_limit=0.05)  # wakes Python
@@ -48,7 +48,7 @@ def test_every_job_of_a_run_says_what_it_is(spark: "SparkSession", tmp_path: Pat
     assert all(name.startswith("evenlag: ") for name in names)
 
 
-def test_every_job_of_a_replay_says_what_it_is(spark: "SparkSession", tmp_path: Path) -> None:
+def test_every_job_of_a_replay_has_a_description(spark: "SparkSession", tmp_path: Path) -> None:
     now = tables(spark, 2)
     later = [df.replace("2026-01-01T00:00:00Z", "2026-01-01T00:10:00Z", "snapshot_ts") for df in now]
     jobs = Jobs(spark)

@@ -44,7 +44,7 @@ def group(rows: list[tuple[int, str | None, int]], members: str = "abc", **more:
 
 @settings(deadline=None)
 @given(ROWS, st.sampled_from(["both", "topic", "group"]), st.sampled_from([0, "0.1%", "10%"]), st.booleans())
-def test_the_least_is_no_worse_than_today_and_than_lag_aware(
+def test_the_first_plan_is_no_worse_than_today_or_lag_aware(
     rows: list[tuple[int, str | None, int]], balance: Any, stickiness: Any, fresh: bool
 ) -> None:
     effort = Effort.FIRST if fresh else Effort.LEAST
@@ -64,7 +64,7 @@ def test_the_least_is_no_worse_than_today_and_than_lag_aware(
 
 @settings(deadline=None)
 @given(st.lists(ROWS, min_size=2, max_size=4), st.sampled_from([None, 2.0]), st.sampled_from([None, 9]))
-def test_groups_that_are_alike_share_no_more_than_their_structure(
+def test_similar_groups_share_only_their_structure(
     several: list[list[tuple[int, str | None, int]]], weight: float | None, cap: int | None
 ) -> None:
     caches, size = Caches(), min(map(len, several))
@@ -80,9 +80,7 @@ def test_groups_that_are_alike_share_no_more_than_their_structure(
 
 
 @given(ROWS, st.sampled_from(["both", "topic", "group", "none"]))
-def test_where_today_keeps_the_rule_the_flow_needs_no_move_either(
-    rows: list[tuple[int, str | None, int]], balance: str
-) -> None:
+def test_a_balanced_group_needs_no_move(rows: list[tuple[int, str | None, int]], balance: str) -> None:
     problem = group(rows).problem()
     rule = count_rule(problem, balance)
     kept = rule._counts(keep_owned=True)
@@ -90,7 +88,7 @@ def test_where_today_keeps_the_rule_the_flow_needs_no_move_either(
     assert rule.fewest_moves()[0] == moves
 
 
-def test_a_fresh_plan_is_tried_where_there_is_time_for_all() -> None:
+def test_a_fresh_plan_is_tried_if_time_allows() -> None:
     rows = [group([(10 * p, "abc"[p % 3], 0) for p in range(12)])] * 3
     for left, effort in ((5.0, Effort.FIRST), (0.0, Effort.LEAST)):
         asked: list[Effort] = []
@@ -103,7 +101,7 @@ def test_a_fresh_plan_is_tried_where_there_is_time_for_all() -> None:
         assert asked == [effort] * 3
 
 
-def test_a_task_that_comes_too_late_for_any_plan_says_so_of_each_group() -> None:
+def test_a_task_too_late_for_any_plan_reports_each_group() -> None:
     rows = group([(10 * p, "abc"[p % 3], 0) for p in range(12)])
     solver = Solver(SolveOptions(), Budget(2.0), Want.PLAN, None)
     reached = solver._turn(rows, 2.0, Effort.LEAST, True, None, last=time.time() + 60)

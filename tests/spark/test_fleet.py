@@ -40,7 +40,7 @@ pytestmark = pytest.mark.spark
 QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.05}
 
 
-def test_a_group_that_fails_is_a_row_and_harms_nobody(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_group_that_fails_is_a_row_and_does_not_affect_others(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(5)
     capped = [row | {"max_partitions": 1} if row["group"] == "g001" else row for row in members]
     nobody = [row for row in capped if row["group"] != "g002"]
@@ -65,7 +65,7 @@ def test_a_group_that_fails_is_a_row_and_harms_nobody(spark: "SparkSession", tmp
     assert (moves["g001"], moves["g002"], moves["g003"]) == ({None}, {"unassigned"}, set())
 
 
-def test_twice_the_same_but_for_seconds(spark: "SparkSession", tmp_path: Path) -> None:
+def test_two_deterministic_runs_differ_in_seconds_only(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(6, partitions=4)
     broken, _ = break_rows(offsets)
     paths = write_csv(tmp_path / "o.csv", broken, OFFSET_NAMES), write_csv(tmp_path / "m.csv", members, MEMBER_NAMES)
@@ -93,7 +93,9 @@ def test_every_group_has_a_plan_or_is_late_however_short_the_time(spark: "SparkS
     assert (seen[0][0], done - failed) == (0, 30 - len(without))
 
 
-def test_the_last_report_is_what_a_cancelled_job_left(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_progress_counts_what_a_cancelled_job_left(
+    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
     def cut(*args: Any) -> Kept:
         return Kept(kept(*args).table.filter("`group` < 'g003'"), whole=False, hint="")
 
@@ -103,7 +105,7 @@ def test_the_last_report_is_what_a_cancelled_job_left(spark: "SparkSession", mon
     assert seen[-1] == (3, 5, 0)
 
 
-def test_audit_alone(spark: "SparkSession") -> None:
+def test_an_audit_alone_has_every_strategy(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 2, partitions=4)
     audited = pipeline.audit(offsets, members, group_time_limit=0.5)
     strategies = {row["strategy"] for row in audited.filter("`group` = 'g000'").collect()}
@@ -111,7 +113,7 @@ def test_audit_alone(spark: "SparkSession") -> None:
     assert audited.filter("strategy = 'optimal'").count() == 2 * 4
 
 
-def test_today_is_held_to_the_assignor_that_the_members_table_names(spark: "SparkSession") -> None:
+def test_today_is_checked_against_the_assignor_in_the_members_table(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 3, partitions=4)
     named = members.withColumn(
         "assignor", sf.expr("case `group` when 'g000' then 'uniform' when 'g001' then 'range' end")
@@ -125,7 +127,7 @@ def test_today_is_held_to_the_assignor_that_the_members_table_names(spark: "Spar
     assert all((row["excess"] is None) == (row["violation"] is not None) for row in rows.values())
 
 
-def test_the_summary_is_that_of_plain_python(spark: "SparkSession", tmp_path: Path) -> None:
+def test_the_summary_equals_one_in_plain_python(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = tables(spark, 9, partitions=4)
     out = tmp_path / "out"
     pipeline.run(spark, offsets, members, out=out, group_time_limit=0.2)
@@ -163,7 +165,7 @@ def test_the_summary_is_that_of_plain_python(spark: "SparkSession", tmp_path: Pa
     assert {(row["balance"], row["binding"]): row["groups"] for row in binding} == held
 
 
-def test_wrong_options_are_said_at_once(spark: "SparkSession") -> None:
+def test_invalid_options_are_named_at_once(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 1)
     wrong: dict[str, Any] = {
         "balance": "odd",
@@ -178,7 +180,7 @@ def test_wrong_options_are_said_at_once(spark: "SparkSession") -> None:
 
 
 @pytest.mark.parametrize("always", [False, True])
-def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession", tmp_path: Path, always: bool) -> None:
+def test_a_killed_worker_loses_and_duplicates_no_group(spark: "SparkSession", tmp_path: Path, always: bool) -> None:
     mark = tmp_path / "killed"
 
     def deadly(group: Any, *arguments: Any, **limits: Any) -> Any:
@@ -208,7 +210,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
         assert [row["status"] for row in solved["g002"]["audit"]] == ["ERROR"]
 
 
-def test_batches_are_filled_by_rows_alone_only_in_our_own_jobs(spark: "SparkSession") -> None:
+def test_only_our_own_jobs_fill_batches_by_rows(spark: "SparkSession") -> None:
     def read_property(batches: Any) -> Any:
         import pyarrow as pa
         from pyspark import TaskContext
@@ -216,10 +218,10 @@ def test_batches_are_filled_by_rows_alone_only_in_our_own_jobs(spark: "SparkSess
         context = TaskContext.get()
         assert context is not None
         batch_bytes = [context.getLocalProperty(BATCH_BYTES) for _ in batches]
-        yield pa.RecordBatch.from_pydict({"said": batch_bytes})
+        yield pa.RecordBatch.from_pydict({"bytes": batch_bytes})
 
     def batch_bytes() -> str | None:
-        return spark.range(1).mapInArrow(read_property, "said STRING").head()["said"]  # type: ignore[index,no-any-return]
+        return spark.range(1).mapInArrow(read_property, "bytes STRING").head()["bytes"]  # type: ignore[index,no-any-return]
 
     before = batch_bytes()
     with driver_of(spark).batches_by_rows():

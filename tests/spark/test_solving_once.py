@@ -58,7 +58,7 @@ def busy(spark: "SparkSession", seconds: float) -> Iterator[None]:
         thread.join()
 
 
-def test_what_comes_out_is_read_and_not_worked_out_again(spark: "SparkSession") -> None:
+def test_results_are_read_and_not_computed_again(spark: "SparkSession") -> None:
     from evenlag import pipeline
 
     offsets, members = tables(spark, 5)
@@ -81,7 +81,7 @@ def test_what_comes_out_is_read_and_not_worked_out_again(spark: "SparkSession") 
     assert_same_rows(solved.plans.select("group").distinct(), solved.groups.select("group"))
 
 
-def test_work_that_ends_in_time_gives_what_it_gives(spark: "SparkSession") -> None:
+def test_work_that_ends_in_time_is_complete(spark: "SparkSession") -> None:
     from evenlag.spark.driver.kept import within
 
     assert within(spark, None, lambda: spark.range(3).count()) == 3
@@ -91,7 +91,7 @@ def test_work_that_ends_in_time_gives_what_it_gives(spark: "SparkSession") -> No
     assert within(spark, time.time() - 1, lambda: pytest.fail("too late to begin")) is None
 
 
-def test_what_is_there_at_the_deadline_counts(spark: "SparkSession", tmp_path: "Path") -> None:
+def test_results_at_the_deadline_are_kept(spark: "SparkSession", tmp_path: "Path") -> None:
     from evenlag.spark.driver.kept import kept
     from evenlag.spark.driver.storage import Folder
 
@@ -121,7 +121,7 @@ def test_when_no_task_can_start_all_groups_are_late(spark: "SparkSession") -> No
     assert {row["status"] for row in solved.audit.collect()} == {"ERROR"}
 
 
-def test_groups_that_no_task_came_to_are_read_for_no_more_than_is_asked(
+def test_unsolved_groups_are_read_only_as_far_as_requested(
     spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evenlag import pipeline
@@ -150,7 +150,7 @@ def test_groups_that_no_task_came_to_are_read_for_no_more_than_is_asked(
     assert ("Window" in read["plans"], "Window" in read["groups"]) == (True, False)  # nothing is sorted for the keys
 
 
-def test_groups_that_come_too_late_for_a_plan_have_their_rows_all_the_same(
+def test_groups_too_late_for_a_plan_still_have_their_rows(
     spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evenlag import pipeline
@@ -173,7 +173,7 @@ def test_groups_that_come_too_late_for_a_plan_have_their_rows_all_the_same(
         assert "Window" not in late.groups._jdf.queryExecution().optimizedPlan().toString()  # offsets are not read
 
 
-def test_a_job_that_can_start_no_task_ends_in_one_line(spark: "SparkSession", tmp_path: "Path") -> None:
+def test_a_job_without_executors_ends_in_one_line(spark: "SparkSession", tmp_path: "Path") -> None:
     from evenlag import pipeline
     from evenlag.errors import SourceError
 
@@ -189,9 +189,7 @@ def test_a_job_that_can_start_no_task_ends_in_one_line(spark: "SparkSession", tm
     assert [path.name for path in tmp_path.iterdir()] == ["offsets.csv"]
 
 
-def test_it_is_said_that_spark_waits_for_executors(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_for_executors_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     from evenlag.spark.driver import classic
 
     active: list[int] = []  # tasks of each stage

@@ -70,7 +70,7 @@ def test_a_stream_killed_twice_audits_every_snapshot_once(broker: "Broker", tmp_
 
 
 @pytest.mark.spark
-def test_a_commit_stands_whole_or_not_at_all_wherever_it_is_killed(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_commit_killed_anywhere_is_complete_or_absent(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag.spark.driver.storage import Storage
     from evenlag.spark.jobs.commits import STATE, Commits
 
@@ -159,7 +159,7 @@ class Model:
 
 
 @pytest.mark.spark
-def test_whole_late_and_waiting_as_the_rule_in_plain_python(spark: "SparkSession") -> None:
+def test_complete_late_and_waiting_snapshots_equal_the_rule_in_plain_python(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
     from evenlag.spark.native import fates as found
@@ -202,7 +202,9 @@ def test_whole_late_and_waiting_as_the_rule_in_plain_python(spark: "SparkSession
 
 @pytest.mark.spark
 @pytest.mark.broker
-def test_a_topic_as_a_batch_is_the_same_table(kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path) -> None:
+def test_a_topic_read_as_a_batch_equals_the_table(
+    kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
+) -> None:
     from tests.support.streams import send
     from tests.support.traffic import create_topics
 
@@ -226,7 +228,9 @@ def test_a_topic_as_a_batch_is_the_same_table(kafka_spark: "SparkSession", broke
 
 @pytest.mark.spark
 @pytest.mark.broker
-def test_a_stream_looks_at_no_record(kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path) -> None:
+def test_a_stream_audits_each_snapshot_without_a_forecast(
+    kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
+) -> None:
     from evenlag.compare import audit
     from evenlag.model.problem import Problem
     from tests.support.streams import send
@@ -260,7 +264,7 @@ def test_a_stream_looks_at_no_record(kafka_spark: "SparkSession", broker: "Broke
 
 @pytest.mark.spark
 @pytest.mark.broker
-def test_places_that_are_none_and_folders_of_others(
+def test_invalid_addresses_and_foreign_folders_are_refused(
     kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
 ) -> None:
     from tests.support.streams import send, snapshots
@@ -295,7 +299,7 @@ def test_places_that_are_none_and_folders_of_others(
 
 @pytest.mark.spark
 @pytest.mark.broker
-def test_what_waits_is_audited_when_the_topic_falls_silent(
+def test_waiting_snapshots_are_audited_when_the_topic_falls_silent(
     kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
 ) -> None:
     from tests.support.streams import send, snapshots

@@ -18,7 +18,7 @@ PATIENT = 600.0  # seconds
 
 @settings(max_examples=cases(50))
 @given(st.lists(st.integers(0, 100_000), max_size=60), st.integers(1, 12))
-def test_no_task_has_more_than_its_share_and_one_group(sizes: list[int], tasks: int) -> None:
+def test_no_task_exceeds_its_share_by_more_than_one_group(sizes: list[int], tasks: int) -> None:
     packing = TaskPacking.pack([(("now", f"g{g}"), size) for g, size in enumerate(sizes)], tasks)
     loads = [0] * tasks
     for g, size in enumerate(sizes):
@@ -33,7 +33,7 @@ def test_no_task_has_more_than_its_share_and_one_group(sizes: list[int], tasks: 
 
 
 @pytest.mark.spark
-def test_every_task_is_a_partition_of_its_own(spark: "SparkSession") -> None:
+def test_every_task_is_one_spark_partition(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
     for tasks in (1, 7, 32):
@@ -46,7 +46,7 @@ def test_every_task_is_a_partition_of_its_own(spark: "SparkSession") -> None:
 
 
 @pytest.mark.spark
-def test_rows_go_where_their_group_is_placed(spark: "SparkSession") -> None:
+def test_rows_go_to_the_task_of_their_group(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
     packing = TaskPacking(4, {("now", "a"): 2, ("now", "b"): 0})
@@ -60,7 +60,7 @@ def test_rows_go_where_their_group_is_placed(spark: "SparkSession") -> None:
 
 
 @pytest.mark.spark
-def test_groups_and_their_members_are_solved_where_they_are_placed(spark: "SparkSession") -> None:
+def test_groups_are_solved_in_their_task_with_their_members(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
     from evenlag.spark.jobs.fleet import check_tables
@@ -80,7 +80,7 @@ def test_groups_and_their_members_are_solved_where_they_are_placed(spark: "Spark
     assert {((row["snapshot_ts"], row["group"]), row["place"]) for row in found} == set(fleet.packing.task_of.items())
 
 
-def test_small_groups_among_many_go_by_hash_and_others_by_name() -> None:
+def test_small_groups_are_placed_by_hash_and_others_by_name() -> None:
     sizes = [(("now", f"g{g}"), 100) for g in range(5_000)]
     few = TaskPacking.pack(sizes, 2)
     assert (few.task_of, set(few.costs)) == ({}, {2_500 * (COST + 100 * COST_PER_ROW)})
@@ -105,7 +105,7 @@ def recorded(times: dict[str, int]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.spark
-def test_groups_that_nobody_counted_go_to_a_task_with_all_their_snapshots(spark: "SparkSession") -> None:
+def test_uncounted_groups_go_to_one_task_with_all_their_snapshots(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
     from evenlag.spark.jobs.fleet import check_tables
@@ -124,7 +124,7 @@ def test_groups_that_nobody_counted_go_to_a_task_with_all_their_snapshots(spark:
 
 
 @pytest.mark.spark
-def test_a_first_call_in_haste_gives_what_others_give_and_counts_nothing(
+def test_a_hurried_first_call_gives_the_same_result_without_counting(
     spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evenlag import pipeline

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OUTPUTS = {name: value for name, value in vars(outputs).items() if isinstance(value, Table)}
 
 
-def test_names_types_and_doubles_follow_from_the_columns() -> None:
+def test_names_and_types_follow_from_the_columns() -> None:
     table = Table((Column("group", "string"), Column("partition", "int"), Column("load", "number")))
     assert table.names == ("group", "partition", "load")
     assert table.ddl == "`group` STRING, `partition` INT, `load` DOUBLE"
@@ -68,13 +68,13 @@ def test_a_figure_without_a_sentence_has_none() -> None:
 
 
 @pytest.mark.parametrize("table", [OFFSETS, MEMBERS, *(OUTPUTS[name] for name in OUTPUTS if name != "ROWS")])
-def test_every_column_of_the_docs_is_explained(table: Table) -> None:
+def test_every_documented_column_is_explained(table: Table) -> None:
     assert [column.name for column in table if column.of is None and not column.about] == []
     assert len(set(table.names)) == len(table)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_docs_have_the_columns_as_they_are(page: str) -> None:
+def test_the_docs_list_the_declared_columns(page: str) -> None:
     text = (ROOT / page).read_text()
     assert text.count("<!-- columns:") > 1
     assert renewed(text) == text, "python -m tests.support.column_tables"
@@ -117,13 +117,13 @@ def test_values_that_do_not_fit_their_column_are_refused_in_the_members_table(co
 @pytest.mark.parametrize(
     "column", [each for each in (*OFFSETS, *MEMBERS) if not each.checked], ids=lambda each: each.name
 )
-def test_other_columns_are_carried_whatever_they_hold(column: Column) -> None:
+def test_other_columns_are_ignored(column: Column) -> None:
     table = OFFSETS if column in OFFSETS else MEMBERS
     (partition_of if table is OFFSETS else check_member)(row_of(table, **{column.name: object()}))
 
 
 @pytest.mark.spark
-def test_spark_rejects_what_one_group_refuses(spark: "SparkSession") -> None:
+def test_spark_rejects_the_values_that_a_single_group_refuses(spark: "SparkSession") -> None:
     from evenlag.spark.native import row_checks
 
     wrong = {

@@ -42,7 +42,7 @@ def short(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_text_is_read(name: str) -> None:
+def test_a_text_is_read_correctly(name: str) -> None:
     members = TEXTS / OF_MEMBERS[name] if name in OF_MEMBERS else None
     problem, notes = read_group(TEXTS / name, members, OF_SEVERAL.get(name))
     found = {
@@ -61,24 +61,24 @@ def test_a_text_is_refused_with_its_place(name: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_every_text_has_an_answer() -> None:
+def test_every_text_has_an_expected_result() -> None:
     names = {path.name for path in TEXTS.iterdir()} - {"right.json"}
     assert names == {*RIGHT, *WRONG, *OF_MEMBERS.values()}
 
 
-def test_what_was_never_committed_is_counted_from_the_earliest_as_the_most_it_can_be() -> None:
+def test_partitions_without_a_commit_have_their_largest_possible_lag() -> None:
     problem, notes = read_group(TEXTS / "never-committed.txt", auto_offset_reset="earliest")
     assert problem.lags.tolist() == [3083, 0, 0]
     assert notes[0].startswith("a-0, a-1: never committed; lag taken as the log end offset, its upper limit")
 
 
-def test_a_text_without_groups_is_called_by_its_file_or_as_the_user_says() -> None:
+def test_a_text_without_groups_is_named_by_its_file_or_the_user() -> None:
     problem, _ = read_group(TEXTS / "nogroup-offsets.txt", group="billing")
     assert problem.group == "billing"
     assert read_group(TEXTS / "nogroup-offsets.txt")[0].group == "nogroup-offsets"
 
 
-def test_where_members_are_not_told_apart_owners_raise_doubts() -> None:
+def test_indistinguishable_members_are_reported() -> None:
     _, notes = read_group(TEXTS / "mixed-offsets.txt")
     assert notes[0].startswith(
         "no owner holds partitions of both big and small: if not every member subscribes to both,"

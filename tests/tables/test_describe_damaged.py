@@ -77,18 +77,18 @@ def test_a_damaged_row_of_rpk_is_refused_by_its_line(row: str) -> None:
         ("orders  4          -               2                 9               9", None, 9),  # of an rpk without starts
     ],
 )
-def test_lags_as_rpk_works_them_out(row: str, current: int | None, end: int) -> None:
+def test_lags_are_computed_as_rpk_does(row: str, current: int | None, end: int) -> None:
     (found,) = (row for _, row in describe.read(RPK.format(row), "text").offsets if row["partition"] == "4")
     assert (found["current_offset"], found["log_end_offset"]) == (None if current is None else str(current), str(end))
 
 
-def test_a_lag_that_rpk_could_not_work_out_is_unknown_and_hinders_nothing() -> None:
+def test_a_lag_that_rpk_lacks_is_unknown_and_not_an_error() -> None:
     read = describe.read(RPK.format("orders  4          -               0                 9               -1"), "text")
     assert len(read.offsets) == 4
     assert [read.offsets[-1][1][name] for name in ("lag", "log_end_offset")] == [None, None]
 
 
-def test_text_and_json_of_rpk_give_what_was_never_committed_one_lag(tmp_path: Path) -> None:
+def test_text_and_json_of_rpk_agree_on_partitions_without_a_commit(tmp_path: Path) -> None:
     text, document = tmp_path / "billing.txt", tmp_path / "billing.json"
     text.write_text(RPK.format("orders  3          -               0                 0               -"))
     names = ("topic", "partition", "current_offset", "log_start_offset", "log_end_offset", "lag")
@@ -108,7 +108,7 @@ def test_text_and_json_of_rpk_give_what_was_never_committed_one_lag(tmp_path: Pa
     assert lags == [[50, 3051, 0, 1000]] * 2
 
 
-def test_two_dashes_are_no_member() -> None:
+def test_two_dashes_mean_no_member() -> None:
     with pytest.raises(SourceError, match=r"^text, line 2: .*: billing  orders"):
         describe.read(
             f"{OF_KAFKA}\nbilling  orders  9          71              72              1    --           -", "text"
@@ -121,7 +121,7 @@ def test_a_member_has_a_host() -> None:
         describe.read(f"{OF_KAFKA}\n{row}", "text")
 
 
-def test_a_partition_is_no_member_of_the_table_above_it() -> None:
+def test_a_partition_is_not_a_member_of_the_table_above() -> None:
     """Both tables have nine columns, and the text was reversed."""
     text = f"""
 | GROUP | CONSUMER-ID | HOST | CLIENT-ID | #PARTITIONS | CURRENT-EPOCH | CURRENT-ASSIGNMENT | TARGET-EPOCH | TARGET-ASSIGNMENT |
@@ -224,7 +224,7 @@ def test_a_cut_header_is_refused(text: str, line: int) -> None:
 
 
 @pytest.mark.parametrize("line", ["...", "…", "[...]", "(12 more rows)", "... and 3 more"])
-def test_a_line_that_stands_for_others_is_told(line: str) -> None:
+def test_a_line_that_abbreviates_others_is_reported(line: str) -> None:
     text = RPK.format(line)
     read = describe.read(text, "text")
     assert read.passed_over == [(12, line)]
@@ -236,7 +236,7 @@ def test_a_line_that_stands_for_others_is_told(line: str) -> None:
 @pytest.mark.parametrize(
     "says", ["Warning: Consumer group 'billing' is rebalancing.", "Consumer group 'billing' has no active members."]
 )
-def test_what_kafka_says_of_the_group_is_repeated(says: str, tmp_path: Path) -> None:
+def test_messages_of_kafka_about_the_group_are_repeated(says: str, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text(
         f"Consumer group 'other' has no active members.\n{says}\n\n{OF_KAFKA}\nbilling orders 0 1 2 1 - - -\n"

@@ -39,7 +39,7 @@ def members_printed(members: list[dict[str, Any]]) -> str:
     return "\n".join(lines + [f"{row['group']}  {row['consumer_id']}  /10.0.0.1  client  0" for row in members]) + "\n"
 
 
-def test_text_of_many_groups_is_planned_to_the_row(spark: "SparkSession", tmp_path: Path) -> None:
+def test_every_row_of_a_text_of_many_groups_is_planned(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(5)
     (tmp_path / "groups.txt").write_text(printed(offsets) + "g004  orders  77  1\n")
     (tmp_path / "members.txt").write_text(members_printed(members))
@@ -58,7 +58,7 @@ def test_text_of_many_groups_is_planned_to_the_row(spark: "SparkSession", tmp_pa
     assert held == {row["consumer_id"] for row in members if row["group"] == "g000"}
 
 
-def test_a_folder_of_texts_has_a_time_for_each(spark: "SparkSession", tmp_path: Path) -> None:
+def test_each_text_of_a_folder_has_its_time(spark: "SparkSession", tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     folder.mkdir()
     offsets, _ = fleet(2)

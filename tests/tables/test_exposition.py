@@ -25,7 +25,7 @@ def content(reading: Reading) -> object:
 
 @pytest.mark.parametrize("name", TEXTS)
 @given(data=st.data())
-def test_neither_order_nor_foreign_lines_change_what_is_read(name: str, data: st.DataObject) -> None:
+def test_order_and_foreign_lines_change_nothing(name: str, data: st.DataObject) -> None:
     lines = recorded(name).splitlines()
     added = [*lines, *data.draw(st.lists(st.sampled_from(FOREIGN), max_size=8))]
     random.Random(data.draw(st.integers(0, 2**32))).shuffle(added)
@@ -55,7 +55,7 @@ def test_escapes_round_trip(group: str, topic: str) -> None:
         'kafka_consumer_group_lag_ratio{group="g",topic="t",partition="0",job="otel"} 5',
     ],
 )  # fmt: skip
-def test_every_way_to_write_a_sample_is_read(line: str) -> None:
+def test_every_form_of_a_sample_is_read(line: str) -> None:
     assert rows(read(line), "lag") == [("t", 0, 5)]
 
 
@@ -63,7 +63,7 @@ def test_large_numbers_are_read_to_the_last_digit() -> None:
     assert rows(read(PLAIN.format(0, "9.007199254740991e+15")), "lag") == [("t", 0, 2**53 - 1)]
 
 
-def test_a_lag_that_is_no_number_is_unknown() -> None:
+def test_a_lag_that_is_not_a_number_is_unknown() -> None:
     reading = read(f"{PLAIN.format(0, 'NaN')}\n{PLAIN.format(1, 2)}")
     assert rows(reading, "lag") == [("t", 0, 0), ("t", 1, 2)]
     assert any("t-0: lag unknown" in note for note in notes(reading))
@@ -73,5 +73,5 @@ def test_a_sample_of_a_time_before_1970_is_unknown() -> None:
     assert any("t-0: lag unknown" in note for note in notes(read(PLAIN.format(0, "0 -1"))))
 
 
-def test_what_is_no_sample_is_passed_over_with_its_line() -> None:
+def test_lines_that_are_not_samples_are_skipped_with_their_number() -> None:
     assert read(f"HTTP/1.1 200 OK\n\n{PLAIN.format(0, 5)}\n").passed_over == [(1, "HTTP/1.1 200 OK")]

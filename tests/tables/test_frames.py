@@ -7,7 +7,7 @@ from tests.support.frames import assert_same_rows
 ROWS = [{"group": "g", "lag": 7, "seconds": 0.1}, {"group": "h", "lag": None, "seconds": 0.2}]
 
 
-def test_order_and_the_columns_left_out_make_no_difference() -> None:
+def test_order_and_excluded_columns_make_no_difference() -> None:
     assert_same_rows(ROWS, ROWS[::-1])
     assert_same_rows(ROWS, [row | {"seconds": 9} for row in ROWS], without=["seconds"])
     assert_same_rows(ROWS, [("h", None, 0.2), ("g", 7, 0.1)])
@@ -15,7 +15,7 @@ def test_order_and_the_columns_left_out_make_no_difference() -> None:
     assert_same_rows([], [])
 
 
-def test_the_difference_is_said_row_by_row() -> None:
+def test_the_difference_is_printed_row_by_row() -> None:
     with pytest.raises(AssertionError) as error:
         assert_same_rows([*ROWS, ROWS[0]], [ROWS[0] | {"lag": 8}, *ROWS], without=["seconds"])
     assert str(error.value).splitlines() == [
@@ -26,12 +26,12 @@ def test_the_difference_is_said_row_by_row() -> None:
     ]
 
 
-def test_an_order_that_matters_is_looked_at() -> None:
+def test_a_required_order_is_compared() -> None:
     with pytest.raises(AssertionError, match="in another order, first at row 0"):
         assert_same_rows(ROWS, ROWS[::-1], ordered=True)
 
 
-def test_columns_of_another_name_are_said() -> None:
+def test_columns_of_other_names_are_printed() -> None:
     with pytest.raises(AssertionError, match="columns"):
         assert_same_rows([{"a": 1}], [{"b": 1}])
 

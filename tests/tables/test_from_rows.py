@@ -87,6 +87,8 @@ def test_columns_and_plain_values_give_the_same_problem(
         (5, {"max_partitions": -1}, "member 'a': max_partitions must be a whole number >= 0"),
     ],
 )
-def test_what_plain_values_are_refused_for_columns_are_too(lag: int, fields: dict[str, Any], message: str) -> None:
+def test_columns_are_refused_for_the_same_reasons_as_plain_values(
+    lag: int, fields: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         rows_of({("orders", 1): (0, None), ("orders", 3): (lag, None)}, {"a": fields}).problem()

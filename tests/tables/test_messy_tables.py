@@ -49,7 +49,7 @@ def test_a_column_that_comes_twice_is_named(spark: "SparkSession") -> None:
         pipeline.plans(given)
 
 
-def test_times_are_kept_and_compared_whatever_the_session_says_of_times(
+def test_times_do_not_depend_on_settings_of_the_session(
     set_session: "Callable[..., SparkSession]",
 ) -> None:
     times = ["2026-01-01 03:04:05.123456", "2026-01-01 03:04:15.123456"]
@@ -64,7 +64,7 @@ def test_times_are_kept_and_compared_whatever_the_session_says_of_times(
         assert_same_rows(rates, [(10.0, 1)])
 
 
-def test_times_that_could_never_meet_or_be_given_back_are_refused(spark: "SparkSession") -> None:
+def test_incomparable_times_are_refused(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 1)
     seconds = sf.lit(1767225600)
     with pytest.raises(SourceError, match="is double in the offsets table but bigint in the members table; cast one"):
@@ -76,7 +76,7 @@ def test_times_that_could_never_meet_or_be_given_back_are_refused(spark: "SparkS
         pipeline.plans(offsets.withColumn("snapshot_ts", sf.struct(seconds.alias("at"))))
 
 
-def test_bytes_that_are_no_text_are_replaced(spark: "SparkSession") -> None:
+def test_invalid_utf_8_is_replaced(spark: "SparkSession") -> None:
     """As Parquet has them that says nothing of what its bytes are; a task that gets them would end the whole job."""
     broken = sf.unhex(sf.lit("67FF"))
     offsets, members = tables(spark, 1)
@@ -88,7 +88,7 @@ def test_bytes_that_are_no_text_are_replaced(spark: "SparkSession") -> None:
         assert_same_rows(read, [(["g\ufffd"],)])
 
 
-def test_a_path_is_no_pattern(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_path_is_not_a_pattern(spark: "SparkSession", tmp_path: Path) -> None:
     """Characters of Hadoop's patterns are in names of folders and files too: those that are read, and those written."""
     rows = [ROW | {"consumer_id": "c"}]
     folder = tmp_path / "day[1] ü"
@@ -146,7 +146,7 @@ def test_a_csv_header_may_have_a_column_without_a_name(spark: "SparkSession", tm
         pipeline.read_table(spark, tmp_path / "twice.csv", "offsets")
 
 
-def test_two_jobs_for_one_place_do_not_both_say_that_they_wrote_it(spark: "SparkSession", tmp_path: Path) -> None:
+def test_of_two_jobs_for_one_folder_only_one_succeeds(spark: "SparkSession", tmp_path: Path) -> None:
     given = table(spark, [ROW], OFFSETS_DDL)
     out = tmp_path / "out"
     with written_whole(spark, out, ("plans",), overwrite=False) as first:

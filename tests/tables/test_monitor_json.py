@@ -35,7 +35,7 @@ def burrow(*partitions: dict[str, Any], **status: Any) -> str:
     )
 
 
-def test_burrow_tells_lag_and_owner() -> None:
+def test_burrow_gives_lag_and_owner() -> None:
     reading = read(burrow(partition(0), partition(1, None, client_id="", owner="")))
     assert rows(reading, "current_offset", "log_end_offset", "lag", "consumer_id") == [
         ("t", 0, 10, 15, 5, "app_/h"), ("t", 1, None, None, 0, None)
@@ -86,7 +86,7 @@ def page(*data: dict[str, Any], following: str | None = None) -> str:
     return json.dumps({"kind": "KafkaConsumerLagList", "metadata": {"next": following}, "data": data})
 
 
-def test_confluents_command_and_its_rest_api_tell_the_same() -> None:
+def test_confluents_command_and_its_rest_api_agree() -> None:
     names = {"cluster_id": "cluster", "consumer_group_id": "consumer_group", "topic_name": "topic"}
     names |= {"partition_id": "partition", "consumer_id": "consumer", "instance_id": "instance", "client_id": "client"}
     listed = [lag_of(0), lag_of(1, consumer_id="", client_id="", current_offset=-1)]
@@ -108,7 +108,7 @@ TABLE = """
 """
 
 
-def test_confluents_command_prints_a_table_too() -> None:
+def test_the_table_of_confluents_command_is_read() -> None:
     reading = read(TABLE)
     assert rows(reading, "current_offset", "log_end_offset", "lag", "consumer_id", "client_id") == [
         ("t", 0, 7, 12, 5, "c1", "app"), ("t", 1, None, 12, None, None, None)
@@ -167,9 +167,7 @@ def test_an_answer_to_query_range_is_a_record() -> None:
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 4), st.integers(0, 3))
-def test_the_order_of_series_partitions_and_pages_changes_nothing(
-    chance: random.Random, partitions: int, foreign: int
-) -> None:
+def test_the_order_of_series_and_pages_changes_nothing(chance: random.Random, partitions: int, foreign: int) -> None:
     own = [series(number, (1.0, str(5 + number)), (61.0, "9")) for number in range(partitions)]
     own += [
         series(number, (1.0, "10"), (61.0, "70"), name="kafka_consumergroup_current_offset")
@@ -189,7 +187,7 @@ def test_the_order_of_series_partitions_and_pages_changes_nothing(
     assert sorted(rows(read(burrow(*chance.sample(listed, partitions))), "lag")) == rows(read(burrow(*listed)), "lag")
 
 
-def test_series_of_times_of_their_own_are_refused() -> None:
+def test_series_with_different_times_are_refused() -> None:
     apart = [series(number, (float(number), "5"), (10.0 + number, "5")) for number in range(3)]
     assert "query_range with a step" in refused(answer(*apart, kind="matrix"))
 
@@ -230,7 +228,7 @@ def test_other_answers_of_prometheus_are_refused(text: str, message: str) -> Non
     ],
 )
 @pytest.mark.parametrize("times", [1, 2])
-def test_json_of_others_is_refused_with_what_is_read(
+def test_other_json_is_refused_with_the_known_formats(
     name: str, document: dict[str, Any], times: int, tmp_path: Path
 ) -> None:
     path = tmp_path / name
@@ -247,9 +245,7 @@ def test_json_of_others_is_refused_with_what_is_read(
         ({"topics": [1], "members": ["c"]}, "'topics' must be an object of names"),
     ],
 )
-def test_a_problem_file_with_a_mistake_is_told_the_mistake(
-    document: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_a_mistake_in_a_problem_file_is_named(document: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = tmp_path / "group.json"
     path.write_text(json.dumps(document))
     with pytest.raises(EvenlagError, match=message):

@@ -35,14 +35,14 @@ def matrix(steps: int, members: int | None = None) -> str:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_the_recorded_answers_make_the_same_group(name: str) -> None:
+def test_the_recorded_answers_give_the_same_group(name: str) -> None:
     problem, notes = read_group(RECORDED / name, group="billing")
     assert problem.total_lag == 2125
     assert (len(problem.partitions), len(problem.members)) == (7, 2)
     assert not any("shift" in note for note in notes)
 
 
-def test_a_group_that_nobody_is_known_of_is_refused_until_its_members_are_named(tmp_path: Path) -> None:
+def test_a_group_without_known_members_is_refused_until_they_are_named(tmp_path: Path) -> None:
     path = saved(tmp_path, "\n".join(PLAIN.format(number, 10) for number in range(4)))
     with pytest.raises(InvalidProblemError, match=r"answer.txt: shows neither the members of group 'g'.*--members"):
         read_group(path)
@@ -52,7 +52,7 @@ def test_a_group_that_nobody_is_known_of_is_refused_until_its_members_are_named(
     assert any("plan is computed without it" in note for note in notes)
 
 
-def test_members_that_are_named_take_the_place_of_those_that_are_counted(tmp_path: Path) -> None:
+def test_named_members_replace_counted_ones(tmp_path: Path) -> None:
     path = saved(tmp_path, matrix(3, members=3))
     assert len(read_group(path)[0].members) == 3
     members = saved(tmp_path, "group,consumer_id\ng,a\ng,b\n", "members.csv")
@@ -71,7 +71,7 @@ def test_a_range_is_a_record_with_rates(tmp_path: Path) -> None:
     assert shown["snapshots"] == 4
 
 
-def test_a_plan_by_the_command_is_a_fresh_one() -> None:
+def test_a_plan_from_counted_members_is_a_fresh_one() -> None:
     shown = json.loads(evenlag("plan", RECORDED / "kafka_exporter.prom", "--group", "billing", "--json").stdout)
     assert shown["payoff"] is None
     assert sorted(shown["loads"].values()) == [1035, 1090]
@@ -79,6 +79,6 @@ def test_a_plan_by_the_command_is_a_fresh_one() -> None:
     assert report["payoff"]["today"] == 1065
 
 
-def test_other_metrics_are_refused_with_what_is_read(tmp_path: Path) -> None:
+def test_other_metrics_are_refused_with_the_known_ones(tmp_path: Path) -> None:
     path = saved(tmp_path, '# TYPE up gauge\nup{job="kafka"} 1\n', "metrics.txt")
     refused(evenlag("plan", path), "kafka_exporter, KMinion, Redpanda")

@@ -27,7 +27,7 @@ from tests.support.monitors import (
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_recorded_answers_tell_the_lags_that_a_snapshot_told_at_the_same_moment(name: str) -> None:
+def test_recorded_answers_give_the_lags_of_a_simultaneous_snapshot(name: str) -> None:
     reading = read(recorded(name))
     lags_of: dict[str, dict[tuple[str, int], int]] = {}
     for row in recorded_rows():
@@ -85,7 +85,7 @@ def test_no_text_is_recognised_by_two_formats(text: str) -> None:
         "# a comment",
     ],
 )
-def test_other_texts_are_recognised_by_none(text: str) -> None:
+def test_other_texts_are_not_recognised(text: str) -> None:
     assert not [name for name, form in FORMATS.items() if form.recognises(text)]
 
 
@@ -102,7 +102,7 @@ def series(exporter: Exporter, column: str, value: float, partition: int = 0, ow
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS, ids=lambda exporter: exporter.name)
-def test_the_series_of_each_tool_make_the_columns_of_the_offsets_table(exporter: Exporter) -> None:
+def test_the_series_of_each_tool_fill_the_columns_of_the_offsets_table(exporter: Exporter) -> None:
     values = {"lag": 60, "current_offset": 40, "log_end_offset": 100, "log_start_offset": 10, "members": 3}
     there = {column: value for column, value in values.items() if getattr(exporter, column)}
     reading = read("\n".join(series(exporter, column, value) for column, value in there.items()))
@@ -118,7 +118,7 @@ def test_the_series_of_each_tool_make_the_columns_of_the_offsets_table(exporter:
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS, ids=lambda exporter: exporter.name)
-def test_the_query_in_the_docs_asks_for_all_series_of_a_tool_and_nothing_else(exporter: Exporter) -> None:
+def test_the_documented_query_selects_exactly_the_series_of_a_tool(exporter: Exporter) -> None:
     page = (Path(__file__).parents[2] / "docs" / "monitors.md").read_text()
     block = page.split("```promql")[1].split("```")[0].strip().splitlines()
     matchers = [line[len('{__name__=~"') : -len('"}')] if "=~" in line else line for line in block[1::2]]
@@ -127,7 +127,7 @@ def test_the_query_in_the_docs_asks_for_all_series_of_a_tool_and_nothing_else(ex
     assert [matcher for matcher in matchers if {name for name in names if re.fullmatch(matcher, name)} == mine]
 
 
-def test_lag_and_log_end_tell_the_commit_as_lag_and_commit_tell_the_log_end() -> None:
+def test_of_lag_commit_and_log_end_any_two_give_the_third() -> None:
     kminion = next(exporter for exporter in EXPORTERS if exporter.name == "KMinion")
     assert rows(read(f"{series(kminion, 'lag', 5)}\n{series(kminion, 'log_end_offset', 12)}"), "current_offset") == [
         ("t", 0, 7)
@@ -136,7 +136,7 @@ def test_lag_and_log_end_tell_the_commit_as_lag_and_commit_tell_the_log_end() ->
     assert rows(read(text), "log_end_offset") == [("t", 0, 12)]
 
 
-def test_partitions_that_a_group_says_nothing_of_are_never_committed_where_their_log_is_told() -> None:
+def test_partitions_with_a_log_end_only_were_never_committed() -> None:
     log = 'kafka_topic_partition_current_offset{{topic="{}",partition="{}"}} {}'
     reading = read("\n".join([PLAIN.format(0, 5), log.format("t", 0, 9), log.format("t", 1, 8), log.format("u", 0, 7)]))
     assert rows(reading, "log_end_offset", "current_offset", "lag") == [("t", 0, 9, 4, 5), ("t", 1, 8, None, None)]
@@ -144,13 +144,13 @@ def test_partitions_that_a_group_says_nothing_of_are_never_committed_where_their
     assert any("t-1: not reported" in note for note in gap)
 
 
-def test_a_log_start_beyond_the_log_end_was_told_at_another_moment() -> None:
+def test_a_log_start_beyond_the_log_end_is_ignored() -> None:
     start = 'kafka_topic_partition_oldest_offset{topic="t",partition="0"} 99'
     commit = 'kafka_consumergroup_current_offset{consumergroup="g",topic="t",partition="0"} 7'
     assert lags(read(f"{PLAIN.format(0, 5)}\n{commit}\n{start}"), "g") == {("t", 0): 5}
 
 
-def test_the_owner_unknown_of_kafka_lag_exporter_is_nobody() -> None:
+def test_the_owner_unknown_of_kafka_lag_exporter_means_no_owner() -> None:
     labels = 'cluster_name="c",group="g",topic="t",partition="{}",member_host="{}",consumer_id="{}",client_id="{}"'
     lines = [
         "kafka_consumergroup_group_lag{" + labels.format(partition, *names) + "} 8.0"
@@ -161,13 +161,13 @@ def test_the_owner_unknown_of_kafka_lag_exporter_is_nobody() -> None:
     assert [row["consumer_id"] for _, row in found.members] == ["app-1"]
 
 
-def test_minus_one_of_kafka_exporter_means_that_nothing_is_committed() -> None:
+def test_minus_one_of_kafka_exporter_means_no_commit() -> None:
     reading = read(f"{PLAIN.format(0, -1)}\n{PLAIN.format(1, 3)}")
     assert rows(reading, "current_offset", "lag") == [("t", 0, None, 0), ("t", 1, None, 3)]
     assert any("t-0" in note and "lag taken as 0" in note for note in notes(reading))
 
 
-def test_topics_in_which_nothing_is_committed_are_not_read() -> None:
+def test_topics_without_a_commit_are_not_read() -> None:
     lag = 'kafka_consumer_group_lag{{group="g",topic="{}",partition="{}"}} {}'
     reading = read("\n".join([lag.format("t", 0, -1), lag.format("t", 1, 4), lag.format("u", 0, -1)]))
     assert rows(reading) == [("t", 0), ("t", 1)]
@@ -182,7 +182,7 @@ def test_a_lag_and_a_log_end_win_over_a_commit_that_contradicts_them() -> None:
     assert rows(reading, "current_offset", "log_end_offset") == [("t", 0, 7, 12)]
 
 
-def test_members_that_are_counted_beyond_those_named_get_names_of_their_own() -> None:
+def test_counted_members_beyond_the_named_ones_get_new_names() -> None:
     kommitted = next(exporter for exporter in EXPORTERS if exporter.name == "Kommitted")
     reading = read(f"{series(kommitted, 'lag', 5, owner='member-1')}\n{series(kommitted, 'members', 3)}")
     assert [row["consumer_id"] for _, row in reading.members] == ["member-1", "member-2", "member-3"]
@@ -193,7 +193,7 @@ def test_members_that_are_counted_beyond_those_named_get_names_of_their_own() ->
     assert read(PLAIN.format(0, 5)).unknown_members == {"g"}
 
 
-def test_of_two_tools_the_one_that_names_owners_is_taken() -> None:
+def test_of_two_tools_the_one_that_names_owners_is_used() -> None:
     reading = read(f"{PLAIN.format(0, 7)}\n{OWNED.format(0, 'c1', 5)}")
     assert rows(reading, "lag", "consumer_id") == [("t", 0, 5, "c1")]
     assert any("kafka_exporter" in note and "are ignored" in note for note in notes(reading))
@@ -220,13 +220,13 @@ def test_series_that_contradict_one_another_are_refused_with_both_lines() -> Non
     assert rows(read(f"{PLAIN.format(0, 5)}\n{PLAIN.format(0, 5)}"), "lag") == [("t", 0, 5)]
 
 
-def test_of_series_with_times_the_newest_is_taken() -> None:
+def test_of_series_with_times_the_newest_is_used() -> None:
     reading = read(f"{OWNED.format(0, 'c1', 5)} 1000\n{OWNED.format(0, 'c2', 9)} 2000")
     assert rows(reading, "consumer_id", "lag") == [("t", 0, "c2", 9)]
     assert any("t-0: reported several times" in note for note in notes(reading))
 
 
-def test_of_what_the_brokers_of_redpanda_tell_the_highest_offset_holds() -> None:
+def test_the_highest_offset_of_redpandas_brokers_is_used() -> None:
     labels = 'redpanda_topic="t",redpanda_partition="0"'
     text = f'redpanda_kafka_consumer_group_committed_offset{{redpanda_group="g",{labels}}} 4\n'
     ends = [f"redpanda_kafka_max_offset{{{labels}}} 7", f'redpanda_kafka_max_offset{{{labels},pod="b"}} 9']
@@ -235,7 +235,7 @@ def test_of_what_the_brokers_of_redpanda_tell_the_highest_offset_holds() -> None
     assert "redpanda_kafka_max_offset" in refused(text)
 
 
-def test_log_ends_that_klag_tells_for_each_group_may_differ_and_lags_may_not() -> None:
+def test_klags_log_ends_may_differ_between_groups_but_lags_may_not() -> None:
     def sample(name: str, group: str, value: int) -> str:
         return f'klag_{name}{{consumer_group="{group}",topic="t",partition="0"}} {value}'
 
@@ -258,7 +258,7 @@ def test_log_ends_that_klag_tells_for_each_group_may_differ_and_lags_may_not() -
         ("# TYPE go_goroutines gauge\ngo_goroutines 8", "no series reports the lag"),
     ],
 )
-def test_what_cannot_be_read_is_named_by_its_line(line: str, message: str) -> None:
+def test_an_unreadable_line_is_named(line: str, message: str) -> None:
     text = f"# TYPE kafka_consumergroup_lag gauge\n{line}\n"
     assert message in refused(text)
     assert "line 2: " in refused(text) or "no series" in message

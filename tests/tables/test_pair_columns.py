@@ -62,7 +62,7 @@ def written(folder: Path, suffix: str, offsets: Rows, members: Rows) -> tuple[Pa
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("seed", seeds(10))
-def test_a_table_says_what_plain_values_say(tmp_path: Path, suffix: str, seed: int) -> None:
+def test_a_table_gives_the_problem_of_plain_values(tmp_path: Path, suffix: str, seed: int) -> None:
     offsets, members, wanted = random_tables(Random(seed))
     paths = written(tmp_path, suffix, offsets, members)
     read = evenlag.read(paths[0], members=paths[1])
@@ -73,7 +73,7 @@ def test_a_table_says_what_plain_values_say(tmp_path: Path, suffix: str, seed: i
     }
 
 
-def test_a_frame_says_what_plain_values_say() -> None:
+def test_a_frame_gives_the_problem_of_plain_values() -> None:
     pd = pytest.importorskip("pandas")
     offsets, members, wanted = random_tables(Random(3))
     read = evenlag.read(pd.DataFrame(offsets), members=pd.DataFrame(members))
@@ -104,7 +104,7 @@ def test_a_wrong_value_is_named_with_its_line(tmp_path: Path, column: str, value
         evenlag.read(path)
 
 
-def test_a_row_that_was_lost_keeps_its_racks_in_a_history(tmp_path: Path) -> None:
+def test_a_lost_row_keeps_its_racks_in_a_history(tmp_path: Path) -> None:
     whole = "g,orders,0,5,x,a;b,7,2\ng,orders,1,3,x,b,,\n".splitlines()
     rows = [f"2026-01-01T0{hour}:00:00Z,{row}" for hour in range(3) for row in whole[: 2 - hour % 2]]
     path = tmp_path / "offsets.csv"
@@ -120,7 +120,7 @@ def test_a_row_that_was_lost_keeps_its_racks_in_a_history(tmp_path: Path) -> Non
 
 
 @pytest.mark.spark
-def test_groups_of_spark_say_what_plain_values_say(spark: "SparkSession", tmp_path: Path) -> None:
+def test_groups_of_spark_give_the_problem_of_plain_values(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag.spark.jobs.fleet import check_tables
     from evenlag.spark.native.row_checks import task_rows
     from evenlag.spark.worker.arrow_groups import group_rows

@@ -27,7 +27,7 @@ def read_end(pipe: Path) -> Iterator[int]:
         os.close(reader)
 
 
-def test_a_pipe_stays_one_and_gets_what_is_written(tmp_path: Path) -> None:
+def test_a_pipe_stays_a_pipe_and_receives_the_output(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     with read_end(pipe) as reader:
         write_json(pipe, {"a": 1})
@@ -36,7 +36,7 @@ def test_a_pipe_stays_one_and_gets_what_is_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [pipe]
 
 
-def test_a_link_to_a_pipe_stays_one(tmp_path: Path) -> None:
+def test_a_link_to_a_pipe_stays_a_link(tmp_path: Path) -> None:
     link = tmp_path / "link.json"
     link.symlink_to("pipe")
     with read_end(tmp_path / "pipe") as reader:
@@ -52,7 +52,7 @@ def test_a_table_may_go_into_a_pipe(tmp_path: Path) -> None:
         assert os.read(reader, 10_000).startswith(b"PAR1")
 
 
-def test_nothing_goes_into_a_pipe_where_writing_fails(tmp_path: Path) -> None:
+def test_a_failed_write_sends_nothing_into_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.parquet"
     with read_end(pipe) as reader:
         with pytest.raises(SourceError, match="a value does not fit its column"):

@@ -45,7 +45,7 @@ ROW = st.tuples(st.sampled_from("ab"), st.integers(0, 5), OFFSET, OFFSET)
         ((100, 40), (160, None), 60, None),
     ],
 )
-def test_what_happened_between_two_snapshots(
+def test_growth_between_two_snapshots(
     before: tuple[int, int], now: tuple[int, int], produced: int | None, consumed: int | None
 ) -> None:
     found = growth(Offsets(5, *before), Offsets(5 + 2 * SECOND, *now))
@@ -82,12 +82,12 @@ def test_the_predicted_lag_is_rounded_up_and_never_below_todays(
     ("text", "seconds"),
     [(0, 0), (90, 90), (0.5, 0.5), ("90", 90), ("30s", 30), ("10m", 600), ("1.5h", 5400), (" 1 d ", 86400), ("0", 0)],
 )
-def test_horizons(text: Any, seconds: float) -> None:
+def test_horizons_are_read_in_seconds(text: Any, seconds: float) -> None:
     assert horizon_micros(text) == seconds * SECOND
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1m", -1, "366d", "1e3", "10 minutes", None, True, math.nan, math.inf])
-def test_horizons_that_are_none(text: Any) -> None:
+def test_invalid_horizons_are_refused(text: Any) -> None:
     with pytest.raises(InvalidProblemError, match='horizon must be seconds or a time such as "10m"'):
         horizon_micros(text)
 
@@ -108,7 +108,7 @@ TIMES = {
 
 
 @pytest.mark.parametrize("text", TIMES)
-def test_times(text: str) -> None:
+def test_times_are_read_in_any_zone(text: str) -> None:
     assert time_micros(text) == TIMES[text]
 
 
@@ -126,7 +126,7 @@ def rows(*snapshots: tuple[str, dict[int, tuple[Any, Any]]], group: str = "g") -
     ]  # fmt: skip
 
 
-def test_a_horizon_takes_the_lag_of_the_latest_snapshot_further(tmp_path: Path) -> None:
+def test_a_horizon_predicts_from_the_latest_snapshot(tmp_path: Path) -> None:
     path = write_csv(
         tmp_path / "offsets.csv",
         rows(
@@ -145,7 +145,7 @@ def test_a_horizon_takes_the_lag_of_the_latest_snapshot_further(tmp_path: Path) 
     assert any(note.startswith("2 partitions without a produce rate") for note in notes)
 
 
-def test_the_latest_snapshot_is_the_latest_whatever_the_zones_of_its_time(tmp_path: Path) -> None:
+def test_the_latest_snapshot_does_not_depend_on_time_zones(tmp_path: Path) -> None:
     times = [f"2026-10-25T02:{minute}:00{zone}" for zone in ("+02:00", "+01:00") for minute in ("10", "30", "50")]
     snapshots = [(ts, {0: (100 + 600 * n, 100), 1: (50, 0)}) for n, ts in enumerate(times)]
     path = write_csv(tmp_path / "offsets.csv", rows(*reversed(snapshots[:-1])), OFFSET_NAMES)
@@ -191,7 +191,7 @@ def test_horizon_auto_gives_the_latest_snapshot_scenarios_where_there_are_severa
     assert "scenario_spreads" not in json.loads(evenlag("plan", path, "--json", "--horizon", "0").stdout)
 
 
-def test_a_record_that_cannot_be_used_leaves_todays_lag(tmp_path: Path) -> None:
+def test_an_unusable_record_leaves_todays_lag(tmp_path: Path) -> None:
     table = rows(("2026-01-01", {0: (1, "x")}), ("2026-01-02", {0: (2, 1)}))
     path = write_csv(tmp_path / "offsets.csv", table, OFFSET_NAMES)
     found, notes = read_group(path, horizon="auto")
@@ -201,7 +201,7 @@ def test_a_record_that_cannot_be_used_leaves_todays_lag(tmp_path: Path) -> None:
     assert "line 2: t: current_offset is not a whole number" in note
 
 
-def test_files_that_have_no_rates(tmp_path: Path) -> None:
+def test_files_without_rates_refuse_a_horizon(tmp_path: Path) -> None:
     problem = tmp_path / "problem.json"
     problem.write_text('{"topics": {"t": [1]}, "members": {"c": {"topics": ["t"]}}}')
     with pytest.raises(SourceError, match="no rates for a horizon"):
@@ -238,7 +238,7 @@ DDL = (
 @pytest.mark.spark
 @settings(max_examples=1)
 @given(st.integers(0, 2**32))
-def test_rates_in_columns_are_those_of_the_model(spark: "SparkSession", seed: int) -> None:
+def test_rates_in_spark_columns_equal_those_of_the_model(spark: "SparkSession", seed: int) -> None:
     from pyspark.sql import functions as sf
 
     from evenlag.spark.native.lag_columns import with_predicted_lags, with_rates

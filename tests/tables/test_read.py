@@ -55,7 +55,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_frames_of_every_kind_are_the_same_group(kind: str) -> None:
+def test_frames_of_every_kind_give_the_same_group(kind: str) -> None:
     problem = evenlag.read(FRAMES[kind])
     assert problem.to_dict() == EXPECTED
     (note,) = problem.warnings
@@ -70,7 +70,7 @@ def test_neither_the_order_of_rows_nor_of_columns_matters(rows: list[int], names
     assert evenlag.read(made).to_dict() == EXPECTED
 
 
-def test_a_result_as_a_table_is_the_group_under_its_plan() -> None:
+def test_a_result_as_a_table_reads_back_as_the_group_under_its_plan() -> None:
     problem = evenlag.read(PANDAS)
     result = evenlag.solve(problem, time_limit=2)
     for table in (result.to_pandas(), result.to_arrow(), result.to_polars()):
@@ -81,12 +81,12 @@ def test_a_result_as_a_table_is_the_group_under_its_plan() -> None:
         assert not any("not read" in warning for warning in again.warnings)
 
 
-def test_names_of_kafka_are_names_of_columns() -> None:
+def test_kafkas_column_names_are_accepted() -> None:
     text = PANDAS.rename(columns=lambda name: name.upper().replace("_", "-"))
     assert evenlag.read(text).to_dict() == EXPECTED
 
 
-def test_paths_texts_and_open_files_are_the_same_group() -> None:
+def test_paths_texts_and_open_files_give_the_same_group() -> None:
     wanted = evenlag.read(BILLING, group="billing").to_dict()
     text = BILLING.read_text()
     with BILLING.open() as file, BILLING.open("rb") as binary:
@@ -94,7 +94,7 @@ def test_paths_texts_and_open_files_are_the_same_group() -> None:
             assert evenlag.read(source, group="billing").to_dict() == wanted
 
 
-def test_a_problem_file_is_read_from_its_text_too() -> None:
+def test_a_problem_file_is_read_from_its_text() -> None:
     path = ROOT / "examples" / "kip-169.json"
     wanted = evenlag.read(path)
     assert evenlag.read(path.read_text()).to_dict() == wanted.to_dict()
@@ -104,7 +104,7 @@ def test_a_problem_file_is_read_from_its_text_too() -> None:
             evenlag.read(path, members=members)
 
 
-def test_parquet_comes_from_an_open_file(tmp_path: Path) -> None:
+def test_parquet_is_read_from_an_open_file(tmp_path: Path) -> None:
     PANDAS.assign(group="g").to_parquet(tmp_path / "offsets.parquet")
     with (tmp_path / "offsets.parquet").open("rb") as file:
         assert evenlag.read(file, format="parquet").to_dict() == {**EXPECTED, "group": "g"}
@@ -120,7 +120,7 @@ def test_members_by_name_read_everything() -> None:
     assert problem.warnings == ()
 
 
-def test_members_by_name_may_say_what_they_read() -> None:
+def test_members_by_name_may_name_their_topics() -> None:
     problem = evenlag.read(PANDAS, members={"c0": None, "c1": ["orders"], "new": ("paid",)})
     wanted = evenlag.Problem.from_lags(
         {"orders": [100_000, 60_000, 50_000], "paid": [7]},
@@ -144,7 +144,7 @@ def many() -> pd.DataFrame:
     return pd.concat([PANDAS.assign(group="a"), other.assign(group="b")], ignore_index=True)
 
 
-def test_one_of_several_groups_is_named() -> None:
+def test_one_of_several_groups_is_chosen_by_name() -> None:
     for frame in (many(), pl.from_pandas(many()), pl.from_pandas(many()).lazy(), pa.table(many())):
         assert evenlag.read(frame, group="b").members == ("z",)
         assert evenlag.read(frame, group="a").to_dict() == {**EXPECTED, "group": "a"}
@@ -168,7 +168,7 @@ def timed() -> pd.DataFrame:
     return pd.concat(offsets, ignore_index=True).drop(columns="lag")
 
 
-def test_of_several_times_the_latest_is_read() -> None:
+def test_of_several_snapshots_the_latest_is_read() -> None:
     for frame in (timed(), pl.from_pandas(timed()), pa.table(timed())):
         problem = evenlag.read(frame)
         assert problem.to_dict()["topics"] == {"orders": [300_000, 180_000, 150_000], "paid": [21]}
@@ -177,7 +177,7 @@ def test_of_several_times_the_latest_is_read() -> None:
     assert evenlag.read(timed(), horizon="auto").scenario_weights
 
 
-def test_a_history_is_what_a_replay_takes() -> None:
+def test_a_history_can_be_replayed() -> None:
     history = evenlag.read_history(timed(), members=["c0", "c1"])
     assert [each.ts for each in history] == [f"2026-01-31T12:{minute}:00.000Z" for minute in ("00", "05", "10")]
     assert [each.problem.total_lag for each in history] == [210_007, 420_014, 630_021]
@@ -222,7 +222,7 @@ kafka_consumergroup_members{consumergroup="g"} 3
         ({"partition": [0, 0, 2, 0]}, "row 1"),
     ],
 )
-def test_what_is_wrong_is_named_by_row_and_column(change: dict[str, list[Any]], message: str) -> None:
+def test_an_error_names_row_and_column(change: dict[str, list[Any]], message: str) -> None:
     with pytest.raises(InvalidProblemError) as caught:
         evenlag.read(
             pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in (COLUMNS | change).items()})
@@ -231,7 +231,7 @@ def test_what_is_wrong_is_named_by_row_and_column(change: dict[str, list[Any]], 
     assert "\n" not in str(caught.value)
 
 
-def test_a_column_that_lacks_is_named_with_those_there_are() -> None:
+def test_a_missing_column_is_named_with_the_present_ones() -> None:
     with pytest.raises(SourceError, match=r"the DataFrame: no column partition; .*; the DataFrame has .*partitions"):
         evenlag.read(PANDAS.rename(columns={"partition": "partitions"}))
     with pytest.raises(SourceError, match=r"no column log_end_offset \(or lag\)"):
@@ -240,7 +240,7 @@ def test_a_column_that_lacks_is_named_with_those_there_are() -> None:
         evenlag.read(pd.concat([PANDAS, PANDAS[["lag"]]], axis=1))
 
 
-def test_columns_that_are_not_read_are_told() -> None:
+def test_unread_columns_are_reported() -> None:
     warnings = evenlag.read(PANDAS.assign(client="x", colour="blue")).warnings
     (note,) = [each for each in warnings if "ignored columns" in each]
     assert note == "the DataFrame: ignored columns: client, colour ('client'; did you mean 'client_id'?)"
@@ -258,7 +258,7 @@ def test_columns_that_are_not_read_are_told() -> None:
         (io.BytesIO(b"topic\xff\n"), "the file: is not UTF-8 text"),
     ],
 )
-def test_what_cannot_be_read_says_what_can(source: Any, message: str) -> None:
+def test_unreadable_sources_are_refused_with_the_readable_ones(source: Any, message: str) -> None:
     with pytest.raises(SourceError) as caught:
         evenlag.read(source)
     assert message in str(caught.value)
@@ -282,7 +282,7 @@ def test_wrong_arguments_are_named(keywords: dict[str, Any], kind: type[Exceptio
     assert message in str(caught.value)
 
 
-def test_a_format_that_is_not_known_is_answered_with_the_nearest() -> None:
+def test_an_unknown_format_is_answered_with_the_nearest() -> None:
     with pytest.raises(SourceError, match=r"unknown format 'descibe'; .*; did you mean 'describe'\?"):
         evenlag.read(BILLING, format="descibe")
     assert {"csv", "describe", "problem"} <= set(loading.FORMS)

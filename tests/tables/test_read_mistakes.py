@@ -34,12 +34,12 @@ def test_a_misspelled_column_of_owners_is_named() -> None:
         evenlag.read(LAGS.assign(consumerid="x"))
 
 
-def test_a_frame_of_owners_that_are_all_missing_is_a_group_of_nobody() -> None:
+def test_a_frame_without_any_owner_is_a_group_without_members() -> None:
     assert evenlag.read(LAGS.assign(consumer_id=None)).members == ()
 
 
 @pytest.mark.parametrize("empty", ["", "  "])
-def test_an_empty_path_is_not_the_current_folder(empty: str) -> None:
+def test_an_empty_path_is_refused(empty: str) -> None:
     with pytest.raises(SourceError, match="path or text of the offsets is empty"):
         evenlag.read(empty)
     with pytest.raises(SourceError, match="path or text of the members is empty"):
@@ -47,7 +47,7 @@ def test_an_empty_path_is_not_the_current_folder(empty: str) -> None:
 
 
 @pytest.mark.parametrize("group", [5, "", b"g"])
-def test_a_group_is_named_by_a_text(group: object) -> None:
+def test_the_name_of_a_group_must_be_a_string(group: object) -> None:
     with pytest.raises(EvenlagError, match="a group needs a name"):
         evenlag.read(LAGS, group=group)  # type: ignore[arg-type]
 
@@ -57,7 +57,7 @@ def test_a_change_names_the_nearest_keyword() -> None:
         evenlag.Change(member=1)  # type: ignore[call-arg]
 
 
-def test_the_first_part_of_a_keyword_is_near() -> None:
+def test_a_prefix_of_a_keyword_is_answered_with_it() -> None:
     problem = evenlag.Problem.from_lags({"t": [1]}, members=["a"])
     with pytest.raises(TypeError, match="'drain'; did you mean 'drain_seconds'"):
         evenlag.size(problem, drain=5, capacity=1)  # type: ignore[call-arg]

@@ -95,7 +95,7 @@ ROWS: dict[TableKind, list[dict[str, object]]] = {
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "ndjson", "json", "parquet"])
-def test_what_is_written_reads_back(tmp_path: Path, suffix: str, kind: TableKind) -> None:
+def test_written_tables_read_back_unchanged(tmp_path: Path, suffix: str, kind: TableKind) -> None:
     path = tmp_path / "new" / f"table.{suffix}"
     write_table(path, ROWS[kind], TABLES[kind])
     assert list(read_table(path, kind)) == ROWS[kind]
@@ -111,7 +111,7 @@ def test_a_folder_of_part_files(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_packed_text(tmp_path: Path, suffix: str) -> None:
+def test_compressed_text_is_read(tmp_path: Path, suffix: str) -> None:
     write_table(tmp_path / f"a.{suffix}", ROWS["offsets"], OFFSETS)
     text = (tmp_path / f"a.{suffix}").read_bytes()
     packed = tmp_path / f"b.{suffix}.gz"
@@ -122,7 +122,7 @@ def test_packed_text(tmp_path: Path, suffix: str) -> None:
         list(read_table(packed, "offsets"))
 
 
-def test_csv_values_become_what_their_column_holds_or_stay(tmp_path: Path) -> None:
+def test_csv_values_get_the_type_of_their_column_or_stay(tmp_path: Path) -> None:
     path = tmp_path / "offsets.csv"
     path.write_text(
         "\ufeffpartition, group ,topic,lag,log_end_offset,extra\r\n"
@@ -140,14 +140,14 @@ def test_csv_values_become_what_their_column_holds_or_stay(tmp_path: Path) -> No
     ]
 
 
-def test_csv_members(tmp_path: Path) -> None:
+def test_members_are_read_from_csv(tmp_path: Path) -> None:
     path = tmp_path / "members.csv"
     path.write_text("group,consumer_id,topics,weight\ng,a,x; y;,1e1\ng,b,,nan\ng,c,;,1_0\n")
     rows = [(row["topics"], row["weight"]) for row in read_table(path, "members")]
     assert rows == [(["x", "y"], 10.0), (None, "nan"), ([], "1_0")]
 
 
-def test_json_values_become_what_their_column_holds_or_stay(tmp_path: Path) -> None:
+def test_json_values_get_the_type_of_their_column_or_stay(tmp_path: Path) -> None:
     path = tmp_path / "members.jsonl"
     rows = [
         {"group": "g", "consumer_id": "a", "topics": ["x"], "weight": 2, "generation": 3.0},
@@ -163,7 +163,7 @@ def test_json_values_become_what_their_column_holds_or_stay(tmp_path: Path) -> N
     ]
 
 
-def test_json_may_leave_out_what_is_null(tmp_path: Path) -> None:
+def test_json_may_omit_nulls(tmp_path: Path) -> None:
     path = tmp_path / "offsets.jsonl"
     path.write_text('{"group": "g", "topic": "t", "partition": 0}\n{"group": "g", "lag": 3}\n')
     assert list(read_table(path, "offsets")) == [
@@ -173,7 +173,7 @@ def test_json_may_leave_out_what_is_null(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
-def test_parquet_of_pandas(tmp_path: Path, zone: str | None) -> None:
+def test_parquet_of_pandas_is_read(tmp_path: Path, zone: str | None) -> None:
     time = pd.Timestamp("2026-01-02T03:04:05.678901234", tz=zone)
     frame = pd.DataFrame(
         {"snapshot_ts": [time], "group": ["g"], "topic": ["t"], "partition": [1], "lag": [float("nan")], "other": [0]}
@@ -185,7 +185,7 @@ def test_parquet_of_pandas(tmp_path: Path, zone: str | None) -> None:
     assert list(read_table(path, "offsets")) == [expected]
 
 
-def test_parquet_of_spark_types(tmp_path: Path) -> None:
+def test_parquet_with_spark_types_is_read(tmp_path: Path) -> None:
     path = tmp_path / "members.parquet"
     columns = {
         "group": pa.array(["g", "h"]).dictionary_encode(),
@@ -239,14 +239,14 @@ def broken(name: str, content: bytes | str, message: str) -> object:
         broken("a.txt", "TOPIC PARTITION CURRENT-OFFSET\nt 0\n", r", line 1: header without LOG-END-OFFSET, LAG, CONS"),
     ],
 )
-def test_broken_files(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+def test_broken_files_are_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SourceError, match=rf"{name}(: )?{message}") as caught:
         list(read_table(tmp_path / name, "offsets"))
     assert "\n" not in str(caught.value)
 
 
-def test_cut_parquet(tmp_path: Path) -> None:
+def test_truncated_parquet_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     write_table(path, ROWS["offsets"] * 1000, OFFSETS)
     whole = path.read_bytes()
@@ -257,14 +257,14 @@ def test_cut_parquet(tmp_path: Path) -> None:
             list(read_table(path, "offsets"))
 
 
-def test_missing_files(tmp_path: Path) -> None:
+def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"absent\.csv: no such file or folder"):
         list(read_table(tmp_path / "absent.csv", "offsets"))
     with pytest.raises(SourceError, match=r"the folder has no file with a suffix of \.csv"):
         list(read_table(tmp_path, "offsets"))
 
 
-def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_table(tmp_path / "a.parquet", ROWS["offsets"], OFFSETS)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for use in (
@@ -282,7 +282,7 @@ def test_tables_and_snapshots_need_no_spark() -> None:
 
 
 @pytest.mark.parametrize("name", ["lags.txt", "lags.csv", "lags", "lags.out.gz"])
-def test_kafkas_text_is_known_by_its_header(tmp_path: Path, name: str) -> None:
+def test_kafkas_text_is_recognised_by_its_header(tmp_path: Path, name: str) -> None:
     content = KAFKA_4.encode()
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     ids = ("app 2-94ef9b17-7e7c-4a2c-877c-47b0ff6ca986", "app 0-8e898a64-da00-45a2-a2a4-7bc015ad9a01")
@@ -299,14 +299,14 @@ def test_kafkas_text_is_known_by_its_header(tmp_path: Path, name: str) -> None:
     assert members == [("billing", "app 2"), ("billing", "app 0")]
 
 
-def test_kafkas_text_with_leader_epochs() -> None:
+def test_kafkas_text_with_leader_epochs_is_read() -> None:
     ((_, row),) = describe.read(KAFKA_4_VERBOSE, "text").offsets
     assert [row[name] for name in ("partition", "current_offset", "log_end_offset", "client_id")] == [
         "2", None, "33", "app 2"
     ]  # fmt: skip
 
 
-def test_kafkas_text_of_members(tmp_path: Path) -> None:
+def test_kafkas_text_of_members_is_read(tmp_path: Path) -> None:
     path = tmp_path / "members.txt"
     path.write_text(KAFKA_4_MEMBERS)
     members = [(row["group"], row["client_id"]) for row in read_table(path, "members")]
@@ -314,7 +314,7 @@ def test_kafkas_text_of_members(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["billing.v2.txt", "billing.v2.txt.gz"])
-def test_kafkas_text_without_group(tmp_path: Path, name: str) -> None:
+def test_kafkas_text_without_a_group_is_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(gzip.compress(KAFKA_1.encode()) if name.endswith(".gz") else KAFKA_1.encode())
     (row,) = read_table(path, "offsets")
@@ -323,7 +323,7 @@ def test_kafkas_text_without_group(tmp_path: Path, name: str) -> None:
     assert members == [("billing.v2", "consumer-1-2f0f"), ("billing.v2", "consumer-1-77aa")]
 
 
-def test_kafkas_text_that_lost_its_layout() -> None:
+def test_kafkas_text_without_its_layout_is_refused() -> None:
     text = KAFKA_4.replace("night batch     payments", "night batch payments")
     with pytest.raises(SourceError, match=r"text, line 9: does not fit its header \(10 fields for 9 columns\)"):
         describe.read(text, "text")
@@ -336,7 +336,7 @@ def fails(path: Path, message: str, write: Callable[[], None]) -> None:
     assert sorted(path.rglob("*")) == before
 
 
-def test_two_may_write_a_table_in_one_process(tmp_path: Path) -> None:
+def test_two_threads_may_write_one_table(tmp_path: Path) -> None:
     path, rows = tmp_path / "offsets.csv", ROWS["offsets"]
 
     def rows_while_another_writes() -> Iterator[dict[str, object]]:
@@ -360,7 +360,7 @@ def test_a_table_has_the_rights_of_new_files(tmp_path: Path) -> None:
     assert path.stat().st_mode == other.stat().st_mode
 
 
-def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     good, blocked = tmp_path / "good.csv", tmp_path / "blocked.csv"
     good.write_text("old")
     blocked.mkdir()
@@ -378,7 +378,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     fails(tmp_path, "does not fit its column", lambda: write_table(tmp_path / "a.parquet", beyond, OFFSETS))
 
 
-def test_the_address_of_a_topic() -> None:
+def test_topic_addresses_are_parsed() -> None:
     assert topic_address("kafka://a:1,[::1]:2/t.1,u-_") == TopicAddress("a:1,[::1]:2", "t.1,u-_")
     for place in ("kafka://", "kafka:a:1/t", "kafka://a:1", "kafka://a:1/t t", "kafka://a/t", "kafka://a:1/t/u", "t"):
         with pytest.raises(SourceError, match=f"^{place}: not a topic address; write kafka://HOST:PORT/TOPIC, several"):

@@ -45,7 +45,7 @@ def typed(text: str, kind: str) -> Any:
 @pytest.mark.spark
 @pytest.mark.parametrize(("kind", "texts"), [("integer", NUMBERS), ("number", NUMBERS), ("strings", LISTS),
                                               ("racks", [*LISTS, ";a", '["","a"]'])])  # fmt: skip
-def test_python_and_spark_take_a_text_for_the_same(spark: "SparkSession", kind: str, texts: list[str]) -> None:
+def test_python_and_spark_read_a_text_as_the_same_value(spark: "SparkSession", kind: str, texts: list[str]) -> None:
     from evenlag.spark.native.typed import Typed
 
     table = Typed(df := spark.createDataFrame([(text,) for text in texts], "value STRING"))
@@ -59,7 +59,7 @@ def test_python_and_spark_take_a_text_for_the_same(spark: "SparkSession", kind: 
     }
 
 
-def test_numbers_of_any_length_are_whole() -> None:
+def test_whole_numbers_may_have_any_length() -> None:
     assert plain_value(str(2**70), "integer") == 2**70  # what is too large is for the reader to say
     assert plain_value("1" * 41, "integer") == "1" * 41
 
@@ -67,22 +67,22 @@ def test_numbers_of_any_length_are_whole() -> None:
 @pytest.mark.parametrize(
     ("value", "kind"), [(7.0, "integer"), (7, "integer"), (float("nan"), "number"), (None, "string")]
 )
-def test_values_that_have_a_type(value: Any, kind: str) -> None:
+def test_typed_values_are_read(value: Any, kind: str) -> None:
     assert plain_value(value, kind) == (None if value != value else value)
 
 
-def test_racks_may_be_empty_texts() -> None:
+def test_a_rack_may_be_empty() -> None:
     read = {text: plain_value(text, "racks") for text in (";a", "a", '["","a"]', " ")}
     assert read == {";a": ["", "a"], "a": ["a"], '["","a"]': ["", "a"], " ": None}
     assert plain_value(";a", "strings") == ["a"]
 
 
-def test_a_nest_of_brackets_is_no_list() -> None:
+def test_deeply_nested_brackets_are_refused() -> None:
     assert plain_value("[" * 100_000, "strings") == "[" * 100_000
 
 
 @pytest.mark.spark
-def test_columns_order_snapshots_as_the_command_does(spark: "SparkSession") -> None:
+def test_spark_orders_snapshots_like_the_command(spark: "SparkSession") -> None:
     from evenlag.spark.native import fates
 
     days = [f"2026-10-25T0{hour}:{minute}:00" for hour in range(4) for minute in ("00", "30.5")]
