@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evenlag.compare.simulation import replay
     from evenlag.compare.strategies import audit
     from evenlag.heuristics import assign
+    from evenlag.model.explanation.reasons import Explanation
     from evenlag.model.payoff import Payoff
     from evenlag.model.phases import Phase, Rebalance, rebalance
     from evenlag.model.plan import Plan
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from evenlag.model.result import Result
     from evenlag.search.entry import solve
     from evenlag.tables.door import read, read_history
-    from evenlag.verifier import Verdict, verify
+    from evenlag.verifier import Verdict, check_claims, verify
 
 __version__ = "0.6.0.dev0"
 __all__ = [
     "Change",
+    "Explanation",
     "Payoff",
     "Phase",
     "Plan",
@@ -37,6 +39,7 @@ __all__ = [
     "Verdict",
     "assign",
     "audit",
+    "check_claims",
     "compare",
     "errors",
     "frontier",
@@ -56,6 +59,7 @@ __all__ = [
 
 _HOMES = {
     "Change": "evenlag.compare.change",
+    "Explanation": "evenlag.model.explanation.reasons",
     "Payoff": "evenlag.model.payoff",
     "Phase": "evenlag.model.phases",
     "Plan": "evenlag.model.plan",
@@ -65,6 +69,7 @@ _HOMES = {
     "Verdict": "evenlag.verifier",
     "assign": "evenlag.heuristics",
     "audit": "evenlag.compare.strategies",
+    "check_claims": "evenlag.verifier",
     "compare": "evenlag.compare",
     "errors": "evenlag.errors",
     "frontier": "evenlag.compare.budgets",

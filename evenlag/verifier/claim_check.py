@@ -11,7 +11,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.verifier.costs_of_pairs import costs_of
 from evenlag.verifier.group import Group, read_group
 from evenlag.verifier.load_arguments import Loads
-from evenlag.verifier.other_plans import OtherPlans
+from evenlag.verifier.other_plans import Other, OtherPlans
 from evenlag.verifier.question import RefusedError, UncheckedError, moves_of
 from evenlag.verifier.verdict import EFFORT, PLAN_VERIFIED, REFUSED, VERIFIED, Check, Given, Verdict, document_of
 
@@ -321,15 +321,21 @@ class ClaimCheck:
         return {"partitions": self._names(unit), "member": self._name(self.holder[unit])}
 
     def _is_other_place(self, claim: Claim) -> Data:
-        return self._other(claim, [self._unit(claim)])
+        unit = self._unit(claim)
+        return self._other(claim, [(unit, place) for place in self._others.of(unit)])
 
     def _is_other_plan(self, claim: Claim) -> Data:
         of = self.group.members.index(claim["of"])
-        units = [p for p, m in enumerate(self.holder) if m == of]
-        return {"of": claim["of"], **self._other(claim, units)}
+        places = [
+            (p, place)
+            for p, m in enumerate(self.holder)
+            for place in (self._others.of(p) if m == of else ())
+            if any(lags[p] != (0 if (q := place.exchanged) is None else lags[q]) for _, lags in self.group.judged_by)
+        ]
+        return {"of": claim["of"], **self._other(claim, places)}
 
-    def _other(self, claim: Claim, units: list[int]) -> Data:
-        """Return the figures of the claimed place, if no other place of these units is better."""
+    def _other(self, claim: Claim, places: list[tuple[int, Other]]) -> Data:
+        """Return the figures of the claimed place if it is one of these, of a unit each, and none is better."""
         unit, other = self._unit(claim), self.group.members.index(claim["other"])
         exchanged = None if claim["exchanged"] is None else self._unit({"partitions": claim["exchanged"]})
         source = self.holder[unit]
@@ -338,10 +344,9 @@ class ClaimCheck:
         if exchanged is not None:
             there[exchanged] = source
         value = self._value(there)
-        allowed = [(place.member, place.exchanged) for place in self._others.of(unit)]
-        best = min(place.value for each in units for place in self._others.of(each))
-        if unit not in units or (other, exchanged) not in allowed:
-            raise RefusedError("the rules do not allow this place, or the partition is another member's")
+        best = min(place.value for _, place in places)
+        if (unit, other, exchanged) not in {(p, place.member, place.exchanged) for p, place in places}:
+            raise RefusedError("this is not a place that the claim may name")
         if best < value:
             raise RefusedError(f"another place comes to {_plain(best)}, less than {_plain(value)}")
         parts = self._expanded(there)

@@ -73,6 +73,14 @@ def test_members_and_partitions_are_those_of_the_plan() -> None:
                                                                ["t", 3, 40, 1]]  # fmt: skip
 
 
+def test_the_page_says_why_no_plan_is_better() -> None:
+    seen, document = seen_and_document(owned_group())
+    page, explained = report.group_page(seen, document, MADE), seen.result.explain().sentences
+    assert len(document["explanation"]) > 3
+    assert set(document["explanation"]) <= set(explained)
+    assert all(each in page for each in document["explanation"])
+
+
 def test_each_point_of_the_slider_has_the_spread_that_it_names() -> None:
     _, document = seen_and_document(owned_group())
     points = document["frontier"]["points"]

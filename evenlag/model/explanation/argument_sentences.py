@@ -74,12 +74,8 @@ def _pigeonholes(data: Data, largest: bool) -> str:
 
 
 def _uneven(_: Data, largest: bool) -> str:
-    text = "some members hold one partition more than the others"
-    return (
-        f"{text}, and these are at best the smallest"
-        if largest
-        else f"{text}, which leaves at best the biggest to them"
-    )
+    text = "some members hold one partition more than the others, and these are at best the smallest ones"
+    return text if largest else f"{text}, which leaves the biggest to the others"
 
 
 def _pairs(_: Data, __: bool) -> str:

@@ -72,21 +72,26 @@ class OtherPlaces:
         self.of_moves, *self.of_pairs = (int(each * self.scale) for each in prices)
         self.spent = [pair.of(self.plan.member_of) for pair in goal.pairs]
 
-    def best(self, p: int) -> Place | None:
+    def best(self, p: int, *, changing: bool = False) -> Place | None:
         """Return the place of the lowest objective; None if no single move or exchange keeps all rules.
 
-        Among equal objectives it is a single move, then the first member and the first partition.
+        Among equal objectives it is a single move, then the first member and the first partition. If `changing`, only
+        places that change the loads count.
         """
         source = int(self.plan.member_of[p])
         if source == NOBODY or self.problem.pins[p] != NOBODY:
             return None
-        places = [self._best(p, *self._single(p, source)), self._best(p, *self._exchanges(p, source))]
+        kinds = (self._single(p, source), self._exchanges(p, source))
+        places = [self._best(p, *candidates, changing=changing) for candidates in kinds]
         return min((place for place in places if place is not None), key=lambda place: place.value, default=None)
 
-    def _best(self, p: int, members: Column, given: Column | None) -> Place | None:
+    def _best(self, p: int, members: Column, given: Column | None, *, changing: bool) -> Place | None:
         """Return the best of the candidates: members that take `p`, and what each gives for it."""
         source = int(self.plan.member_of[p])
         values, fits = self._values(p, source, members, given)
+        if changing:
+            differ = [lags[p] != (0 if given is None else lags[given]) for lags in self.lags]
+            fits &= np.logical_or.reduce([np.broadcast_to(each, len(members)) for each in differ]).astype(bool)
         if not fits.any():
             return None
         chosen = np.flatnonzero(fits)

@@ -69,7 +69,7 @@ def member_claims(asked: Decided, member: int) -> Iterator[Claim]:
     held_units = np.flatnonzero(asked.plan.member_of == member)
     if asked.kept and 0 < len(held_units) <= MOST_TRIED:
         places = OtherPlaces(asked)
-        found = [place for p in held_units.tolist() if (place := places.best(p)) is not None]
+        found = [place for p in held_units.tolist() if (place := places.best(p, changing=True)) is not None]
         if found:
             yield _other(asked, min(found, key=lambda place: place.value), "other plan", problem.members[member])
     if not asked.whole.futures:

@@ -12,6 +12,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.explanation.claims import Claim
 from evenlag.model.explanation.group_claims import group_claims
 from evenlag.model.explanation.part_claims import member_claims, partition_claims
+from evenlag.model.explanation.phrases import listed, named
 from evenlag.model.explanation.sentences import sentence
 from evenlag.model.explanation.solved_question import decided
 from evenlag.model.names import did_you_mean
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from evenlag.model.problem import Problem
     from evenlag.model.result import Result
 
+MOST_NAMED = 3  # members in an error
 Asked = str | tuple[str, int] | None
 
 
@@ -94,5 +96,7 @@ def named_part(problem: Problem, name: str | Sequence[Any]) -> str | tuple[str, 
         there = problem.partition_ids[problem.topic_slice(problem.topics.index(topic))]
         if np.isin(int(digits), there) and str(int(digits)) == digits:
             return topic, int(digits)
+    few = problem.members[:MOST_NAMED]
     names = [*problem.members, *(f"{topic}-{number}" for topic, number in problem.partitions)]
-    raise InvalidProblemError(f"group {problem.group!r} has no partition or member {name!r}{did_you_mean(name, names)}")
+    near = did_you_mean(name, names) or f"; its members are {listed([*map(named, few)], len(problem.members))}"
+    raise InvalidProblemError(f"group {problem.group!r} has no partition or member {name!r}{near}")

@@ -255,7 +255,7 @@ def _other_place(data: Data) -> str:
 def _other_plan(data: Data) -> str:
     what = partitions(data["partitions"])
     return (
-        f"The best single move or exchange of a partition of {named(data['of'])} is {what} to {_swap(data)}: "
+        f"The best single move or exchange that changes the load of {named(data['of'])} is {what} to {_swap(data)}: "
         f"{_consequences(data)}."
     )
 

@@ -13,6 +13,7 @@ from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.figures import number, quantity
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY
+from evenlag.model.result import Result
 from evenlag.report.costs_text import cost_lines
 from evenlag.report.payoff_text import payoff_document
 from evenlag.report.size_text import answer_to
@@ -22,6 +23,7 @@ SHOWN = (
     "strategy", "balance", "status", "spread", "objective", "bound", "excess", "moves", "count_min", "count_max",
     "crossings", "violation", "error",
 )  # fmt: skip
+WHY = ("objective", "bound", "largest load", "smallest load", "limit", "first", "fewest moves", "ceiling")
 MOST_TRIED = 1_000  # moves for which the page tells what each brings
 
 
@@ -57,7 +59,15 @@ def group_document(seen: Overview, source: str, notes: Sequence[str] = ()) -> di
         "today": None if today is None else {"spread": plain(today.spread), "makespan": plain(today.makespan)},
         "assumptions": list(dict.fromkeys([*notes, *result.warnings])),
         "missing": list(seen.notes),
+        "explanation": _reasons(result),
     }
+
+
+def _reasons(result: Result) -> list[str]:
+    """Return the sentences on why no plan is better; moves and costs stand in tables of their own."""
+    explanation = result.explain()
+    pairs = zip(explanation.claims, explanation.sentences, strict=True)
+    return [sentence for claim, sentence in pairs if claim.kind in WHY]
 
 
 def headline(seen: Overview) -> str:
