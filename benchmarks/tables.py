@@ -10,6 +10,7 @@ from typing import Any
 import numberpartitioning
 
 from benchmarks.ablation import ablation, ablation_few
+from benchmarks.alarms import alarms
 from benchmarks.anytime import anytime
 from benchmarks.assignors import assignors
 from benchmarks.balances import balances
@@ -261,6 +262,7 @@ TABLES = (
     transport,
     weeks,
     balances,
+    alarms,
     landau,
     certificates,
     terms,

@@ -1,6 +1,8 @@
 """Files that others write: they change, are half written, vanish and come back."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -214,3 +216,30 @@ def test_a_problem_file(tmp_path: Path) -> None:
     path.write_text('{"group": "g", "topics": {"t": [4, 3')
     assert isinstance(watched.round(), SourceError)
     assert watched.figure("g", "spread_messages") == 4
+
+
+# In a process of its own, as the suite keeps results to verify them.
+ROUNDS = """
+import gc, tracemalloc
+from pathlib import Path
+from tests.watch.test_watched_files import HEADER, Watched, rows
+path = Path(PATH)
+watched, held = Watched(path, most=100), []
+tracemalloc.start()
+for number in range(7):
+    names = [f"round-{number}-{group}" for group in range(150)]
+    path.write_text(HEADER + "".join(rows(name, [3, 2, 1, number], "abab") for name in names))
+    assert watched.round() is None
+    assert len(watched.board.entries) == 100
+    gc.collect()
+    held.append(tracemalloc.get_traced_memory()[0])
+print(*held)
+"""
+
+
+@pytest.mark.slow
+def test_memory_stays_whatever_groups_come_and_go(tmp_path: Path) -> None:
+    code = ROUNDS.replace("PATH", repr(str(tmp_path / "offsets.csv")))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *_, third, fourth, fifth, sixth, seventh = map(int, done.stdout.split())
+    assert max(fourth, fifth, sixth, seventh) < 1.1 * third
