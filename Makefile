@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 unexport PYTHONDONTWRITEBYTECODE # tests start Python a hundred times, and all of them compile what none may keep
 
-.PHONY: help demo test check versions lint format types bench docs dist lock clean
+.PHONY: help demo test check coverage versions lint format types bench docs dist lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets; times are for two cores, after the set-up of a few minutes that the first target does
@@ -18,6 +18,12 @@ test: .venv/.ready ## check style and types and run every test, with Spark and a
 
 check: .venv/.ready lint ## check style and types and run each quick test on a few of its cases (about a minute)
 	$(BIN)/python -m pytest -m "not slow and not spark and not broker and not cluster" --share 10 --numprocesses auto --maxprocesses 4
+
+coverage: .venv/.ready ## run the quick tests and print by room how many lines and branches they reach
+	@$(BIN)/pip install --quiet --disable-pip-version-check 'coverage>=7.6,<8'
+	$(BIN)/python -m coverage run -m pytest -q -m "not slow and not spark and not broker and not cluster"
+	@$(BIN)/python -m coverage json --quiet
+	@$(BIN)/python scripts/coverage_by_room.py .cache/coverage.json
 
 versions: .venv/.ready ## run tests on another PySpark or kafka-python: make versions pyspark=4.3.0, kafka=newest (minutes)
 	@sh scripts/versions.sh $(if $(kafka),kafka-python $(kafka),pyspark $(pyspark)) $(tests)

@@ -22,6 +22,7 @@ from benchmarks.jobs import jobs
 from benchmarks.landau import landau
 from benchmarks.limits import limits
 from benchmarks.models import MODELS
+from benchmarks.mutants import mutants
 from benchmarks.others.eplb import eplb
 from benchmarks.others.kafka_grid import kafka_grid
 from benchmarks.others.numbers import prtpy
@@ -266,6 +267,7 @@ TABLES = (
     landau,
     certificates,
     terms,
+    mutants,
     startup,
     rebalancer,
     prtpy,
