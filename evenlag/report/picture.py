@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,13 @@ from evenlag.model.files import written_aside
 from evenlag.report.figure_files import check_kind
 
 LONGEST_NAME = 40  # characters of a group's name in a title
+WIDE_FONTS = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Sans SC", "Noto Sans JP", "Noto Sans KR",
+    "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Droid Sans Fallback", "PingFang SC",
+    "Hiragino Sans", "Apple SD Gothic Neo", "Microsoft YaHei", "Yu Gothic", "Meiryo", "Malgun Gothic", "NanumGothic",
+    "IPAexGothic", "Arial Unicode MS",
+)  # fmt: skip # fonts with Chinese, Japanese or Korean characters; those installed are tried in this order
+FIRST_WIDE = "\u1100"  # Chinese, Japanese and Korean characters begin here
 TODAY, BEST, LINE = "#c9ced6", "#1f77b4", "#d62728"
 
 
@@ -75,6 +84,36 @@ def head(axes: Any, group: str, what: str, pad: float | None = None) -> None:
     axes.set_title(f"{name}: {what}", loc="left", fontsize=11, pad=pad, parse_math=False)
 
 
+def render(figure: Any, out: Any, **how: Any) -> None:
+    """Write a figure to a file, with a font for names that matplotlib's own font lacks, if one is installed.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    out : path or file
+    **how
+        Passed on to `Figure.savefig`.
+    """
+    from matplotlib import font_manager
+    from matplotlib.text import Text
+
+    wide = [text for text in figure.findobj(Text) if any(char >= FIRST_WIDE for char in text.get_text())]
+    if wide:
+        installed = set(font_manager.get_font_names())
+        families = [*font_manager.FontProperties().get_family(), *(name for name in WIDE_FONTS if name in installed)]
+        for text in wide:
+            text.set_fontfamily(families)
+    quiet = logging.getLogger("matplotlib.font_manager")
+    level = quiet.level
+    quiet.setLevel(logging.ERROR)  # it would warn of a font without the weight "normal"
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+            figure.savefig(out, **how)
+    finally:
+        quiet.setLevel(level)
+
+
 def save(figure: Any, path: Path) -> None:
     """Write a figure; the suffix decides the file format.
 
@@ -85,7 +124,7 @@ def save(figure: Any, path: Path) -> None:
     """
     check_kind(path)
     with written_aside(path) as part:
-        figure.savefig(part, dpi=130)
+        render(figure, part, dpi=130)
 
 
 def _members(axes: Any, loads: Loads) -> None:

@@ -16,6 +16,7 @@ from evenlag.errors import SourceError, to_get
 from evenlag.figures import number, percent
 from evenlag.report.forecast_picture import forecast_figure
 from evenlag.report.frontier_picture import frontier_figure
+from evenlag.report.picture import render
 from evenlag.report.replay_text import duration
 from evenlag.report.size_picture import size_figure
 from evenlag.report.strategies_picture import strategies_figure
@@ -120,7 +121,7 @@ def _svg(figure: Any, name: str, label: str) -> str:
 
     out = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+        render(figure, out, format="svg", transparent=True, metadata={"Date": None})
     found = _SVG.search(out.getvalue())
     if found is None:
         raise SourceError(f"matplotlib wrote no SVG of the {name}")
