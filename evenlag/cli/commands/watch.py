@@ -58,7 +58,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     "evenlag watch kafka://HOST:PORT --group 'billing*' --metrics 0.0.0.0:9779",
     "evenlag watch offsets.csv --members members.csv --once",
 )
-@click.argument("source", metavar="SOURCE", type=Source())
+@click.argument("source", metavar="INPUT", type=Source())
 @options.members
 @click.option(
     "--group",
@@ -123,7 +123,7 @@ def watch(
 ) -> None:  # fmt: skip
     """Serve metrics on what a rebalance of each group would bring.
 
-    SOURCE is a cluster (kafka://HOST:PORT), or a file or folder that others write: a snapshot table, a problem file or
+    INPUT is a cluster (kafka://HOST:PORT), or a file or folder that others write: a snapshot table, a problem file or
     the output of kafka-consumer-groups --describe. It is only read. Prometheus reads http://HOST:PORT/metrics, and
     KEDA reads http://HOST:PORT/groups/NAME.
     """
