@@ -1,1 +1,1 @@
-"""What proves: all that better plans could use, listed and put together."""
+"""Exact methods: lower bounds and optimality proofs."""

@@ -1,8 +1,8 @@
-"""A linear program in which each item is shared out among its columns, and what it proves, in whole numbers.
+"""A linear program that divides each item among its columns, with an exact lower bound.
 
-GLOP solves it in floats, which prove nothing. Its dual values, rounded to whole multiples of a small unit, are
-multipliers of the rows (Lagrangian relaxation): then each item takes its cheapest column, each variable its better end,
-and their sum is a lower bound whatever the multipliers are. It is computed in whole numbers.
+GLOP solves the program in floating point, which proves nothing. Its dual values, rounded to multiples of a small unit,
+serve as multipliers of the rows (Lagrangian relaxation). Each item then takes its cheapest column and each variable its
+cheaper end. Their sum is a lower bound for any multipliers, and is computed in integers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ortools.linear_solver import pywraplp
 from evenlag.model.arrays import Ints, Whole
 
 UNIT = 2**40  # multipliers are whole multiples of 1 / UNIT
-BROKEN = 1e4  # what it costs to break a row that may be broken, by its scale, in the objective's scale
+BROKEN = 1e4  # penalty for breaking an elastic row, by the row's scale, in units of the objective's scale
 
 Limits = tuple[int | None, int | None]
 Terms = tuple[tuple[int, int], ...]
@@ -27,7 +27,7 @@ Terms = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """lo ≤ Σ values · columns + Σ amount · variable ≤ hi, in whole numbers.
+    """lo ≤ Σ values · columns + Σ amount · variable ≤ hi, in integers.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Row:
     values : object array
         Python integers, one for each of `columns`.
     variables : tuple of (int, int)
-        Places and amounts of variables.
+        Index and coefficient of each variable.
     limits : (lo, hi)
-        None: no limit.
+        None means no limit.
     scale : float
-        The linear program divides the row by it.
+        Divisor of the row in the linear program.
     """
 
     columns: Whole
@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _Variable:
-    """A number from `least` to `greatest`; the linear program is told no end that costs would keep it from."""
+    """A number from `least` to `greatest`. The linear program omits the end that the cost drives it away from."""
 
     least: int
     greatest: int
@@ -61,16 +61,16 @@ class _Variable:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A solution in floats, and what it proves.
+    """A solution in floating point, and the bound that its duals prove.
 
     Attributes
     ----------
     bound : Fraction
-        The objective that no solution is below, exact.
+        Exact lower bound on the objective of any solution.
     amounts : float array (N,)
-        How much of each column is used.
+        Amount of each column.
     numbers : list of float
-        The variables.
+        Values of the variables.
     """
 
     bound: Fraction
@@ -79,16 +79,16 @@ class Solution:
 
 
 class ChoiceProgram:
-    """Least Σ price · column + Σ cost · variable, where the columns of each item add up to one.
+    """Minimize Σ price · column + Σ cost · variable, where the columns of each item add up to 1.
 
     Parameters
     ----------
     item : int64 array (N,)
-        Item of each column; each item from 0 on has one at least.
+        Item of each column. Items are numbered from 0, and each has at least one column.
     price : object array (N,)
         Python integers.
     scale : float
-        The linear program divides the objective by it.
+        Divisor of the objective in the linear program.
     """
 
     def __init__(self, item: Whole, price: Ints, scale: float) -> None:
@@ -98,7 +98,7 @@ class ChoiceProgram:
         self._rows: list[Row] = []
         self._variables: list[_Variable] = []
         self._program = pywraplp.Solver.CreateSolver("GLOP")
-        self._program.SetSolverSpecificParametersAsString("use_preprocessing: false")  # each time from the last basis
+        self._program.SetSolverSpecificParametersAsString("use_preprocessing: false")  # start from the last basis
         self._program.Objective().SetMinimization()
         self._endless = self._program.infinity()
         self._shares = [self._number(0.0, self._endless, each / scale) for each in price.tolist()]
@@ -116,7 +116,7 @@ class ChoiceProgram:
         return number
 
     def add_variable(self, least: int, greatest: int, cost: int, scale: float) -> int:
-        """Add a variable and return its place; costs push it to its end."""
+        """Add a variable and return its index. A cost drives it to one end."""
         self._variables.append(_Variable(least, greatest, cost, scale))
         below = -self._endless if cost < 0 else least / scale
         above = self._endless if cost > 0 else greatest / scale
@@ -126,7 +126,7 @@ class ChoiceProgram:
     def add_row(
         self, columns: Whole, values: Ints, variables: Terms, limits: Limits, scale: float, *, elastic: bool = False
     ) -> int:
-        """Add a row and return its place; the linear program may break an elastic one, so that it has a solution."""
+        """Add a row and return its index. The linear program may break an elastic row at a penalty."""
         self._rows.append(Row(columns, values, variables, limits, scale))
         row = self._program.Constraint(*self._floats(limits, scale))
         for column, value in zip(columns.tolist(), values.tolist(), strict=True):
@@ -144,14 +144,14 @@ class ChoiceProgram:
         return -self._endless if lo is None else lo / scale, self._endless if hi is None else hi / scale
 
     def solve(self, other_limits: dict[int, Limits], barred: Whole) -> Solution | None:
-        """Return a solution; None where GLOP has none.
+        """Return a solution, or None if GLOP finds none.
 
         Parameters
         ----------
         other_limits : dict of row to (lo, hi)
-            Limits of some rows, this time.
+            Limits that replace those of some rows in this call.
         barred : int64 array
-            Columns that are not to be used, this time; each item has another one.
+            Columns that this call must not use. Each item keeps another column.
         """
         limits = [other_limits.get(place, row.limits) for place, row in enumerate(self._rows)]
         for constraint, row, these in zip(self._constraints, self._rows, limits, strict=True):
@@ -171,7 +171,7 @@ class ChoiceProgram:
         )
 
     def _proven(self, duals: list[float], limits: list[Limits]) -> Fraction:
-        """Return the objective that no solution is below, by these multipliers of the rows."""
+        """Return the lower bound on the objective that these multipliers of the rows prove."""
         bound, price = 0, self._price * UNIT
         costs = [variable.cost * UNIT for variable in self._variables]
         for row, dual, (lo, hi) in zip(self._rows, duals, limits, strict=True):
@@ -183,7 +183,7 @@ class ChoiceProgram:
             price[row.columns] -= multiplier * row.values
             for place, amount in row.variables:
                 costs[place] -= multiplier * amount
-        price[self._barred] = abs(price).max(initial=0)  # no less than the item's others
+        price[self._barred] = abs(price).max(initial=0)  # at least the price of each other column of the item
         bound += int(np.minimum.reduceat(price[self._order], self._starts).sum())
         for variable, cost in zip(self._variables, costs, strict=True):
             bound += cost * (variable.least if cost > 0 else variable.greatest)

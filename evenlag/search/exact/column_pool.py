@@ -1,11 +1,11 @@
-"""The columns of column generation found so far, and the restricted master: the linear program over them.
+"""The column pool of column generation, and the restricted master: the linear program over its columns.
 
-A column is what a member may hold. The program covers rows, partitions and members, at the least cost, with little left
-over or short. It is GLOP's, by the interface of OR-Tools that keeps a program from one call to the next, so that each
-call begins where the one before ended.
+A column is a pattern: the partitions that a member may hold. The program covers rows (partitions and members) at the
+least cost, with penalties for rows left over or short. GLOP solves it through the OR-Tools interface that keeps a
+program between calls. So each call starts from the last basis.
 
-Where members differ (`PatternPool`), a pattern is of one member and costs a move for each partition that somebody else
-holds now. The program asks for the fewest moves with which every partition is held once and every member holds one
+Where members differ (`PatternPool`), a pattern belongs to one member. It costs one move for each partition that another
+member holds today. The program minimizes the moves with which every partition is held once and every member holds one
 pattern (Gilmore and Gomory 1961).
 """
 
@@ -22,11 +22,11 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.pricing import OwnTable, Pricing
 from evenlag.search.exact.windows import UNIT, Answer, Window
 
-WARM, ANEW = "use_preprocessing: false", "use_preprocessing: true"  # whether a call goes on from the last basis
-NEAR = 1e-7  # how closely floats are looked at
-MOST_NEW = 6  # columns that one member's table adds
+WARM, ANEW = "use_preprocessing: false", "use_preprocessing: true"  # start from the last basis, or from scratch
+NEAR = 1e-7  # tolerance for floats
+MOST_NEW = 6  # columns from one member's table
 
-# The most that a partition can be worth in moves: this and so much more by its share of the largest lag; of members.
+# Largest prices, in moves: of a partition WORTH, plus WORTH_BY_LAG by its share of the largest lag; of a member.
 WORTH, WORTH_BY_LAG, WORTH_OF_MEMBER = 2.0, 6.0, 20.0
 
 Column = TypeVar("Column", bound=Hashable)
@@ -34,25 +34,25 @@ Places = tuple[int, ...]  # of partitions, as in `Pricing`
 
 
 class ColumnPool(Generic[Column]):
-    """Columns found so far, and how much of each is used.
+    """Columns found so far, and the amount of each in the last solution.
 
     Parameters
     ----------
     worth : sequence of float
-        Of each row the highest price: what is to be paid for one of it left over or short.
+        Penalty of each row per unit left over or short, which limits its price.
     unit : int
-        Prices are whole multiples of 1 / unit.
+        Prices are multiples of 1 / `unit`.
 
     Attributes
     ----------
     columns : list
-        In the order in which they were found.
+        In the order of their discovery.
     """
 
     def __init__(self, worth: Sequence[float], unit: int = UNIT) -> None:
         self.columns: list[Column] = []
         self._known: set[Column] = set()
-        self._loads = np.zeros((1024, 2), dtype=np.int64)  # of each, the least and the greatest it is taken for; grows
+        self._loads = np.zeros((1024, 2), dtype=np.int64)  # the least and the greatest load of each; grows
         self._unit = unit
         self._program = pywraplp.Solver.CreateSolver("GLOP")
         self._program.SetSolverSpecificParametersAsString(WARM)
@@ -65,19 +65,19 @@ class ColumnPool(Generic[Column]):
                 self._program.Objective().SetCoefficient(off, most)
                 row.SetCoefficient(off, sign)
         self._variables: list[pywraplp.Variable] = []
-        self._usable: Bools = np.zeros(0, dtype=bool)  # whether a column may be used, the last time it was said
-        self._solved = False  # the last time
+        self._usable: Bools = np.zeros(0, dtype=bool)  # columns that the last call of `use` admitted
+        self._solved = False  # by the last call
 
     def __len__(self) -> int:
         return len(self.columns)
 
     def ask(self, amounts: Iterable[float]) -> None:
-        """Say how much of each row is to be covered."""
+        """Set the amount to cover in each row."""
         for row, amount in zip(self._rows, amounts, strict=True):
             row.SetBounds(float(amount), float(amount))
 
     def put(self, column: Column, entries: Iterable[tuple[int, int]], loads: tuple[int, int], cost: int = 0) -> bool:
-        """Add a column, by what it has of which row and the loads that it is taken for; False if it was known."""
+        """Add a column with the given entries by row and range of loads; return False if it is already known."""
         if column in self._known:
             return False
         variable = self._program.NumVar(0.0, self._endless, "")
@@ -93,7 +93,7 @@ class ColumnPool(Generic[Column]):
         return True
 
     def use(self, window: Window, among: Bools | None = None) -> None:
-        """Let the program use columns with a load in a window, `among` these, and new ones; no others."""
+        """Admit the columns with a load in a window, restricted to `among` if given. Later columns are admitted too."""
         least, most = self._loads[: len(self.columns)].T
         usable: Bools = (most >= window.low) & (least <= window.high)
         if among is not None:
@@ -104,9 +104,9 @@ class ColumnPool(Generic[Column]):
         self._usable = usable
 
     def solve(self) -> float:
-        """Find out what the columns that there are cost at least; infinite where GLOP finds no optimum.
+        """Return the least cost over the admitted columns, or infinity if GLOP finds no optimum.
 
-        There always is one. If GLOP does not get there from the last basis, it is asked once more without that.
+        An optimum always exists. If GLOP does not reach it from the last basis, it starts once more from scratch.
         """
         self._solved = self._program.Solve() == pywraplp.Solver.OPTIMAL
         if not self._solved:
@@ -118,19 +118,19 @@ class ColumnPool(Generic[Column]):
     def generate(
         self, stop: Callable[[], bool], price: Callable[[Whole, float], Answer | None], enough: float = 0.0
     ) -> Answer:
-        """Generate columns until all costs are few enough, or until that is known to be so or not.
+        """Generate columns until the cost is low enough or `price` returns an answer.
 
-        The answer is UNDECIDED, too, where the program cannot be solved: then nothing is known.
+        The answer is UNDECIDED if the cost is low enough, or if GLOP cannot solve the program.
 
         Parameters
         ----------
         stop : callable
-            Asked before columns are looked for.
+            Called before each round of pricing.
         price : callable
-            Given what one more of each row is worth, in units, and the costs, it adds the columns that are lacking and
-            returns None; or it returns what is known.
+            Receives the price of each row, in units, and the cost. Either it adds missing columns and returns None, or
+            it returns the answer.
         enough : float
-            Costs that are few enough: 0 where nothing is to be left over or short.
+            Cost at which generation ends; 0 if nothing may be left over or short.
         """
         while True:
             costs = self.solve()
@@ -144,7 +144,7 @@ class ColumnPool(Generic[Column]):
                 return answer
 
     def amounts(self) -> list[tuple[Column, float]]:
-        """Return the columns that are used, and how much of each; none if the program was not solved."""
+        """Return the columns in use with their amounts; none if the program was not solved."""
         if not self._solved:
             return []
         usable = [*np.flatnonzero(self._usable).tolist(), *range(len(self._usable), len(self.columns))]
@@ -153,7 +153,7 @@ class ColumnPool(Generic[Column]):
 
 
 class Used(NamedTuple):
-    """A pattern that the linear program uses.
+    """A pattern in the solution of the restricted master.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class Used(NamedTuple):
     places : list of int
         What the member holds, without idle partitions.
     amount : float
-        How much of it, up to 1.
+        Amount of the pattern, at most 1.
     """
 
     member: int
@@ -170,16 +170,16 @@ class Used(NamedTuple):
 
 
 class PatternPool(ColumnPool[tuple[int, Places]]):
-    """The patterns found so far, each of one member.
+    """Patterns found so far, each of one member.
 
     Parameters
     ----------
     pricing : Pricing
-        What partitions, members and patterns are.
+        The partitions, members and lags.
     members : list of int
-        Those that take part.
+        Members that take part.
     unit : int
-        Messages of one load.
+        Messages per unit of load.
     """
 
     def __init__(self, pricing: Pricing, members: list[int], unit: int) -> None:
@@ -190,7 +190,7 @@ class PatternPool(ColumnPool[tuple[int, Places]]):
         self.ask([*pricing.amounts.tolist(), *[1] * len(members)])
 
     def add(self, n: int, pattern: Places) -> bool:
-        """Add a pattern of a member; False if it was known."""
+        """Add a pattern of a member; return False if it is already known."""
         if (n, pattern) in self._known:
             return False
         held = self._pricing.rows_held(pattern)
@@ -199,16 +199,16 @@ class PatternPool(ColumnPool[tuple[int, Places]]):
         return self.put((n, pattern), entries, self._pricing.roundings[n].loads(pattern), moves)
 
     def add_from(self, tables: list[OwnTable], window: Window, values: Whole, of_members: Whole) -> bool:
-        """Add what is worth more than it costs, of each member's table; say whether there was anything.
+        """Add patterns with negative reduced cost from each member's table; return True if any is new.
 
         Parameters
         ----------
         tables : list of OwnTable
         window : Window
         values : int64 array
-            What each partition is worth, by its place.
+            Price of each partition, by place.
         of_members : int64 array
-            What each member is worth.
+            Price of each member.
         """
         new = False
         for n, (table, paid) in enumerate(zip(tables, of_members.tolist(), strict=True)):
@@ -219,12 +219,12 @@ class PatternPool(ColumnPool[tuple[int, Places]]):
         return new
 
     def fit(self, window: Window, moves: int) -> bool:
-        """Whether these columns show that a window may take no more than so many moves."""
+        """Return True if the restricted master needs at most `moves` moves with all loads in a window."""
         self.use(window)
         return bool(self.columns) and self.solve() <= moves + NEAR
 
     def used(self, window: Window) -> list[Used]:
-        """Return what the linear program uses with all loads in a window."""
+        """Return the patterns that the restricted master uses with all loads in a window."""
         self.use(window)
         self.solve()
         idle = set(self._pricing.idle.places.tolist())

@@ -1,6 +1,6 @@
-"""Iterative deepening (Korf 1985): plans are asked for up to a rising objective, and what ends that is a proof.
+"""Iterative deepening (Korf 1985): look for plans up to a rising objective until a plan or a proof ends the search.
 
-Where moves count, a target says what plan that is (`PlanTarget`).
+Where moves count, a `PlanTarget` describes the plans of a step.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from evenlag.search.clock import Clock
 from evenlag.search.incumbent import Bound, Candidate, Finding, Note
 from evenlag.search.subsets import EnumerationLimitError
 
-# The objective asked for: where it begins, as a share of the way from the bound to the best one known, and its growth;
-# where a step is too much to list, it is made again with the root of that, down to the least.
+# The first step reaches the share FIRST of the way from the bound to the best known objective. The excess over the
+# bound grows by GROWTH. A step beyond the enumeration limits is repeated with the square root of the growth factor, as
+# long as that is at least LEAST_GROWTH.
 FIRST = 1e-4
 GROWTH = 4.0
 LEAST_GROWTH = 1.2
@@ -31,17 +32,17 @@ LEAST_GROWTH = 1.2
 
 @dataclass(frozen=True)
 class Proof:
-    """What an exact search has found and proven.
+    """Result of an exact search.
 
     Attributes
     ----------
     plan : Plan or None
-        The best plan found that is better than the one known before.
+        The best plan found, if it is better than the one known before.
     bound : int
-        A lower bound on the objective of any plan, in messages: at most that of the best plan known.
+        Lower bound on the objective of any plan, in messages; at most the objective of the best known plan.
     stopped : {"proof", "time", "work"}
-        "proof": nothing is left open. "time": the wall clock ended a solver in it. "work": there was more to list than
-        it may, a solver used its work limit up, or the caller's `stop` ended it (why that says so, the caller knows).
+        "proof": the search is complete. "time": the wall clock ended a solver. "work": the search exceeded its
+        enumeration limits, a solver exhausted its work limit, or the caller's `stop` ended it.
     """
 
     plan: Plan | None
@@ -56,18 +57,18 @@ def deepened(
     stop: Callable[[], bool],
     start: float = FIRST,
 ) -> Proof:
-    """Ask for plans with an objective of at most a rising number, until there is one or none is below `value`.
+    """Look for plans up to a rising objective, until one is found or none below `value` is left.
 
     Parameters
     ----------
     bound, value : int
-        What is proven of the objective, and the best one known.
+        Proven lower bound on the objective, and the best known objective.
     look : callable
-        Returns the best plan up to an objective, its objective first, or None; raises EnumerationLimitError.
+        Returns the best plan up to an objective, with its objective first, or None. Raises EnumerationLimitError.
     stop : callable
-        Asked where there was too much to list.
+        Called after each step beyond the enumeration limits.
     start : float
-        Where to begin, as a share of the way from the bound to the best one known.
+        First step, as a share of the way from the bound to the best known objective.
     """
     first, excess, growth = bound, (value - 1 - bound) * start, GROWTH
     while bound < value:
@@ -90,7 +91,7 @@ def deepened(
 def findings(
     proof: Proof, clock: Clock, bounds: LoadBounds, rests_on: frozenset[str] = frozenset()
 ) -> Iterator[Finding]:
-    """Give a proof as what a stage yields; `bounds` and bounds by the authors `rests_on` are what it began from."""
+    """Yield the findings of a proof, whose premises are `bounds` and the bounds of the authors `rests_on`."""
     if proof.plan is not None:
         yield Candidate(proof.plan)
     yield Bound(proof.bound, rests_on=rests_on, certificate=searched(bounds))
@@ -100,26 +101,26 @@ def findings(
 
 @dataclass(frozen=True)
 class PlanTarget:
-    """A plan with spread + price · moves at most `objective`, and at most `most_moves` moves; in messages.
+    """Limits of a plan: spread + price · moves at most `objective`, at most `most_moves` moves; in messages.
 
-    With so many moves paid for, the rest of the objective is the widest spread, and so a range of loads: the more
-    moves, the narrower.
+    The objective less the price of the moves is the widest spread allowed, which limits the loads. More moves narrow
+    the range of loads.
 
     Attributes
     ----------
     min_load_ub, max_load_lb : int
-        The smallest load is at most the one, the largest at least the other.
+        Upper bound on the smallest load, and lower bound on the largest load.
     objective, price : int
     most_moves : int
-        Beside those that all plans make; negative if the loads alone are past the objective.
+        Moves allowed besides the `lost` ones; negative if no plan can meet the target.
     lost : int
-        Partitions of members that may hold none: a move each in all plans, and not counted otherwise.
+        Partitions whose owner may hold none. Each moves in every plan and is not counted elsewhere.
     unowned : int
-        Partitions without an owner, and these.
+        Partitions without an owner, including the lost ones.
     members : int
-        How many are active.
+        Number of active members.
     reduced_total, raised : int
-        The sum of reduced lags (model/bounds.py), and what they are more than lags where they are more.
+        Sum of the reduced lags (model/bounds.py), and the total by which reduced lags exceed lags.
     """
 
     min_load_ub: int
@@ -135,21 +136,21 @@ class PlanTarget:
 
     @property
     def all_moves(self) -> int:
-        """The most moves of a plan, those that all plans make among them."""
+        """Largest number of moves of a plan, including the lost partitions."""
         return self.most_moves + self.lost
 
     def loads(self, moves: int) -> tuple[int, int]:
-        """Return the least and the greatest load of a plan with at least so many moves."""
+        """Return the smallest and the largest load that a plan with at least `moves` further moves can have."""
         spread = self.objective - self.price * (moves + self.lost)
         return self.max_load_lb - spread, self.min_load_ub + spread
 
     def reduced_loads(self, moves: int) -> tuple[int, int]:
-        """Return the least and the greatest sum of reduced lags of a member of such a plan."""
+        """Return the limits of a member's sum of reduced lags in a plan with at least `moves` further moves."""
         low, high = self.loads(moves)
         return low, max_reduced_load(self.reduced_total, self.raised, self.members, low, high)
 
     def cost(self, low: Whole, high: Whole, moves: Whole | int) -> Whole:
-        """Return the objectives of plans with these smallest and largest loads."""
+        """Return the objectives of plans with these smallest loads, largest loads and moves."""
         cost: Whole = high - low + self.price * (moves + self.lost)
         return cost
 
@@ -157,7 +158,7 @@ class PlanTarget:
 def plan_target(
     rule: CountRule, goal: Objective, loads: tuple[int, int], objective: int, least: int, reduced: Whole
 ) -> PlanTarget:
-    """Work out the target for an objective.
+    """Return the target for an objective.
 
     Parameters
     ----------
@@ -166,9 +167,9 @@ def plan_target(
     loads : (min_load_ub, max_load_lb)
     objective : int
     least : int
-        What is proven of the spread (makespan) alone.
+        Proven lower bound on the spread (makespan) alone.
     reduced : int64 array
-        Reduced lags of the partitions that can be assigned.
+        Reduced lags of the assignable partitions.
     """
     problem, price = rule.problem, int(goal.stickiness)
     min_load_ub, max_load_lb = loads

@@ -1,9 +1,8 @@
-"""What one member may give and take: all exchanges of one shape that leave it a load in a given range.
+"""Enumerate the exchanges of one member that have a given shape and leave it a load in a given range.
 
-An exchange is a set of partitions: those of its own that the member gives, and those of nobody and of others that it
-takes; and how many idle partitions (member_share.py) it holds more or less than today. Sets are found by meet in the
-middle (Horowitz and Sahni 1974): sums of what is given and of what nobody owns are looked up in the sorted sums of what
-others own.
+In an exchange the member gives some of its own partitions and takes some that nobody or another member owns. It may
+also hold more or fewer idle partitions (member_share.py) than today. Exchanges are found by meet in the middle
+(Horowitz and Sahni 1974): sums of given and of unowned partitions are looked up in the sorted sums of others' ones.
 """
 
 from __future__ import annotations
@@ -35,30 +34,30 @@ from evenlag.search.subsets import (
     weighed,
 )
 
-# How many own partitions to give, of nobody's to take, of others' to take, and how many more idle ones to hold.
+# Own partitions to give, unowned ones to take, others' ones to take, and the change in the number of idle ones.
 Shape = tuple[int, int, int, int]
 
-HELD = 0  # the place in a shape of what is given; of it the first ones leave
+HELD = 0  # index in a shape of the given partitions; among equivalent partitions the first ones are given
 
-# What may be listed at size 1, so that one member takes some tenths of a second.
-MOST_SUBSETS = 700_000  # of one kind and number
+# Enumeration limits at size 1, so that one member takes some tenths of a second.
+MOST_SUBSETS = 700_000  # subsets of one kind and size
 MOST_LOOKED_UP = 2_000_000  # combinations of one shape
-MOST_HITS = 1_000_000  # exchanges of one shape, before those that can do without are left out
+MOST_HITS = 1_000_000  # exchanges of one shape, before dominated ones are dropped
 AT_ONCE = 1 << 18  # combinations looked up in one step of the clock
 
 
 @dataclass(frozen=True)
 class Subsets:
-    """Subsets of one kind and number, by rising sum.
+    """Subsets of one kind and size, in ascending order of their sums.
 
     Attributes
     ----------
     bits : uint64 array (W, N)
-        Their partitions.
+        Partitions in each subset.
     alike : uint64 array (W, N)
-        Partitions that are not worth giving or taking in exchange for one of them; left out where no two are alike.
+        Partitions that are not worth exchanging for one in the subset; shape (W, 0) where there are none.
     sums : int64 array (N,)
-        Of reduced lags.
+        Sums of reduced lags.
     """
 
     bits: Bits
@@ -68,20 +67,20 @@ class Subsets:
 
 @dataclass(frozen=True)
 class Exchanges:
-    """What one member may do, N ways.
+    """The N exchanges that one member may make.
 
     Attributes
     ----------
     bits : uint64 array (W, N)
-        Partitions that it gives or takes; without idle ones.
+        Partitions that the member gives or takes, without idle ones.
     idle : int64 array (N,)
-        How many more idle partitions (member_share.py) it holds.
+        Change in its number of idle partitions (member_share.py).
     reduced : int64 array (N,)
-        Sums of reduced lags of what it holds then.
+        Sum of the reduced lags that it then holds.
     gives : int64 array (N,)
-        How many it gives.
+        Number of partitions that it gives.
     lost : int64 array (N,)
-        What it could hold more by some prices of partitions; 0 without prices.
+        Reduced cost of the exchange by dual prices; 0 without prices.
     """
 
     bits: Bits
@@ -94,34 +93,34 @@ class Exchanges:
         return len(self.lost)
 
     def take(self, kept: Bools) -> Exchanges:
-        """Return only these."""
+        """Return the exchanges that the mask keeps."""
         return Exchanges(
             self.bits[:, kept], self.idle[kept], self.reduced[kept], self.gives[kept], self.lost[kept]
         )  # fmt: skip
 
 
 class MemberOptions:
-    """One member: the subsets that it may give and take, and their sums.
+    """The subsets that one member may give and take, and their sums.
 
     Parameters
     ----------
     rule : CountRule
     member : int
     reduced : int64 array
-        Reduced lags (model/bounds.py) of the partitions that can be assigned. They sum up to no less than the
-        smallest load for each member and leave little to share out beside that.
+        Reduced lags (model/bounds.py) of the assignable partitions. The sum of every member is at least the smallest
+        load, and little is left to share beyond that.
     price : int
-        Of a move, in messages.
+        Price of a move, in messages.
     size : float
-        How much may be listed, as a share of the most there may ever be.
+        Enumeration limits, as a share of the largest ones.
 
     Attributes
     ----------
     held, unowned, foreign : int64 array
-        Its partitions, those of nobody and those of others, by their numbers among all that can be assigned. Idle ones
-        are in none of these; what members hold that may hold none is nobody's.
+        Partitions of this member, of nobody and of other members, as indices among the assignable partitions. Idle
+        partitions are excluded. Partitions whose owner may hold none are unowned.
     count : int
-        How many partitions it holds today, idle ones with them.
+        Number of partitions that it holds today, including idle ones.
     idle : Idle
     own_idle : int
     """
@@ -135,7 +134,7 @@ class MemberOptions:
         idle = np.isin(items, self.idle.places)
         self.own_idle = self.idle.owned(member)
         self.count = int((owner == member).sum())
-        self._idle_lag = int(reduced[idle].max(initial=0))  # they all have the same
+        self._idle_lag = int(reduced[idle].max(initial=0))  # the same for all of them
         self.member, self.size, self._problem = member, size, problem
         self.lags, self.beyond = reduced, lags - reduced
         different, numbers = np.unique(lags, return_inverse=True)
@@ -159,7 +158,7 @@ class MemberOptions:
         self._known: dict[tuple[int, int], Subsets] = {}
 
     def shapes(self, gives: int, takes: int, most: int) -> Iterator[Shape]:
-        """Return what counts allow, of at least so many to give, and so many to take, and at most so many moves."""
+        """Yield the shapes that the counts allow, with at least these gives and takes and at most `most` moves."""
         for more in self._idle_changes():
             left, got = max(-more, 0), max(more, 0)
             moved = left + max(got - self.idle.more, 0)
@@ -172,35 +171,38 @@ class MemberOptions:
                             yield give, unowned, others, more
 
     def _idle_changes(self) -> range:
-        """Return how many more idle partitions it may hold than today."""
+        """Return the possible changes in the number of its idle partitions."""
         return range(-self.own_idle, len(self.idle.places) - self.own_idle + 1) if self.idle.counted else range(1)
 
     def reduced_idle(self, more: Whole | int) -> Whole | int:
-        """Return the reduced lags of its idle partitions, if it holds so many more than today."""
+        """Return the reduced lag of its idle partitions when their number changes by `more`."""
         return (self.own_idle + more) * self._idle_lag
 
     def plan(self, chosen: NDArray[np.int32], more: dict[int, int]) -> Plan:
-        """Return a plan by the member of each assignable partition; idle ones by how many more each member holds."""
+        """Return the plan with these holders of assignable partitions and each member's change in idle ones, `more`."""
         chosen[unpacked(self.idle_bits, len(chosen))] = self.idle.holders(more)
         member_of = np.full(len(self._problem.lags), NOBODY, dtype=np.int32)
         member_of[self._problem.assignable] = chosen
         return Plan(self._problem, member_of)
 
     def loads_of(self, held: Bits, more: Whole | int, reduced: Whole) -> Whole:
-        """Return the loads of sets of partitions and so many more idle ones than today, given their reduced lags."""
+        """Return the loads of sets of partitions by their sums of reduced lags and the change `more` in idle ones."""
         loads: Whole = reduced - self.reduced_idle(more) + weighed(held, self.beyond)
         return loads
 
     @cached_property
     def _later(self) -> tuple[Whole, Bits]:
-        """Return the next of each partition's kind, or -1, and all later ones."""
+        """Return the next partition of each partition's kind, or -1, and the set of all later ones."""
         count = len(self.kinds)
         after = (self.kinds[:, None] == self.kinds) & (np.arange(count) > np.arange(count)[:, None])
         bits = np.array([packed(row, self.words) for row in after])
         return np.where(after.any(axis=1), after.argmax(axis=1), -1), bits
 
     def may_hold(self, item: int, bits: Bits) -> Bools:
-        """Say which sets, of partitions after one, it may be held with: of a kind the first leave, none is left out."""
+        """Return a mask of the sets that may also hold `item`; each set holds only partitions after `item`.
+
+        This breaks symmetry: of equivalent partitions a member gives the first ones, and takes consecutive ones.
+        """
         following, later = self._later
         if following[item] < 0:
             return np.ones(bits.shape[1], dtype=bool)
@@ -209,7 +211,7 @@ class MemberOptions:
         return next_too if own else next_too | ~(bits & later[item][:, None]).any(axis=0)
 
     def dominated(self, held: Bits) -> Bools:
-        """Say which sets take a partition of about the same lag as one that they give."""
+        """Return a mask of the sets that take a partition of about the same lag as one that they give."""
         vain = np.zeros(held.shape[1], dtype=bool)
         if self.any_alike:
             taken = held & ~self.inside[:, None]
@@ -218,15 +220,15 @@ class MemberOptions:
         return vain
 
     def exchanges(self, shape: Shape, low: int, high: int, stop: Callable[[], bool]) -> tuple[Bits, Whole]:
-        """Return all exchanges of this shape after which reduced lags sum up to [low, high], and these sums.
+        """Return the exchanges of a shape that bring the sum of reduced lags into [low, high], and these sums.
 
-        Whoever gives a partition need not take one of about the same lag: it may keep its own and leave the other to
-        whoever took that, which saves a move and changes two loads by the difference.
+        An exchange that gives a partition and takes one of about the same lag is dominated. The member may keep its own
+        and leave the other to the member that took it. This saves a move and changes two loads by the difference.
 
         Raises
         ------
         EnumerationLimitError
-            There is too much to list, or `stop` ended it.
+            The enumeration limits are exceeded, or `stop` ended the search.
         """
         *sizes, more = shape
         given, found, taken = (self._subsets(kind, size, stop) for kind, size in enumerate(sizes))
@@ -244,7 +246,7 @@ class MemberOptions:
     def _looked_up(
         self, base: Whole, ascending: Whole, low: int, high: int, stop: Callable[[], bool]
     ) -> tuple[Whole, Whole]:
-        """Return all pairs of an entry of each whose sum is in [low, high]."""
+        """Return all pairs of entries, one of each array, whose sum is in [low, high]."""
         begin, hits = np.empty((2, len(base)), dtype=np.int64)
         for a in range(0, len(base), AT_ONCE):
             if stop():
@@ -257,10 +259,10 @@ class MemberOptions:
         return runs(hits, begin)
 
     def _subsets(self, kind: int, size: int, stop: Callable[[], bool]) -> Subsets:
-        """Return the subsets of one number; of those that are alike only one.
+        """Return the subsets of one kind and size, one of each class of equivalent subsets.
 
-        Partitions of one owner with one lag may change places: the first ones leave, and each member takes
-        consecutive ones.
+        Partitions with the same owner and lag are interchangeable. The first of them are given, and consecutive ones
+        are taken.
         """
         if (kind, size) not in self._known:
             of = (self.held, self.unowned, self.foreign)[kind]
@@ -281,9 +283,9 @@ class MemberOptions:
 
 
 def _canonical(alike: Whole, chosen: Whole, *, from_first: bool) -> NDArray[np.bool_]:
-    """Say which rows hold consecutive ones of each kind, starting with its first where that is asked for."""
+    """Return a mask of the rows whose items of each kind are consecutive, and begin at its first if `from_first`."""
     first = np.concatenate([[True], np.diff(alike) != 0])[: len(alike)]
-    begun = first[chosen]  # whether its like does not come just before it
+    begun = first[chosen]  # True where the previous item of its kind is not in the row
     begun[:, :1] = True
     begun[:, 1:] |= np.diff(chosen, axis=1) > 1
     if from_first:
@@ -295,7 +297,7 @@ def _canonical(alike: Whole, chosen: Whole, *, from_first: bool) -> NDArray[np.b
 
 
 def _places_of(rule: CountRule, items: Whole) -> list[Whole]:
-    """Return what else partitions must have in common for one to take its place: topic and pin, if they differ."""
+    """Return the other attributes that interchangeable partitions share: topic and pin, if they differ."""
     if rule.interchangeable and not (rule.problem.pins != NOBODY).any():
         return []
     return [rule.problem.topic_of[items].astype(np.int64), rule.problem.pins[items].astype(np.int64)]

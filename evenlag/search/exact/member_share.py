@@ -1,4 +1,4 @@
-"""What one member may hold where members differ: its partitions by topic, and how many of each and of all."""
+"""The partitions that one member may hold, by topic, and the limits on their numbers."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
 
-FEWEST = 2  # idle partitions: with one there is none to take its place
+FEWEST = 2  # idle partitions; a single one has no other to replace it
 
 
 @dataclass(frozen=True, eq=False)
 class Idle:
-    """Idle partitions, those without lag: where any may take the place of any other, only their number counts.
+    """Idle partitions: interchangeable partitions without lag, of which only the number matters.
 
-    How many of them move follows from the numbers: whatever a member holds beyond what it holds today it takes, and
-    what is taken is what others give, and what nobody owns.
+    Their moves follow from the numbers. A member takes those that it holds beyond today's number. They come from
+    members that give some and from those that nobody owns.
 
     Attributes
     ----------
     places : int64 array
-        Rising; empty where each is looked at for itself.
+        Ascending; empty if each partition without lag counts individually.
     owner : int32 array
-        Who holds each today, or `NOBODY`.
+        Owner of each, or `NOBODY`.
     lost : int
-        How many are held by members that may hold none.
+        Number whose owner may hold none.
     counted : bool
-        Whether the rule counts partitions; where it does not, none of these moves that need not.
+        True if the rule counts partitions. Otherwise idle partitions move only if they must.
     """
 
     places: Whole
@@ -40,31 +40,31 @@ class Idle:
     counted: bool
 
     def owned(self, m: int) -> int:
-        """Return how many a member holds today."""
+        """Return the number that a member owns."""
         return int((self.owner == m).sum())
 
     @cached_property
     def unowned(self) -> int:
-        """How many nobody holds today, as far as they are counted."""
+        """Number that nobody owns, if the rule counts partitions; otherwise 0."""
         return self.owned(NOBODY) if self.counted else 0
 
     @cached_property
     def more(self) -> int:
-        """How many more all members that may hold some hold in a plan than today, as far as they are counted."""
+        """Number that members gain in total in every plan, if the rule counts partitions; otherwise 0."""
         return self.unowned + self.lost if self.counted else 0
 
     def slots(self, most: int) -> Whole:
-        """Return the places that stand for those of a member that holds at most so many: the last ones are its own."""
+        """Return the slots of a member that holds at most `most`: places that stand for any, its own ones last."""
         return self.places[max(len(self.places) - most, 0) :] if self.counted else self.places[:0]
 
     def own_slots(self, m: int) -> Whole:
-        """Return the places that stand for a member's own, whichever those are."""
+        """Return the slots that stand for a member's own idle partitions."""
         return self.places[len(self.places) - self.owned(m) :]
 
     def holders(self, more: dict[int, int]) -> NDArray[np.int32]:
-        """Return who holds each where members hold so many more than today; who holds fewer gives its last ones.
+        """Return the holder of each, given each member's change in number. A member with fewer gives its last ones.
 
-        Where they are not counted, those of nobody, or of a member that may hold none, go to the first one.
+        If the rule does not count partitions, the first member gets those without an owner that may hold them.
         """
         holders = np.where(np.isin(self.owner, list(more)), self.owner, NOBODY).astype(np.int32)
         for m, number in more.items():
@@ -77,7 +77,7 @@ class Idle:
 
 
 def idle_of(rule: CountRule) -> Idle:
-    """Return the idle partitions of a rule's problem as far as they can take each other's place."""
+    """Return the idle partitions of a rule's problem; none if partitions are not interchangeable."""
     problem = rule.problem
     places = np.flatnonzero(problem.assignable & (problem.lags == 0))
     if len(places) < FEWEST or not rule.interchangeable or (problem.pins != NOBODY).any():
@@ -91,16 +91,16 @@ def idle_of(rule: CountRule) -> Idle:
 
 @dataclass(frozen=True, eq=False)
 class Topic:
-    """Partitions of which a member holds a number between two.
+    """Partitions of which a member holds at least `fewest` and at most `most`.
 
     Attributes
     ----------
     places : int64 array
     fewest, most : int
     counted : bool
-        Whether a table has to tell numbers apart.
+        True if a table must distinguish numbers of partitions.
     slots : int64 array
-        Places that stand for idle partitions, as many as the member could hold; not among the others.
+        Places that stand for idle partitions, as many as the member could hold; disjoint from `places`.
     """
 
     places: Whole
@@ -111,24 +111,24 @@ class Topic:
 
     @property
     def levels(self) -> int:
-        """Rows of a table for each partition."""
+        """Rows of a table per partition and load."""
         return self.most + 1 if self.counted else 1
 
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """What one member may hold.
+    """The partitions that one member may hold.
 
     Attributes
     ----------
     topics : list of Topic
-        One for all together where topics are not balanced.
+        A single one for all partitions if topics are not balanced.
     together : bool
-        Whether all topics together have a rule besides their own.
+        True if a rule also counts all topics together.
     fewest, most : int
-        That rule: partitions beyond the fewest of each topic.
+        Limits of that rule, in partitions beyond the `fewest` of each topic.
     own : int64 array
-        Places of what it owns today and may hold, rising; without idle partitions.
+        Partitions that it owns today and may hold, ascending; without idle ones.
     """
 
     topics: list[Topic]
@@ -139,24 +139,24 @@ class Share:
 
     @property
     def rows(self) -> int:
-        """Rows of a table, whatever the loads; those of slots aside."""
+        """Rows of a table per load, without those of slots."""
         return sum(len(topic.places) * topic.levels for topic in self.topics) * (self.most + 1)
 
     @property
     def slot_rows(self) -> int:
-        """Rows of a table for slots, whatever the loads."""
+        """Rows of a table per load for slots."""
         return sum(len(topic.slots) * topic.levels for topic in self.topics) * (self.most + 1)
 
     @property
     def partitions(self) -> int:
-        """The most that it holds."""
+        """Largest number of partitions that it holds."""
         if self.together:
             return sum(topic.fewest for topic in self.topics) + self.most
         return sum(topic.most for topic in self.topics)
 
 
 def share_of(rule: CountRule, m: int, idle: Idle | None = None) -> Share:
-    """Return what a member may hold; of idle partitions, where they are given, only the number counts."""
+    """Return the share of a member; of `idle` partitions, if given, only the number counts."""
     problem = rule.problem
     mine = problem.allowed[problem.topic_of, m] & ((problem.pins == NOBODY) | (problem.pins == m))
     places = np.flatnonzero(mine)
@@ -181,7 +181,7 @@ def share_of(rule: CountRule, m: int, idle: Idle | None = None) -> Share:
 
 
 def _topic(places: Whole, fewest: int, most: int, idle: Idle | None) -> Topic:
-    """Return the one topic of a member, its idle partitions by slots."""
+    """Return the only topic of a member, with its idle partitions as slots."""
     counted = fewest > 0 or most < len(places)
     if idle is None:
         return Topic(places, fewest, most, counted)

@@ -1,13 +1,12 @@
-"""What one member may hold: the best pattern for every load, by its own values of partitions.
+"""Pricing tables of one member: the best pattern for every load, by the member's own values of partitions.
 
-Of several topics, or of one without counts, one topic comes after another, each with its own numbers of partitions
-(`TopicsTable`). Of one topic with counts the table of what it takes is made first, which members alike have in common
-(`ExchangeTable`). Then it is decided of each of its own partitions whether it keeps it, apart for each number taken: so
-it is known how many partitions a pattern gives and takes.
+With several topics, or one without counts, the topics are added in turn, each with its own numbers of partitions
+(`TopicsTable`). With one topic and counts (`ExchangeTable`), the table of taken partitions comes first, which similar
+members share. Each own partition is then kept or given, separately for each number taken. So the table tells how many
+partitions a pattern gives and takes.
 
-That says how much rounding lags down to a grid takes from a load (`Rounding`). A member keeps most of what it owns
-today, and what that comes to is known. So the fewer partitions it gives and takes, the better its load is known:
-rounding is felt for those alone.
+These numbers limit the error of rounding lags down to a grid (`Rounding`). A member keeps most of what it owns today,
+and the error of those partitions is known. So the error is small if the member gives and takes few partitions.
 """
 
 from __future__ import annotations
@@ -34,42 +33,42 @@ from evenlag.search.exact.prefix_table import (
 from evenlag.search.exact.windows import Window
 from evenlag.search.subsets import Bits
 
-SINGLY = 3  # numbers of partitions taken that are told apart; larger ones are looked at together
+SINGLY = 3  # smaller numbers of taken partitions are distinguished; larger ones form one class
 
-Beyond = tuple[int, int]  # the least and the most that a load is beyond the sum of rounded lags
+Beyond = tuple[int, int]  # the least and the greatest excess of a load over the sum of rounded lags
 
 
 class ExchangeRows:
-    """The rows of one member's table.
+    """The state index of one member's table: its rows.
 
-    Numbers taken are in classes. Within a class a row is how many more are held than today, so far, all own ones still
-    to be decided with them. So to give one leads to the row before. No pattern has the row that follows a class: what
-    is given there would come from the next class.
+    The numbers of taken partitions form classes. Within a class, a row is the net change in the number held, with own
+    partitions held until they are decided. So giving one leads to the row before. The row after each class is
+    impossible, because it would be reached from the next class.
 
     Parameters
     ----------
     topic : Topic
     owned : int
-        How many partitions the member owns.
+        Number of partitions that the member owns.
     taken : list of range
-        The classes.
+        The classes of numbers taken.
     beyond : list of list of Beyond
-        Of each class, and of each number of partitions held in the end from the fewest on.
+        Excess of loads for each class and each final number of partitions, from the fewest on.
 
     Attributes
     ----------
     ends : list of int
-        The rows that no pattern has.
+        Rows that no pattern has.
     taken : int64 array (rows,)
-        How many partitions are taken in rows where all own ones are held.
+        Number of partitions taken in each row while all own ones are held.
     source : int64 array (rows,)
-        The level, in the table of what is taken, that a row begins as; the impossible one if none.
+        Level of the table of taken partitions from which a row starts; the impossible level if there is none.
     best : list of (Beyond, list of int)
-        The rows of patterns in the end, by how much less and more the load may be.
+        Final rows of patterns, by the least and the greatest excess of the load.
     """
 
     def __init__(self, topic: Topic, owned: int, taken: list[range], beyond: list[list[Beyond]]) -> None:
-        least = topic.fewest - owned  # how many more are held than today
+        least = topic.fewest - owned  # net change in the number held
         self.ends: list[int] = []
         numbers, source, found = list[int](), list[int](), list[tuple[Beyond, int]]()
         for some, here in zip(taken, beyond, strict=True):
@@ -87,7 +86,7 @@ class ExchangeRows:
         self._cells: Whole = np.zeros(0, dtype=np.int64)
 
     def cells(self, window: Window, loads: int) -> Whole:
-        """Return the cells of patterns that may be in a window, in a table with so many loads, row after row."""
+        """Return the cells of patterns that may be in a window, row by row, in a table with `loads` loads."""
         if self._asked != (window, loads):
             found = [
                 row * loads + np.arange(loads)[within(window, least, most, loads - 1)]
@@ -99,7 +98,7 @@ class ExchangeRows:
 
 
 class Rounding:
-    """The lags of a member's partitions in whole numbers of a unit, rounded down, and what that may lose.
+    """Lags of a member's partitions, rounded down to multiples of a unit, and the limits of the error.
 
     Parameters
     ----------
@@ -115,7 +114,7 @@ class Rounding:
     lags : int64 array (P,)
         In units.
     by_exchange : bool
-        Whether it matters how many partitions are given and taken: they are counted, and of one topic.
+        True if numbers given and taken matter: a single topic with counts.
     """
 
     def __init__(self, share: Share, lags: Whole, unit: int = 1) -> None:
@@ -125,39 +124,39 @@ class Rounding:
 
     @cached_property
     def taken(self) -> list[range]:
-        """The numbers of partitions taken, in classes that tables tell apart."""
+        """Classes of the number of partitions taken that tables distinguish."""
         most = self.share.topics[0].most
         return [range(n, n + 1) for n in range(min(SINGLY, most + 1))] + [range(SINGLY, most + 1)] * (most >= SINGLY)
 
     @cached_property
     def _owned(self) -> Bools:
-        """Which places are its own."""
+        """Mask of its own places."""
         owned = np.zeros(len(self.lags), dtype=bool)
         owned[self.share.own] = True
         return owned
 
     @cached_property
     def _kept(self) -> tuple[Whole, Whole]:
-        """The least and the most that is lost of so many of its own."""
+        """Least and greatest error of 0, 1, … of its own partitions, in messages."""
         return _sums(self._rest[self.share.own])
 
     @cached_property
     def _gained(self) -> tuple[Whole, Whole]:
-        """The least and the most that is lost of so many that it takes."""
+        """Least and greatest error of 0, 1, … partitions that it takes, in messages."""
         topic = self.share.topics[0]
         return _sums(self._rest[[*np.setdiff1d(topic.places, self.share.own), *topic.slots]])
 
     @cached_property
     def most(self) -> int:
-        """The most units that a load is beyond the sum of rounded lags."""
+        """Largest excess of a load over the sum of rounded lags, in units."""
         rest = np.sort(self._rest[np.concatenate([topic.places for topic in self.share.topics])])
         return int(rest[max(len(rest) - self.share.partitions, 0) :].sum()) // self._unit
 
     @cached_property
     def beyond(self) -> list[list[Beyond]]:
-        """The least and the most units that a load is beyond the sum of rounded lags, by how many are taken and held.
+        """Least and greatest excess of a load over the sum of rounded lags, by numbers taken and held, in units.
 
-        For each class of `taken`, and each number of partitions held in the end from the fewest to the most.
+        The outer list follows the classes of `taken`, the inner ones the final numbers of partitions, ascending.
         """
         topic = self.share.topics[0]
         return [
@@ -167,7 +166,7 @@ class Rounding:
 
     @cached_property
     def rows(self) -> ExchangeRows:
-        """The rows of a table of exchanges."""
+        """Rows of a table of exchanges."""
         return ExchangeRows(self.share.topics[0], len(self.share.own), self.taken, self.beyond)
 
     def _beyond(self, takes: Whole, held: int) -> Beyond:
@@ -183,7 +182,7 @@ class Rounding:
         )
 
     def loads(self, pattern: tuple[int, ...]) -> tuple[int, int]:
-        """Return the least and the greatest load that tables take a pattern for, in units."""
+        """Return the least and the greatest load that tables allow a pattern, in units."""
         places = list(pattern)
         load = int(self.lags[places].sum())
         if not self.by_exchange:
@@ -194,37 +193,37 @@ class Rounding:
 
 
 def _sums(values: Whole) -> tuple[Whole, Whole]:
-    """Return the least and the largest sum of 0, 1, … of these."""
+    """Return the least and the greatest sum of 0, 1, … of these values."""
     ordered = np.sort(values)
     return tuple(np.concatenate([[0], np.cumsum(each)]).astype(np.int64) for each in (ordered, ordered[::-1]))  # type: ignore[return-value]
 
 
 class TopicsTable:
-    """Patterns of one member of the highest value, by load.
+    """Patterns of the highest value of one member, by load, added topic by topic.
 
     Parameters
     ----------
     rounding : Rounding
     values : int64 array (P,)
     capacity : int
-        The largest load that will be asked for.
+        Largest load that will be queried.
     whole : bool
-        Keep what `listed` needs, which takes eight times the memory.
+        Keep the layers that `listed` needs, which takes eight times the memory.
     begun : PrefixTable, optional
-        Partitions that are added already, where the share has one topic.
+        Table with the partitions added so far, if the share has one topic.
 
     Attributes
     ----------
     best : int64 array (capacity + 1,)
-        The highest value of a pattern that may have such a load; far below 0 where there is none. A load counts in
-        whole units, rounded down; as lags are rounded too, a pattern may have one of several.
+        Highest value of a pattern that may have the load; far below 0 where none exists. Loads are in whole units,
+        rounded down. Since lags are rounded too, a pattern may have one of several loads.
     """
 
     def __init__(
         self, rounding: Rounding, values: Whole, capacity: int, *, whole: bool = False, begun: PrefixTable | None = None
     ) -> None:
         self._share, self._lags, self._values = rounding.share, rounding.lags, values
-        self._topics: list[tuple[Topic, PrefixTable, Whole]] = []  # of each, and how many of its partitions are best
+        self._topics: list[tuple[Topic, PrefixTable, Whole]] = []  # with the best number of partitions of each topic
         before = nothing_held([self._share], capacity, [values]) if begun is None else begun.layer[..., 0]
         for topic in self._share.topics:
             so_far = begun or begin(topic, self._lags, before)
@@ -238,7 +237,7 @@ class TopicsTable:
         self.best = largest_within(self._exact, 0, self._more)
 
     def _merge(self, topic: Topic, layer: Values) -> tuple[Values, Whole]:
-        """Return the best patterns whatever they hold of a topic, and how many partitions that is."""
+        """Return the highest values over the numbers of partitions of a topic, and the numbers that attain them."""
         fewest = topic.fewest if topic.counted else 0
         if not self._share.together:
             allowed: Values = layer[..., fewest : topic.levels]
@@ -253,7 +252,7 @@ class TopicsTable:
         return best, level
 
     def patterns(self, window: Window, most: int) -> list[tuple[int, ...]]:
-        """Return the best patterns in a window, one for each rounded load."""
+        """Return the best patterns in a window, at most `most`, and one for each rounded load."""
         here = within(window, 0, self._more, len(self._exact) - 1)
         part = self._exact[here]
         order = np.argpartition(-part, most)[:most] if len(part) > most else np.arange(len(part))
@@ -271,12 +270,12 @@ class TopicsTable:
         return tuple(sorted(held))
 
     def listed(self, least: int, window: Window, listing: Listing) -> Bits:
-        """List all patterns in a window that are worth at least so much; the table has been kept whole.
+        """Enumerate all patterns in a window of value at least `least`. The table must be kept whole.
 
         Raises
         ------
         EnumerationLimitError
-            More are found on the way than the listing allows.
+            More patterns are met on the way than the listing allows.
         """
         here = within(window, 0, self._more, len(self._exact) - 1)
         load, beyond = np.nonzero(self._last[here] >= least)
@@ -293,7 +292,7 @@ class TopicsTable:
         return bits
 
     def _levels(self, topic: Topic, layer: Values, beyond: Whole, load: Whole, need: Whole) -> tuple[Whole, Whole]:
-        """Return all ways to hold some of a topic: which rows, and how many partitions."""
+        """Return all ways to hold partitions of a topic: the rows of states, and the number of partitions of each."""
         fewest = topic.fewest if topic.counted else 0
         found = []
         for level in range(fewest, topic.levels):
@@ -306,14 +305,14 @@ class TopicsTable:
 
 
 class ExchangeTable:
-    """Patterns of one member of the highest value, by load.
+    """Patterns of the highest value of one member, by load and number of exchanged partitions.
 
     Parameters
     ----------
     rounding, values, capacity, whole
         As in `TopicsTable`.
     begun : PrefixTable, optional
-        Partitions of others that are added already.
+        Table with the partitions of others added so far.
 
     Attributes
     ----------
@@ -331,7 +330,7 @@ class ExchangeTable:
         self._taken.add(foreign, self._lags, values, whole=whole)
         self._rows = rounding.rows
         layer: Values = self._taken.layer[:, 0].take(self._rows.source, axis=1)
-        self._before: list[Values] = []  # the layer before each of its own, if the table is kept whole
+        self._before: list[Values] = []  # the layer before each own partition, if the table is kept whole
         self._kept: list[tuple[int, Bools]] = []
         for place in share.own.tolist():
             if whole:
@@ -345,9 +344,9 @@ class ExchangeTable:
         self.best = possible(best)
 
     def _keep(self, layer: Values, lag: int, value: int) -> tuple[Values, Bools]:
-        """Return the layer once patterns keep, or give, one that is owned, and which keep it.
+        """Return the layer after one own partition is kept or given, and a mask of the patterns that keep it.
 
-        To give it is the cell before; whatever leads out of a class of rows so is made impossible.
+        Giving it leads to the row before. A pattern that would leave its class of rows becomes impossible.
         """
         loads, rows = layer.shape
         cells, shift = layer.reshape(-1), min(lag, loads) * rows
@@ -363,7 +362,7 @@ class ExchangeTable:
         return after, kept.reshape(layer.shape)
 
     def patterns(self, window: Window, most: int) -> list[tuple[int, ...]]:
-        """Return the best patterns in a window, one for each rounded load and how many partitions are exchanged."""
+        """Return the best patterns in a window, at most `most`, and one for each rounded load and row."""
         cells = self._rows.cells(window, self._last.shape[1])
         values = self._last.reshape(-1)[cells]
         if len(cells) > most:
@@ -385,7 +384,7 @@ class ExchangeTable:
         return tuple(sorted(held + self._taken.pattern(int(self._rows.taken[row]), 0, load)[0]))
 
     def listed(self, least: int, window: Window, listing: Listing) -> Bits:
-        """List all patterns in a window that are worth at least so much; the table has been kept whole."""
+        """Enumerate all patterns in a window of value at least `least`. The table must be kept whole."""
         cells = self._rows.cells(window, self._last.shape[1])
         row, load = np.divmod(cells[self._last.reshape(-1)[cells] >= least], self._last.shape[1])
         need = np.full(len(load), least, dtype=np.int64)

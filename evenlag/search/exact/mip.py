@@ -1,4 +1,4 @@
-"""The mixed-integer program (docs/formulation.md) as a stage: by one of the backends, in a process of its own."""
+"""Solve the mixed-integer program (docs/formulation.md) as a stage, by a backend in a separate process."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from evenlag.search.improve.local_search import local_search
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent, Note
 from evenlag.search.task import Task
 
-MOSTLY = 0.9  # of the time, for the solver: local search goes on from its plan
+MOSTLY = 0.9  # share of the time for the solver; local search then improves its plan
 
 
 @dataclass(frozen=True)
 class MipStage:
-    """The mixed-integer program, by one of the backends in a process of its own.
+    """Solve the mixed-integer program by one of the backends, in a separate process.
 
     Attributes
     ----------
     backend : str
     said : bool
-        Whether a program that is too large is said to be; otherwise it is left out.
+        True to report a program that is too large; False to skip it silently.
     least_seconds : float
-        With less than this it is not begun: a process cannot be started, and its plan be back, in less.
+        With less time the stage does not start, since a process could not return a plan.
     """
 
     backend: str
@@ -41,15 +41,15 @@ class MipStage:
 
     @property
     def name(self) -> str:
-        """The backend's."""
+        """Name of the backend."""
         return self.backend
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where the program is not too large, or that is to be said."""
+        """Return True if the program fits the backend, or if its size is to be reported."""
         return self.said or fits(task.problem, self.backend)
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Offer the backend's plan, and what local search makes of it; take its bound."""
+        """Yield the backend's plan, the plan that local search makes of it, and the backend's bound."""
         if not fits(task.problem, self.backend):
             yield Note(f"{self.backend}: not tried, its model would have {boolean_count(task.problem):,} booleans")
             return

@@ -1,14 +1,15 @@
-"""The best pattern for every load at once, one partition after another: what one member may hold is a knapsack.
+"""The pricing DP: the best pattern of one member for every load at once, added partition by partition.
 
-Dynamic programming over loads, in whole numbers, so that what it says is exact. It is the pricing problem of cutting
-stock (Gilmore and Gomory 1961). What differs: loads and numbers of partitions are met exactly and values may be below
-0, so that one table serves all windows of loads.
+The patterns of a member form a knapsack, which is the pricing problem of cutting stock (Gilmore and Gomory 1961). The
+dynamic program over loads uses integers, so its results are exact. Here loads and numbers of partitions are met
+exactly, and values may be negative. So one table serves all windows of loads.
 
-Layers that are kept whole also list all patterns that are worth at least so much: from the last partition to the first,
-nothing is followed that the partitions before it cannot bring to that worth, so the work grows with what is listed.
+A table that is kept whole can also enumerate all patterns of at least a given value. It goes back from the last
+partition to the first and drops every pattern that the partitions before it cannot bring to that value. So the work
+grows with the output.
 
-Of members alike partitions with one lag are one item, of which a pattern holds some, and one table does for all
-(`BlockTable`). Where each has values of its own, tables go on from what members have in common (member_tables.py).
+Identical members share one table (`BlockTable`), in which partitions with the same lag form one item with a
+multiplicity. Where members value partitions differently, their tables extend a common prefix (pricing.py).
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from evenlag.search.exact.member_share import Share, Topic
 from evenlag.search.exact.windows import Window
 from evenlag.search.subsets import WORD, Bits, EnumerationLimitError
 
-Pattern = tuple[tuple[int, int], ...]  # (place of the lag, how often), places ascending
-SMALL = 2**29  # what values of patterns are below where 32 bits do
-NO_PATTERN = -(1 << 60)  # the value, or nearly, where no pattern has such a load
-IMPOSSIBLE = {np.dtype(np.int32): -2 * SMALL, np.dtype(np.int64): NO_PATTERN}  # the same in tables, by their numbers
+Pattern = tuple[tuple[int, int], ...]  # (index of the lag, multiplicity), indices ascending
+SMALL = 2**29  # values of patterns below this fit 32 bits
+NO_PATTERN = -(1 << 60)  # value, at most slightly more, where no pattern has the load
+IMPOSSIBLE = {np.dtype(np.int32): -2 * SMALL, np.dtype(np.int64): NO_PATTERN}  # the same in tables, by dtype
 
 Values = NDArray[np.signedinteger[Any]]  # int32 or int64
 MayHold = Callable[[int, Bits], Bools]
@@ -38,16 +39,16 @@ MayHold = Callable[[int, Bits], Bools]
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """All patterns that are worth at least so much, on the way from the last partition to the first.
+    """Enumeration of all patterns of at least a given value, from the last partition to the first.
 
     Attributes
     ----------
     numbers : int64 array (P,)
-        The bit of each place.
+        Bit of each place.
     may_hold : callable
-        Given a bit and what patterns hold of the places after it, says which of them may hold it too.
+        Takes a bit and the partitions of patterns at later places; returns a mask of the patterns that may hold it too.
     most : int
-        Patterns: with more it is `EnumerationLimitError`.
+        Largest number of patterns. More raise `EnumerationLimitError`.
     """
 
     numbers: Whole
@@ -56,32 +57,32 @@ class Listing:
 
     @property
     def words(self) -> int:
-        """How many words bits take."""
+        """Number of words of a bit set."""
         return int(self.numbers.max()) // WORD + 1
 
     def holding(self, place: int, bits: Bits) -> Bits:
-        """Return patterns that hold this place too."""
+        """Return these patterns with one more place."""
         number = int(self.numbers[place])
         held = bits.copy()
         held[number // WORD] |= np.uint64(1) << np.uint64(number % WORD)
         return held
 
     def check(self, found: int) -> None:
-        """Raise `EnumerationLimitError` where there are too many."""
+        """Raise `EnumerationLimitError` if there are too many patterns."""
         if found > self.most:
             raise EnumerationLimitError
 
 
 class Added(NamedTuple):
-    """Partitions that a table got together.
+    """Partitions that were added to a table together.
 
     Attributes
     ----------
     places : list of int
     shifts : list of int
-        By how many cells each moves the patterns that it is added to.
+        Number of cells by which each partition shifts the patterns that it joins.
     held : bool array (places, cells)
-        Where the best pattern so far holds it.
+        True where the best pattern so far holds the partition.
     """
 
     places: list[int]
@@ -91,22 +92,22 @@ class Added(NamedTuple):
 
 @dataclass(eq=False)
 class PrefixTable:
-    """A table of one topic that some members have in common so far.
+    """The part of a single-topic table that several members share so far.
 
-    Loads come first, so a partition moves all patterns that it is added to by the same number of cells, and they are
-    two slices to NumPy. Past the last level there is one that stays impossible: one step from it is level 0 again.
+    Loads are the first axis. So a partition shifts all patterns by the same number of cells, and NumPy adds it with two
+    slices. An impossible level follows the last one, because one step beyond it is level 0 again.
 
     Attributes
     ----------
     counted : bool
-        Whether levels are numbers of partitions held; else there is one level for all.
+        True if levels are numbers of partitions held; False for a single level.
     layer : int32 or int64 array (capacity + 1, beyond, levels and the impossible one)
-        The highest values of patterns of the partitions added.
+        Highest values of patterns of the partitions added.
     steps : list of Added
     before : list of array
-        The cells as they were before each partition, if the table is kept whole.
+        The cells before each partition was added, if the table is kept whole.
     left : list of int
-        Places of partitions that are not yet added.
+        Places of the partitions still to be added.
     """
 
     counted: bool
@@ -116,11 +117,11 @@ class PrefixTable:
     left: list[int]
 
     def copy(self) -> PrefixTable:
-        """Return one that goes on for itself."""
+        """Return an independent copy."""
         return PrefixTable(self.counted, self.layer.copy(), self.steps[:], self.before[:], self.left[:])
 
     def add(self, places: list[int], lags: Whole, values: Whole, *, whole: bool) -> None:
-        """Let patterns hold these partitions too."""
+        """Add partitions that patterns may hold."""
         cells, past = self.layer.reshape(-1), self.layer[..., -1]
         _, beyond, levels = self.layer.shape
         shifts = (lags[places] * (beyond * levels) + self.counted).tolist()
@@ -138,7 +139,7 @@ class PrefixTable:
         self.left = [place for place in self.left if place not in gone]
 
     def pattern(self, level: int, beyond: int, load: int) -> tuple[list[int], int]:
-        """Return which places the best pattern holds, and the load of what it holds beside these."""
+        """Return the places that the best pattern holds in this table, and the load of its other partitions."""
         cell, found = self._cell(level, beyond, load), list[int]()
         for step in reversed(self.steps):
             (last,) = step.held[:, cell].nonzero()
@@ -152,14 +153,14 @@ class PrefixTable:
     def listed(
         self, states: tuple[Whole, Whole, Whole], bits: Bits, need: Whole, lags: Whole, values: Whole, listing: Listing
     ) -> tuple[Whole, Whole, Bits, Whole]:
-        """Go back from (level, beyond, load) of patterns that need so much; return beyond, load, bits and need."""
+        """Trace patterns back from (level, beyond, load) that need a value; return beyond, load, bits and need."""
         level, beyond, load = states
         cell = self._cell(level, beyond, load)
         added = [one for step in self.steps for one in zip(step.places, step.shifts, strict=True)]
         for (place, shift), before in zip(reversed(added), reversed(self.before), strict=True):
             lag, value = int(lags[place]), int(values[place])
             taken = np.flatnonzero((load >= lag) & listing.may_hold(int(listing.numbers[place]), bits))
-            taken = taken[before[cell[taken] - shift] >= need[taken] - value]  # from level 0: the impossible one
+            taken = taken[before[cell[taken] - shift] >= need[taken] - value]  # level 0 leads to the impossible one
             kept = before[cell] >= need
             if not len(taken) and kept.all():
                 continue
@@ -171,15 +172,15 @@ class PrefixTable:
         return np.unravel_index(cell, self.layer.shape)[1], load, bits, need
 
     def _cell(self, level: Any, beyond: Any, load: Any) -> Any:
-        """Return the cell of a pattern, or of each of many."""
+        """Return the index of a cell, or of each of several."""
         rows, levels = self.layer.shape[1:]
         return (load * rows + beyond) * levels + level
 
 
 def nothing_held(shares: list[Share], capacity: int, values: list[Whole]) -> Values:
-    """Return the highest values before there is any partition, in numbers that these values fit: of members alike."""
+    """Return the initial DP table of identical shares, in the narrowest dtype in which no value overflows."""
     share = shares[0]
-    held = sum(topic.most + 1 for topic in share.topics) + max(len(each.own) for each in shares)  # at most, on the way
+    held = sum(topic.most + 1 for topic in share.topics) + max(len(each.own) for each in shares)  # upper bound
     small = all((held + 1) * int(np.abs(each).max(initial=0)) < SMALL for each in values)
     kind = np.dtype(np.int32 if small else np.int64)
     before: Values = np.full((capacity + 1, share.most + 1), IMPOSSIBLE[kind], dtype=kind)
@@ -188,7 +189,7 @@ def nothing_held(shares: list[Share], capacity: int, values: list[Whole]) -> Val
 
 
 def begin(topic: Topic, lags: Whole, before: Values) -> PrefixTable:
-    """Return what there is before any partition of a topic; those that are too large are left out."""
+    """Return the table before any partition of a topic; partitions larger than every load are left out."""
     capacity, beyond = before.shape
     layer = np.full((capacity, beyond, topic.levels + topic.counted), IMPOSSIBLE[before.dtype], dtype=before.dtype)
     layer[..., 0] = before
@@ -197,18 +198,18 @@ def begin(topic: Topic, lags: Whole, before: Values) -> PrefixTable:
 
 
 def possible(best: Values) -> Whole:
-    """Return values as 64 bits, far below 0 where there is no pattern."""
+    """Return values as int64, with NO_PATTERN where no pattern exists."""
     return np.where(best > IMPOSSIBLE[best.dtype] // 2, best.astype(np.int64), NO_PATTERN)
 
 
 def within(window: Window, least: int, most: int, capacity: int) -> slice:
-    """Return which rounded loads, up to a capacity, are in a window if a load is so much more, at least and at most."""
+    """Return the rounded loads, up to `capacity`, that may be in a window if loads are higher by `least` to `most`."""
     first, end = max(window.low - most, 0), min(window.high - least, capacity) + 1
     return slice(first, max(end, first))
 
 
 def largest_within(values: Values, least: int, most: int) -> Values:
-    """Return for each load the largest value of those that are so much less, at least and at most."""
+    """Return for each load the largest of the values at loads lower by `least` to `most`."""
     largest = np.full_like(values, IMPOSSIBLE[values.dtype])
     largest[least:] = values[: max(len(values) - least, 0)]
     reach = 0
@@ -221,14 +222,14 @@ def largest_within(values: Values, least: int, most: int) -> Values:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Lags to be shared out, equal ones together.
+    """Lags to be assigned, with multiplicities.
 
     Attributes
     ----------
     lags : int64 array (K,)
-        Different lags, ascending.
+        Distinct lags, ascending.
     demand : int64 array (K,)
-        How many partitions have each.
+        Number of partitions with each lag.
     """
 
     lags: Whole
@@ -236,7 +237,7 @@ class Items:
 
     @property
     def total(self) -> int:
-        """All lags together."""
+        """Sum of all lags."""
         return int(self.lags @ self.demand)
 
     def load(self, pattern: Pattern) -> int:
@@ -244,7 +245,7 @@ class Items:
         return sum(times * int(self.lags[k]) for k, times in pattern)
 
     def cells(self, capacity: int, most: int | None) -> int:
-        """Return the size of a table: rows times loads times counts."""
+        """Return the number of cells of a table: rows times loads times counts."""
         return int(self._copies(capacity, most).sum()) * (capacity + 1) * (1 if most is None else most + 1)
 
     def _copies(self, capacity: int, most: int | None) -> Whole:
@@ -254,18 +255,18 @@ class Items:
         return copies if most is None else np.minimum(copies, most).astype(np.int64)
 
     def rows(self, capacity: int, most: int | None) -> Whole:
-        """Return the place of the lag of each row: as many rows as copies that one member could hold."""
+        """Return the lag index of each row. A lag has one row for each copy that one member could hold."""
         return np.repeat(np.arange(len(self.lags)), self._copies(capacity, most))
 
     def most_held(self, capacity: int, most: int | None) -> int:
-        """Return the most partitions that fit into a load."""
+        """Return the largest number of partitions that fit a load."""
         rows = self.rows(capacity, most)
         fitting = int(np.searchsorted(np.cumsum(self.lags[rows]), capacity, side="right"))
         return fitting if most is None else min(fitting, most)
 
 
 class BlockTable:
-    """Patterns of the highest value, by load and number of partitions.
+    """Patterns of the highest value, by load and number of partitions, for identical members.
 
     Parameters
     ----------
@@ -273,9 +274,9 @@ class BlockTable:
     values : int64 array (K,)
         Value of each lag.
     capacity : int
-        The largest load that will be asked for.
+        Largest load that will be queried.
     most : int or None
-        The most partitions of a pattern; None: any number, and one level for all.
+        Largest number of partitions of a pattern; None for any number, in a single level.
     """
 
     def __init__(self, items: Items, values: Whole, capacity: int, most: int | None) -> None:
@@ -291,19 +292,19 @@ class BlockTable:
 
     @cached_property
     def best(self) -> Whole:
-        """The highest value of a pattern by number of partitions and load; far below 0 where there is none."""
+        """Highest value of a pattern by number of partitions and load; far below 0 where none exists."""
         layer = self._table.layer[:, 0]
         return possible(layer[:, :-1] if self._counted else layer).T
 
     def patterns(self, window: Window, count: int | None, least: int) -> list[tuple[int, Pattern]]:
-        """Return a pattern for each lag that may be its largest, those worth more than `least`, the best first.
+        """Return for each lag the best pattern in which it is the largest, if worth more than `least`; best first.
 
         Parameters
         ----------
         window : Window
-            Of their loads.
+            Limits of the load.
         count : int or None
-            So many partitions, at least one.
+            Number of partitions, at least 1; None for any number.
         least : int
         """
         level, levels = 0 if count is None else count - 1, self._table.layer.shape[-1]
@@ -311,7 +312,7 @@ class BlockTable:
         found: dict[int, tuple[int, int, int]] = {}
         for row, (k, before) in enumerate(zip(self._rows, self._table.before, strict=True)):
             lag = int(self._items.lags[k])
-            first = max(window.low - lag, 0) * levels + level  # of what the pattern holds beside its largest lag
+            first = max(window.low - lag, 0) * levels + level  # load without the largest lag
             others = before[first : max(window.high - lag + 1, 0) * levels : levels]
             if len(others):
                 place = int(others.argmax())
@@ -322,7 +323,7 @@ class BlockTable:
         return [(value, self._pattern(row, cell)) for value, row, cell in best]
 
     def _pattern(self, row: int, cell: int) -> Pattern:
-        """Return the pattern of a row, and of the best one of the rows before it in a cell."""
+        """Return the pattern of a row, joined to the best pattern of the rows before it in a cell."""
         (added,) = self._table.steps
         held = Counter([self._rows[row]])
         (last,) = added.held[:row, cell].nonzero()

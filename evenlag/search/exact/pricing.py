@@ -1,14 +1,14 @@
-"""What partitions are worth to each member, and what the members can hold by that: each has a table of its own.
+"""Prices of partitions, a pricing table for each member, and the bounds that they prove.
 
-Whatever values partitions are given, no member holds more than the best pattern in its table. So any values prove
-something of all windows (windows.py). Which ones prove most is left to the linear program (move_patterns.py) and to
-subgradient steps (Held, Wolfe and Crowder 1974): what several members would hold is worth less from then on, what none
-would hold is worth more. Steps take only the tables, where a round of column generation solves a linear program, which
-proves little as long as it has few columns. The best patterns found on the way become columns.
+Whatever the prices are, no member holds more value than the best pattern in its table. So any prices prove a bound for
+every window (windows.py). Good prices come from the linear program (move_patterns.py) and from subgradient steps (Held,
+Wolfe and Crowder 1974). A step lowers the price of a partition that several members would hold, and raises that of one
+that no member would hold. It takes only the tables. A round of column generation also solves a linear program, which
+proves little while it has few columns. The best patterns found on the way become columns.
 
-Members under the same rules differ by what they own alone. Their tables are built together: half of the members have
-what nobody of them owns in common, half of those have more in common, and so on. That takes the logarithm of their
-number for each partition, not their number. The slots of idle partitions come after the partitions of others, in order.
+Members under the same rules differ only in what they own, and their tables are built together. Half of the members
+share the partitions that none of them owns, half of those share more, and so on. So with n members each partition is
+added about log n times, not n times. The slots of idle partitions come after the partitions of others, in order.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from evenlag.search.exact.member_tables import ExchangeTable, Rounding, TopicsTa
 from evenlag.search.exact.prefix_table import PrefixTable, begin, nothing_held
 from evenlag.search.exact.windows import UNIT, Prices, Window
 
-FIRST_STEPS, FIRST_STEP, SHORTER = 60, 0.5, 0.96  # how many at first; the first in moves; each by the last
-FIRST_NEW = 6  # columns of each table, at first
-STEPS_AT_ONCE = 8  # later steps before it is asked whether they lead on
-LEADS_ON = 0.25  # what so many must bring, as a share of what lacks to exclude a window
-VAIN, LESS = 4, 0.6  # steps that prove no more, and how much shorter those after them are
-KEPT_DIRECTION = 0.3  # how much of the last step's direction is in the next (Camerini, Fratta and Maffioli 1975)
-LEAST_HOPED, MOST_CHANGE = 0.5, 1_000.0  # moves that a step goes for, at least; that it changes a price by, at most
+FIRST_STEPS, FIRST_STEP, SHORTER = 60, 0.5, 0.96  # first steps; length of the first, in moves; ratio to the last
+FIRST_NEW = 6  # columns from each table in a first step
+STEPS_AT_ONCE = 8  # later steps between two checks of progress
+LEADS_ON = 0.25  # progress that a check requires, as a share of the gap to excluding a window
+VAIN, LESS = 4, 0.6  # steps without progress after which steps become shorter, and by which factor
+KEPT_DIRECTION = 0.3  # weight of the last step's direction in the next (Camerini, Fratta and Maffioli 1975)
+LEAST_HOPED, MOST_CHANGE = 0.5, 1_000.0  # in moves: least gain that a step aims at, and largest change of a price
 
-Add = Callable[[int, tuple[int, ...]], object]  # a pattern of a member
+Add = Callable[[int, tuple[int, ...]], object]  # receives a member and a pattern
 OwnTable = TopicsTable | ExchangeTable
 
 
 def own_table(
     rounding: Rounding, values: Whole, capacity: int, *, whole: bool, begun: PrefixTable | None = None
 ) -> OwnTable:
-    """Return a member's table."""
+    """Return the pricing table of a member."""
     kind = ExchangeTable if rounding.by_exchange else TopicsTable
     return kind(rounding, values, capacity, whole=whole, begun=begun)
 
@@ -51,18 +51,18 @@ def own_table(
 def tables_of(
     roundings: list[Rounding], values: list[Whole], capacity: int, *, whole: bool = False
 ) -> Iterator[tuple[int, OwnTable]]:
-    """Yield which member it is of, and its table; those with the same share of one topic are built together.
+    """Yield each member's index and table. Members with equal shares of one topic have theirs built together.
 
     Parameters
     ----------
     roundings : list of Rounding
-        Of each member; of the same unit.
+        Roundings of the members, to the same unit.
     values : list of int64 array (P,)
-        Of each member.
+        Values of partitions to each member.
     capacity : int
-        The largest load that will be asked for.
+        Largest load that will be queried.
     whole : bool
-        Keep what `listed` needs, which takes eight times the memory.
+        Keep the layers that `listed` needs, which takes eight times the memory.
     """
     shares = [rounding.share for rounding in roundings]
     for members in _alike(shares):
@@ -88,13 +88,13 @@ def tables_of(
 
 
 def rows_of(shares: list[Share]) -> int:
-    """Return how many rows the tables of all members have that are built apart, whatever the loads."""
+    """Estimate the rows per load to be computed for the tables of all members, with common rows shared."""
     alike = [(shares[some[0]], len(some)) for some in _alike(shares)]
     return sum(ceil(share.rows * (log2(members) + 1)) + members * share.slot_rows for share, members in alike)
 
 
 def _alike(shares: list[Share]) -> list[list[int]]:
-    """Return which members have the same share, those of several topics each for itself."""
+    """Group the members with equal shares of one topic. Each member with several topics is a group of its own."""
     found: dict[object, list[int]] = {}
     for n, share in enumerate(shares):
         first = share.topics[0]
@@ -104,29 +104,29 @@ def _alike(shares: list[Share]) -> list[list[int]]:
 
 
 class Pricing:
-    """Tables of all members by the values of partitions.
+    """Pricing tables of all members, for given values of partitions.
 
     Parameters
     ----------
     rule : CountRule
     shares : list of Share
-        Of each member that may hold partitions.
+        Share of each member that may hold partitions.
     idle : Idle
     unit : int
-        Of loads, in messages.
+        Unit of loads, in messages.
     largest : int
-        The largest load that is asked about, in units.
+        Largest load that will be queried, in units.
 
     Attributes
     ----------
     roundings : list of Rounding
-        Of each member, to that unit.
+        Rounding of each member to that unit.
     places : int64 array
-        Of partitions that can be assigned.
+        The assignable partitions.
     idle : Idle
-        Partitions of which only the number counts.
+        Interchangeable partitions without lag.
     moved : list of bool array (P,)
-        Of each member, which partitions move if it holds them. Idle ones of nobody are said to move too.
+        For each member, the partitions that move if it holds them. Unowned idle partitions count as moving too.
     """
 
     def __init__(self, rule: CountRule, shares: list[Share], idle: Idle, unit: int, largest: int) -> None:
@@ -142,7 +142,7 @@ class Pricing:
             self.moved.append(moved)
 
     def asked(self, values: Whole) -> tuple[Prices, list[OwnTable]]:
-        """Return what values of partitions prove, and the table of each member by them."""
+        """Return the prices that values prove, and the table of each member."""
         worth = [self.worth(values, n) for n in range(len(self.roundings))]
         by_member = dict(tables_of(self.roundings, worth, self._largest))
         tables = [by_member[n] for n in range(len(worth))]
@@ -150,28 +150,28 @@ class Pricing:
         return Prices.of(values, [(1, table.best) for table in tables], total), tables
 
     def worth(self, values: Whole, n: int) -> Whole:
-        """Return what each partition is worth to one of the members: a move less where it comes from another."""
+        """Return the value of each partition to one of the members, less one move where it comes from another."""
         less: Whole = values - UNIT * self.moved[n]
         return less
 
     def by_place(self, of_rows: Whole) -> Whole:
-        """Return numbers that are given by row for each place; 0 without a row."""
+        """Return by place numbers that are given by row; 0 for places without a row."""
         return np.append(of_rows, 0)[self.row]
 
     def rows_held(self, pattern: tuple[int, ...]) -> Whole:
-        """Return how many of each row a pattern holds."""
+        """Return the number of partitions of each row in a pattern."""
         return np.bincount(self.row[list(pattern)], minlength=len(self.amounts))
 
     @cached_property
     def numbers(self) -> Whole:
-        """The number of each place among `places`; -1 of others."""
+        """Index of each place among `places`; -1 for others."""
         numbers = np.full(len(self._lags), -1, dtype=np.int64)
         numbers[self.places] = np.arange(len(self.places))
         return numbers
 
     @cached_property
     def row(self) -> Whole:
-        """The row of each place, one for all idle ones: what a plan holds of it is known. -1 where nobody counts."""
+        """Row of each place; -1 without one. All idle partitions share one row if they are counted, or have none."""
         row = np.full(len(self._lags), -1, dtype=np.int64)
         single = np.setdiff1d(self.places, self.idle.places)
         row[single] = np.arange(len(single))
@@ -181,12 +181,12 @@ class Pricing:
 
     @cached_property
     def amounts(self) -> Whole:
-        """How many partitions each row stands for."""
+        """Number of partitions of each row."""
         return np.bincount(self.row[self.row >= 0])
 
     @cached_property
     def lags_of_rows(self) -> Whole:
-        """The lag of one partition of each row, in messages."""
+        """Lag of one partition of each row, in messages."""
         lags = np.zeros(len(self.amounts), dtype=np.int64)
         single = self.row >= 0
         lags[self.row[single]] = self._lags[single]
@@ -194,23 +194,23 @@ class Pricing:
 
 
 class Progress:
-    """Whether prices still prove more of a window, step by step.
+    """Progress of prices: the moves that they prove for a window, step by step.
 
     Parameters
     ----------
     proven : float
-        Moves that it takes, at first.
+        Moves proven at first.
     steps : int
-        So many are waited for before it is looked at again.
+        Number of steps between two checks.
     share : float
-        What they must bring, as a share of what lacks.
+        Progress that a check requires, as a share of the gap.
     """
 
     def __init__(self, proven: float, steps: int, share: float) -> None:
         self._before, self._steps, self._share, self._taken = proven, steps, share, 0
 
     def ended(self, proven: float, wanted: float) -> bool:
-        """Count a step, and say whether too little has come of the last ones for what is wanted."""
+        """Count a step; return True at a check if the last steps closed too little of the gap to `wanted`."""
         self._taken += 1
         if self._taken % self._steps:
             return False
@@ -220,22 +220,22 @@ class Progress:
 
 
 class Subgradient:
-    """Looks for prices that prove more of a window.
+    """Search by subgradient steps for prices that prove more moves for a window.
 
     Parameters
     ----------
     pricing : Pricing
     add : callable
-        Takes each pattern that is to be a column, after the number of its member.
+        Receives the number of a member and each of its patterns that is to become a column.
     stop : callable
-        Asked before each step.
+        Called before each step.
     """
 
     def __init__(self, pricing: Pricing, add: Add, stop: Callable[[], bool]) -> None:
         self._pricing, self._add, self._stop = pricing, add, stop
 
     def first(self, window: Window) -> Prices | None:
-        """Return prices where none are known; None if `stop` says so at once."""
+        """Return initial prices; None if `stop` ends the search before the first step."""
         pricing = self._pricing
         values = pricing.by_place(np.full(len(pricing.amounts), UNIT, dtype=np.int64))
         best: Prices | None = None
@@ -251,24 +251,24 @@ class Subgradient:
         return best
 
     def raised(self, best: Prices, window: Window, known: int) -> Prices:
-        """Return prices that prove more, from the best ones so far, as long as they may exclude a window.
+        """Return prices that prove more than the best so far, as long as they may exclude a window.
 
-        A step is as long as it takes to do so if all went on so (Polyak 1969), and shorter where that led nowhere.
-        Windows next to one another have much the same prices, so a few steps are often enough.
+        A step has the length that would reach the exclusion if the progress were linear (Polyak 1969). Steps become
+        shorter after several without progress. Neighbouring windows have similar prices, so a few steps often suffice.
 
         Parameters
         ----------
         best : Prices
         window : Window
         known : int
-            Moves; if it takes more, it is excluded.
+            Number of moves. A window that takes more is excluded.
         """
         amounts = self._pricing.amounts
         values, length, vain = best.values, 1.0, 0
         proven = -best.slack(window, 0) / UNIT
         direction, excluded, progress = np.zeros(len(amounts)), False, Progress(proven, STEPS_AT_ONCE, LEADS_ON)
         while not excluded and not self._stop():
-            excluded = proven > known  # then once more, for windows next to it
+            excluded = proven > known  # one more step then serves the neighbouring windows
             found, tables = self._pricing.asked(values)
             here = -found.slack(window, 0) / UNIT
             vain = 0 if here > proven else vain + 1
@@ -288,7 +288,7 @@ class Subgradient:
         return best
 
     def _lacking(self, tables: list[OwnTable], window: Window, most: int) -> Whole:
-        """Return how many of each row the best patterns lack all together; so many of each table become columns."""
+        """Return the number of each row that the best patterns lack; add up to `most` patterns per table as columns."""
         lacking = self._pricing.amounts.copy()
         for n, table in enumerate(tables):
             patterns = table.patterns(window, most)
@@ -299,6 +299,6 @@ class Subgradient:
         return lacking
 
     def _changed(self, values: Whole, by: NDArray[np.float64]) -> Whole:
-        """Return values after a change, which is given by row."""
+        """Return values changed by amounts that are given by row."""
         changed: Whole = values + self._pricing.by_place(np.rint(by).astype(np.int64))
         return changed

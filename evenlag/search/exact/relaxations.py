@@ -1,7 +1,7 @@
-"""Bounds of questions with less in them: loads by sums alone, loads without moves, one scenario alone.
+"""Relaxations: load sums alone, loads without moves, one scenario alone.
 
-The bounds that need no solver are those of `evenlag.model.bounds` and `evenlag.model.move_bounds`. The other two run
-the same portfolio for the smaller question.
+Every bound of a relaxation holds for the full problem. `evenlag.model.bounds` and `evenlag.model.move_bounds` prove
+bounds without a solver. The other two relaxations run the same portfolio on a smaller problem.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note,
 from evenlag.search.stage import Step, run_round
 from evenlag.search.task import Task
 
-MOVES_SHARE = 0.1  # of the time left, to bound the objective by the moves that a spread takes
+MOVES_SHARE = 0.1  # share of the remaining time for the bound on the moves that a spread needs
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bound without a solver: the largest load from below, the smallest from above, and the moves needed.
+    """Bound the largest load from below, the smallest load from above, and the moves from below, without a solver.
 
     Attributes
     ----------
     with_moves : bool
-        Whether the moves are asked about, which can take far longer than all else.
+        True to bound the objective by moves too, which can take far longer than the rest.
     """
 
     with_moves: bool = True
-    handles: ClassVar[frozenset[str]] = EVERY_TERM  # what is proven of loads and moves holds whatever else counts
+    handles: ClassVar[frozenset[str]] = EVERY_TERM  # bounds on loads and moves hold whatever other terms count
     name: str = "bounds"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """For every group, once, and again where the time was short."""
+        """Return True in the first round, once, and in every later round."""
         return self.name not in best.seconds or task.round > 0
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Prove the bound without moves, then with them."""
+        """Prove the bound on loads, then the bound on loads with moves."""
         started = task.clock.spent
         moves = 0
         if task.has_owners and (task.target.cutoff is None or task.goal.stickiness):
@@ -60,24 +60,24 @@ class Bounds:
 
 @dataclass(frozen=True)
 class FirstBounds:
-    """Bound the spread by the mean load and the biggest partition, whatever is moved."""
+    """Bound the spread or makespan by the mean load and the biggest partition, without regard to moves."""
 
     name: str = "bounds"
     handles: ClassVar[frozenset[str]] = EVERY_TERM  # as above
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
-        """For every group."""
+        """Return True for every group."""
         return True
 
     def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
-        """Prove a bound."""
+        """Yield the bound."""
         bounds = [first_bounds(each.rule) for each in task.each]
         least = task.goal.combined(task.problem, [each.least(task.goal.kind) for each in bounds])
         yield Bound(least, least, certificate=by_loads(bounds, task.problem))
 
 
 def bound_with_moves(task: Task, best: Incumbent) -> Bound:
-    """Bound the objective by the moves that a spread takes; of several scenarios each for itself."""
+    """Bound the objective by the moves that a spread needs. Several scenarios are bounded separately."""
     parts: list[tuple[Number, Certificate]] = []
     rests_on = best.authors
     for alone in task.each:
@@ -94,23 +94,23 @@ def bound_with_moves(task: Task, best: Incumbent) -> Bound:
 
 @dataclass(frozen=True)
 class LoadsAlone:
-    """The best spread without moves: no number of moves buys less.
+    """Solve for the best spread with moves free: no plan with priced or limited moves has a lower one.
 
     Attributes
     ----------
     steps : callable
-        Gives the portfolio that looks for it.
+        Returns the portfolio to run.
     """
 
     steps: Callable[[], tuple[Step, ...]]
     name: str = "loads alone"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where moves count, and the group is small enough to prove the best spread without them."""
+        """Return True if moves count and the best spread without them can be proven in this group."""
         return task.moves_matter and task.spread_matters and set_partitioning.applies(task.rule)
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Run the whole portfolio with moves free; what it proves bounds plans with moves too."""
+        """Run the whole portfolio with moves free. Its bound holds for plans with moves too."""
         side = Task(
             task.rule, Objective(task.goal.kind), task.clock.part(1 - MOVES_SHARE), task.cache,
             seed=task.seed, threads=task.threads, tie_break=False, round=task.round,
@@ -126,14 +126,14 @@ class LoadsAlone:
 
 @dataclass(frozen=True)
 class EachScenario:
-    """Each scenario by itself: its plan is one for all, and the bounds of all of them make one.
+    """Solve each scenario alone. Each plan is a candidate for all scenarios; the bounds combine into one.
 
     Attributes
     ----------
     steps : callable
-        Gives the portfolio for a group without scenarios.
+        Returns the portfolio for a group without scenarios.
     most_partitions : int
-        With more, bounds that need no solver say as much, and plans for one scenario are of little use.
+        With more partitions, solver-free bounds are as good, and plans for one scenario are of little use.
     """
 
     steps: Callable[[], tuple[Step, ...]]
@@ -141,11 +141,11 @@ class EachScenario:
     name: str = "each scenario"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """In small groups."""
+        """Return True in small groups with scenarios."""
         return bool(task.problem.futures) and len(task.problem.lags) <= self.most_partitions
 
     def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
-        """Run the portfolio on one scenario after another."""
+        """Run the portfolio on each scenario in turn."""
         parts = []
         for number, alone in enumerate(task.each):
             side = replace(alone, clock=task.clock.part(1 / (len(task.each) - number)), tie_break=False)
@@ -159,7 +159,7 @@ class EachScenario:
 
 
 def _notes(side: Incumbent, name: str) -> Iterator[Note]:
-    """Yield what the user should know of a side search of this stage."""
+    """Yield the notes of this stage's side search."""
     yield from map(Note, side.notes)
     if side.clocked:
         yield Note(f"{name}: ended by the wall clock, not by its work limit", clocked=True)

@@ -1,13 +1,13 @@
-"""The best plan of a small group: all plans looked at, or number partitioning in compiled code.
+"""Solve small groups: enumerate all plans, or partition numbers in compiled code.
 
-Enumeration: which plans a rule allows depends on counts, subscriptions and pins alone, not on lags or owners. So the
-list is kept: a fleet of small groups has few shapes, and a group of a shape that was seen before takes one product of
-its lags with the list.
+Enumeration: the plans that a rule allows depend on counts, subscriptions and pins, not on lags or owners. So the list
+of plans is cached: a fleet of small groups has few shapes, and each further group of a shape takes one product of its
+lags with the list.
 
-Number partitioning, among members alike: partition.c has the search; without it this stage does not run, and others
-prove the same in more time. Sources: Korf 2009, "Multi-way number partitioning"; Schreiber, Korf and Moffitt 2018,
-"Optimal multi-way number partitioning". What differs: counts of partitions are kept, and the spread is made least as
-well as the makespan.
+Number partitioning, among identical members: partition.c holds the search. Without it this stage does not run, and
+other stages prove the same in more time. Sources: Korf 2009, "Multi-way number partitioning"; Schreiber, Korf and
+Moffitt 2018, "Optimal multi-way number partitioning". This search also keeps counts of partitions, and minimizes the
+spread as well as the makespan.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from evenlag.search.improve.kernel import compiled
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
 from evenlag.search.task import Task
 
-SMALL = 2**62  # below, all figures of a plan fit into 64 bits
-MOST_SHAPES = 64  # lists that are kept
+SMALL = 2**62  # below this, all values of a plan fit 64 bits
+MOST_SHAPES = 64  # lists that are cached
 
 Plans = NDArray[Any]  # (N, P): the member of each assignable partition in each plan
 
@@ -44,7 +44,7 @@ _held = Lock()
 
 
 def allowed_plans(rule: CountRule) -> Plans:
-    """Return every plan that the rule allows, in a fixed order; the list is kept for other groups of this shape."""
+    """Return all plans that the rule allows, in a fixed order. The list is cached for other groups of this shape."""
     key = _shape(rule)
     with _held:
         if key in _lists:
@@ -59,7 +59,7 @@ def allowed_plans(rule: CountRule) -> Plans:
 
 
 def _shape(rule: CountRule) -> tuple[Any, ...]:
-    """Return what the allowed plans depend on."""
+    """Return a key of everything that the allowed plans depend on."""
     problem, ranks, topics = rule.problem, rule.ranks, rule.topic_bounds
     arrays = [problem.allowed, problem.topic_of, problem.pins, rule.member_bounds.lo, rule.member_bounds.hi]
     arrays += [topics.lo, topics.hi] if topics is not None else []
@@ -74,7 +74,7 @@ def _listed(rule: CountRule) -> Plans:
     takers = [np.flatnonzero(row) for row in problem.allowed]
     here = np.flatnonzero(problem.assignable)
     choices = [takers[problem.topic_of[p]] if problem.pins[p] == NOBODY else problem.pins[p : p + 1] for p in here]
-    several = [p for p, choice in enumerate(choices) if len(choice) > 1]  # an array has 64 axes at most
+    several = [p for p, choice in enumerate(choices) if len(choice) > 1]  # an array has at most 64 axes
     sizes = [len(choices[p]) for p in several]
     places = np.indices(sizes, dtype=np.int32).reshape(len(sizes), prod(sizes))
     plans = np.array([[choice[0] for choice in choices]]).repeat(prod(sizes), axis=0)
@@ -87,7 +87,7 @@ def _listed(rule: CountRule) -> Plans:
 
 
 def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
-    """Return the best of all plans and what that proves; None where none keeps the budgets and the ceiling."""
+    """Return the best of all plans and the bound it proves; None if no plan keeps the budgets and the ceiling."""
     problem, goal, futures = task.problem, task.goal, task.problem.judged_by
     here, active = np.flatnonzero(problem.assignable), np.flatnonzero(problem.active)
     weights = problem.scenario_weights or (Fraction(1),)
@@ -145,14 +145,14 @@ def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
 
 @dataclass(frozen=True)
 class Enumeration:
-    """All plans.
+    """Enumerate all plans, as a stage.
 
     Attributes
     ----------
     most : int
-        Ways to hand the partitions out, whatever the counts; with more it does not run.
+        Largest number of ways to assign the partitions without regard to counts, times scenarios.
     most_counts : int
-        Numbers that it takes to count each topic's partitions on each member in all of them.
+        Largest number of counts to compute: ways times topics times members.
     """
 
     most: int = 65_536
@@ -161,7 +161,7 @@ class Enumeration:
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where there are few ways to hand the partitions out."""
+        """Return True if there are few ways to assign the partitions."""
         problem = task.problem
         takers = problem.allowed.sum(axis=1)[problem.topic_of[problem.pins == NOBODY]]
         several = takers[takers > 1]
@@ -171,18 +171,18 @@ class Enumeration:
         return ways * len(problem.judged_by) <= self.most and ways * problem.allowed.size <= self.most_counts
 
     def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
-        """Offer the best plan and the proof; nothing is left to do."""
+        """Yield the best plan and the proof, after which nothing is left to do."""
         found = best_plan(allowed_plans(task.rule), task)
         if found is not None:
             plan, proof = found
-            yield Candidate(plan, from_current=True)  # the best by the tie rule: from there it is found again
+            yield Candidate(plan, from_current=True)  # chosen by the tie rule: a rerun from this plan finds it again
             yield proof
         yield Exhausted()
 
 
 # ---- number partitioning ---------------------------------------------------------------------------------------------
 
-UNKNOWN = 2**62  # an objective that any plan is below
+UNKNOWN = 2**62  # above every objective
 SUMS_PER_SECOND = 2e7
 
 _compiled: Any = compiled("evenlag.search.exact._partition", version=1)
@@ -190,14 +190,14 @@ _compiled: Any = compiled("evenlag.search.exact._partition", version=1)
 
 @dataclass(frozen=True)
 class NumberPartitioning:
-    """Number partitioning as a stage.
+    """Partition numbers, as a stage.
 
     Attributes
     ----------
     most : int
-        Partitions; with more it does not run.
+        Largest number of partitions.
     least_ways : int
-        Ways to hand them out, whatever the counts; where there are fewer, looking at all plans is as quick.
+        Least number of ways to assign them without regard to counts; below it, enumeration is as fast.
     """
 
     most: int = 40
@@ -205,7 +205,7 @@ class NumberPartitioning:
     name: str = "number partitioning"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where only loads count, in small groups of members alike whose partitions are alike but for their lags."""
+        """Return True if only loads count, and members and partitions are identical but for lags, in a small group."""
         problem, rule = task.problem, task.rule
         members, partitions = int(problem.active.sum()), int(problem.assignable.sum())
         if partitions > self.most or members**partitions <= self.least_ways:
@@ -218,7 +218,7 @@ class NumberPartitioning:
         return fitting and alike and (in_time or not task.clock.ended())
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Offer a plan that is best, or better than the one known, and a bound."""
+        """Yield an optimal or improving plan, and a bound."""
         problem, counts = task.problem, task.rule.total_bounds
         members, items = np.flatnonzero(problem.active), np.flatnonzero(problem.assignable)
         items = items[np.argsort(-problem.lags[items], kind="stable")]

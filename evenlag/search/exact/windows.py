@@ -1,8 +1,8 @@
-"""Windows of loads: between which loads may all members of a better plan lie?
+"""Load windows: ranges that may contain all loads of an improving plan.
 
-A plan with a spread of w has all its loads in some window that is w wide; one with a makespan of w has them in the
-window from 0 to w. What prices of partitions prove is kept for each low end: as the least high end that is still
-possible, or where moves count as the fewest moves that each width takes.
+A plan with spread w has all loads in some window of width w. A plan with makespan w has them in the window from 0 to w.
+Dual prices of partitions exclude windows. Without moves the least high end that is still possible is kept for each low
+end. Where moves count, a lower bound on the moves is kept for each low end and width.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from evenlag.model.arrays import Whole
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 
-LEAST = -(1 << 62)  # of what all members hold together: it is a number still
-UNIT = 10**6  # where moves count, prices are multiples of 1 / UNIT of a move, so that most tables need 32 bits only
-IMPOSSIBLE = 2**31  # moves
-LARGEST = 2**62  # objectives, in messages
+LEAST = -(1 << 62)  # limits the total value of all members, which then fits 64 bits
+UNIT = 10**6  # where moves count, prices are multiples of 1 / UNIT of a move, so that most tables fit 32 bits
+IMPOSSIBLE = 2**31  # moves of a window without a plan
+LARGEST = 2**62  # messages: above every objective
 
 
 class Answer(Enum):
-    """What a linear program says of a window."""
+    """Answer of a linear program about a window."""
 
-    UNDECIDED = auto()  # nothing shows that it does not
+    UNDECIDED = auto()  # the window may hold a plan
     EXCLUDED = auto()
     STOPPED = auto()
 
@@ -44,16 +44,16 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What partitions are worth to whoever holds them, and how much of that members can hold: in any plan all of it.
+    """Dual prices of partitions, and the largest value that members can hold. Every plan holds the whole value.
 
     Attributes
     ----------
     values : int64 array
-        Of each partition; where moves count, in 1 / `UNIT` of a move.
+        Price of each partition; where moves count, in 1 / `UNIT` of a move.
     held : list of int64 array
-        The most that members alike can hold together by load, less their moves; far below 0 where none has a load.
+        Largest total value of identical members by load, less their moves; far below 0 where no pattern has the load.
     total : int
-        What members hold together in a plan without moves.
+        Value that all members hold together in a plan without moves.
     """
 
     values: Whole
@@ -62,20 +62,23 @@ class Prices:
 
     @classmethod
     def of(cls, values: Whole, best: list[tuple[int, Whole]], total: int) -> Prices:
-        """Return prices by how many members are alike, and the most that one of them can hold by load."""
+        """Return prices from the values, the number and best values by load of identical members, and the total."""
         least = LEAST // sum(n for n, _ in best)
         return cls(values, [n * np.maximum(most, least) for n, most in best], total)
 
     def slack(self, window: Window, moves: int = 0) -> int:
-        """Return what members can hold more in a window than in a plan with so many moves; below 0: there is none."""
+        """Return the slack of a window: the value that members can hold in it beyond a plan with `moves` moves.
+
+        No such plan exists in the window if the slack is negative.
+        """
         held = sum(int(most[window.low : window.high + 1].max()) for most in self.held)
         return held - self.total + moves * UNIT
 
     def least_highs(self, first: int, last: int, largest: int) -> Whole:
-        """Return the least high end without moves for each low end from `first` to `last`; `largest` + 1: none."""
+        """Return the least high end with slack ≥ 0 for each low end from `first` to `last`; `largest` + 1 if none."""
         ranges = [_RangeMaximum(most[: largest + 1]) for most in self.held]
         lows = np.arange(first, last + 1, dtype=np.int64)
-        below, above = lows - 1, np.full(len(lows), largest + 1, dtype=np.int64)  # not allowed, and allowed or none
+        below, above = lows - 1, np.full(len(lows), largest + 1, dtype=np.int64)  # excluded; allowed, or past the end
         while (open_ := np.flatnonzero(above - below > 1)).size:
             middle = (below[open_] + above[open_]) // 2
             allowed = sum(each.between(lows[open_], middle) for each in ranges) >= self.total
@@ -84,7 +87,7 @@ class Prices:
 
 
 class _RangeMaximum:
-    """The largest value between any two places: maxima over powers of two (a sparse table)."""
+    """Range maximum by a sparse table: maxima over ranges whose lengths are powers of two."""
 
     def __init__(self, values: Whole) -> None:
         self._table = np.tile(values, (len(values).bit_length(), 1))
@@ -100,60 +103,60 @@ class _RangeMaximum:
 
 
 class Windows:
-    """The windows that are not excluded, narrower than the best plan's.
+    """Windows that are narrower than that of the best plan and not excluded.
 
     Parameters
     ----------
     low, last_low : int
-        The low ends of interest.
+        The least and the greatest low end of interest.
     high : int
         The least high end of interest.
     width : int
-        Windows are to be less wide than this: the objective of the best plan.
+        Exclusive upper limit on the width of windows: the objective of the best plan.
 
     Attributes
     ----------
     first_highs : int64 array
-        Of each low end the least high end before any window was excluded.
+        The least high end of each low end before any exclusion.
     excluded : list of (int64 array, int, int64 array)
-        What excluded windows: values of partitions, their sum, and of each low end the least high end that they allow.
+        For each exclusion the values of partitions, their sum, and the least high end that they allow each low end.
     """
 
     def __init__(self, low: int, last_low: int, high: int, width: int) -> None:
         self.low = low
         self._lows: Whole = np.arange(low, last_low + 1, dtype=np.int64)
-        self._highs: Whole = np.maximum(self._lows, high)  # of each low end the least high end
+        self._highs: Whole = np.maximum(self._lows, high)  # the least high end of each low end
         self.width = width
         self.first_highs = self._highs.copy()
         self.excluded: list[tuple[Whole, int, Whole]] = []
 
     @property
     def largest(self) -> int:
-        """The largest high end of interest."""
+        """Largest high end of interest."""
         return int(self._lows[-1]) + self.width - 1
 
     @property
     def least_width(self) -> int:
-        """The width of the narrowest window left; `width` where there is none."""
+        """Width of the narrowest window left; `width` if there is none."""
         return min(int((self._highs - self._lows).min()), self.width)
 
     def lowest(self) -> Window | None:
-        """Return the narrowest one with the least low end; excluding it raises the high ends of all."""
+        """Return the narrowest window at the least low end. Its exclusion excludes every window within it."""
         high = int(self._highs[0])
         return Window(int(self._lows[0]), high) if high <= self.largest else None
 
     def highest(self) -> Window | None:
-        """Return the widest one with the highest low end; excluding it leaves that low end out."""
+        """Return the widest window at the greatest low end left. Its exclusion removes that low end."""
         left = np.flatnonzero(self._highs - self._lows < self.width)
         return Window(int(self._lows[left[-1]]), self.largest) if len(left) else None
 
     def narrowest(self) -> Window | None:
-        """Return the narrowest one, of several the one in the middle."""
+        """Return the narrowest window; of several the middle one."""
         left = self._within(self.least_width)
         return left[len(left) // 2] if left else None
 
     def draw(self, wider: int, rng: Random) -> Window | None:
-        """Return one that is so much wider than the narrowest, as far as there are any."""
+        """Return a random window, wider than the narrowest by `wider` if the limit permits; None if none is left."""
         left = self._within(min(self.least_width + wider, self.width - 1))
         return rng.choice(left) if left else None
 
@@ -164,7 +167,7 @@ class Windows:
         return [Window(low, low + width) for low in lows]
 
     def narrow(self, check: Callable[[Window], Answer]) -> Answer:
-        """Have windows excluded until the narrowest that is left may be one, or none is left."""
+        """Exclude windows until the narrowest one left may hold a plan, or none is left."""
         answer = Answer.EXCLUDED
         for ask in (self.lowest, self.highest, self.narrowest):
             while (window := ask()) is not None:
@@ -176,7 +179,7 @@ class Windows:
         return answer
 
     def exclude(self, prices: Prices) -> None:
-        """Leave out all windows in which members cannot hold what partitions are worth."""
+        """Exclude all windows in which members cannot hold the whole value of the partitions."""
         highs = prices.least_highs(int(self._lows[0]), int(self._lows[-1]), self.largest)
         if (highs > self._highs).any():
             self.excluded.append((prices.values, prices.total, highs))
@@ -185,18 +188,18 @@ class Windows:
 
 @dataclass(frozen=True)
 class Grid:
-    """Loads in whole numbers of a unit: lags rounded down to multiples of it.
+    """Loads in multiples of a unit, with each lag rounded down.
 
-    A plan with loads in [a, b] has rounded loads of at least (a - loss) / unit, and of at most b / unit.
+    A plan with loads in [a, b] has rounded loads of at least (a - loss) / unit and at most b / unit.
 
     Attributes
     ----------
     unit : int
         Messages.
     loss : int
-        What rounding takes from a load at most, in messages.
+        The most that rounding takes from one load, in messages.
     spread : bool
-        Whether the spread counts; else the makespan alone, where rounding down loses nothing.
+        True for the spread; False for the makespan, where rounding down loses nothing.
     """
 
     unit: int
@@ -204,11 +207,11 @@ class Grid:
     spread: bool
 
     def width(self, value: Number) -> int:
-        """Return how wide windows of plans below an objective are not."""
+        """Return the exclusive upper limit on the window width of any plan below an objective."""
         return (ceil(value) - 1 + self.loss * self.spread) // self.unit + 1
 
     def lows(self, bounds: LoadBounds, value: Number) -> tuple[int, int]:
-        """Return the least and the largest low end of windows of such plans."""
+        """Return the least and the greatest low end of the windows of plans below an objective."""
         if not self.spread:
             return 0, 0
         first = ceil(Fraction(bounds.max_load_lb - value + 1 - self.loss, self.unit))
@@ -216,37 +219,37 @@ class Grid:
         return min(max(first, 0), last), last
 
     def windows(self, bounds: LoadBounds, value: Number) -> Windows:
-        """Return the windows that plans below an objective can have, as far as the bounds tell."""
+        """Return the windows that the bounds allow plans below an objective."""
         return Windows(*self.lows(bounds, value), ceil(bounds.max_load_lb) // self.unit, self.width(value))
 
     def largest(self, bounds: LoadBounds, value: Number) -> int:
-        """Return the largest high end of these windows."""
+        """Return the largest high end of the windows of plans below an objective."""
         return self.lows(bounds, value)[1] + self.width(value) - 1
 
     def bound(self, windows: Windows, value: Number) -> Number:
-        """Return what is proven of the objective where these windows are left, of those below `value`."""
+        """Return the lower bound on the objective that the remaining windows prove; `value` if none remains."""
         if windows.least_width == windows.width:
             return value
         return max(windows.least_width * self.unit - self.loss * self.spread, 0)
 
 
 class MoveWindows:
-    """All windows that a plan below some objective may have, and the fewest moves that each is known to take.
+    """All windows that a plan below an objective may have, and a lower bound on the moves of each.
 
-    Prices prove something of all windows, of some more and of some less. The most that has been proven of each is kept,
-    so any budget or price of moves is bounded by the cheapest window.
+    Prices prove a bound for every window, good for some and weak for others. The best bound of each window is kept. So
+    the cheapest window bounds the objective for every budget and every price of moves.
 
     Parameters
     ----------
     grid : Grid
     bounds : LoadBounds
     value : number
-        The objective.
+        Exclusive upper limit on the objective.
 
     Attributes
     ----------
     first, largest : int
-        The least low end, and the greatest high end.
+        The least low end and the largest high end.
     """
 
     def __init__(self, grid: Grid, bounds: LoadBounds, value: Number) -> None:
@@ -260,24 +263,27 @@ class MoveWindows:
         self._least = max(least - floor(bounds.min_load_ub), 0) if grid.spread else least
 
     def learn(self, prices: Prices, partitions: int) -> None:
-        """Keep what prices prove of all windows; no plan moves more than all partitions."""
+        """Keep the moves that prices prove for each window. A window with more moves than partitions is impossible."""
         lows, widths = self._moves.shape
         held = np.zeros((lows, widths), dtype=np.int64)
         for most in prices.held:
             by_low = np.lib.stride_tricks.sliding_window_view(most[self.first :], widths)
             held += np.maximum.accumulate(by_low, axis=1)
-        proven = -((held - prices.total) // UNIT)  # rounded up: moves are whole
+        proven = -((held - prices.total) // UNIT)  # rounded up, as moves are whole
         np.maximum(self._moves, np.where(proven > partitions, IMPOSSIBLE, proven), out=self._moves)
 
     def costs(self, most: int | None, price: int) -> Whole:
-        """Return a bound of the objective in each window, by low end and width: with at most so many moves."""
+        """Return a lower bound on the objective of plans with at most `most` moves, by low end and width of window."""
         widths = np.arange(self._moves.shape[1]) * self._grid.unit - self._grid.loss * self._grid.spread
         moves = np.where(self._moves < IMPOSSIBLE, self._moves, 0)
         endless = self._moves > (IMPOSSIBLE - 1 if most is None else most)
         return np.where(endless, LARGEST, np.maximum(widths, self._least) + moves * price)
 
     def widest(self, costs: Whole, most: int, around: float) -> tuple[int, Window, int]:
-        """Return of the windows that cost no more the one nearest to a load: its cost, itself, and its moves."""
+        """Return the cost, the window and the moves of a window that costs at most `most`.
+
+        Of the widest such windows of each low end, it is the one whose middle is nearest to the load `around`.
+        """
         cheap = costs <= most
         rows = np.flatnonzero(cheap.any(axis=1))
         widths = costs.shape[1] - 1 - cheap[rows, ::-1].argmax(axis=1)
@@ -287,6 +293,6 @@ class MoveWindows:
         return int(costs[row, width]), Window(low, low + width), int(self._moves[row, width])
 
     def open_lows(self, width: int, moves: int) -> Whole:
-        """Return the low ends of windows so wide that may take no more than so many moves."""
+        """Return the low ends of the windows of a width that may take at most `moves` moves."""
         width = min(width, self._moves.shape[1] - 1)
         return self.first + np.flatnonzero(self._moves[:, width] <= moves)
