@@ -1,4 +1,4 @@
-"""The command as a user meets it: what it prints, where, and its exit status."""
+"""The command as a user runs it: its output, stream by stream, and its exit status."""
 
 import json
 import os

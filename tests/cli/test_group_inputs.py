@@ -1,4 +1,4 @@
-"""What single groups the command takes: groups without partitions, copies of a row, odd names; and what it imports."""
+"""Input of a single group: groups without partitions, copies of a row, odd names, wrong values."""
 
 import gzip
 import io

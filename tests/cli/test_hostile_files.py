@@ -1,4 +1,4 @@
-"""Hostile problem files and tables: whatever they hold, the command ends with a result or with one line."""
+"""Hostile problem files and tables: the command ends with a result or with one line."""
 
 import csv
 import io
@@ -26,17 +26,17 @@ COMMANDS = [
 CALLS = 60  # of each kind of input
 
 
-def changed(random: Random, value: Any) -> Any:
+def damaged(random: Random, value: Any) -> Any:
     """The same document with one place dropped, doubled, renamed or replaced."""
     if isinstance(value, dict) and value and random.random() < 0.8:
         key = random.choice(list(value))
         if random.random() < 0.8:
-            return value | {key: changed(random, value[key])}
+            return value | {key: damaged(random, value[key])}
         rest = {name: entry for name, entry in value.items() if name != key}
         return random.choice([rest, rest | {str(random.choice(ODD)): value[key]}])
     if isinstance(value, list) and value and random.random() < 0.8:
         i = random.randrange(len(value))
-        middle = [changed(random, value[i])] if random.random() < 0.8 else random.choice([[], [value[i]] * 2])
+        middle = [damaged(random, value[i])] if random.random() < 0.8 else random.choice([[], [value[i]] * 2])
         return [*value[:i], *middle, *value[i + 1 :]]
     return random.choice(ODD)
 
@@ -44,7 +44,7 @@ def changed(random: Random, value: Any) -> Any:
 def problem_text(random: Random) -> str:
     document: Any = random_document(random, empty_topics=True)
     for _ in range(random.randint(0, 2)):
-        document = changed(random, document)
+        document = damaged(random, document)
     text = json.dumps(document)
     if random.random() < 0.1:
         return text[: random.randrange(len(text))]
@@ -99,7 +99,7 @@ def table_file(random: Random, path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def ends_well(*words: object) -> int:
+def assert_ends_well(*words: object) -> int:
     """Run the command; return its status."""
     done = evenlag(*words)
     done.stdout.encode()
@@ -120,7 +120,7 @@ def test_random_problem_files_end_in_a_result_or_one_line(tmp_path: Path) -> Non
         random = Random(f"problem {seed}")
         path.write_bytes(problem_text(random).encode())
         name, *options = random.choice(COMMANDS)
-        statuses[ends_well(name, path, *options)] += 1
+        statuses[assert_ends_well(name, path, *options)] += 1
     assert min(statuses[0], statuses[1]) > len(seeds(CALLS)) / 6, statuses
 
 
@@ -132,5 +132,5 @@ def test_random_tables_end_in_a_result_or_one_line(tmp_path: Path) -> None:
         if random.random() < 0.6:
             words += ["--members", table_file(random, tmp_path / "members", member_rows(random))]
         name, *options = random.choice(COMMANDS)
-        statuses[ends_well(name, *words, *options)] += 1
+        statuses[assert_ends_well(name, *words, *options)] += 1
     assert min(statuses[0], statuses[1]) > len(seeds(CALLS)) / 6, statuses

@@ -1,4 +1,4 @@
-"""How a command ends: interrupted at any moment, or read by somebody who leaves."""
+"""The end of a command: interrupted at any moment, or with its output closed."""
 
 import json
 import os
@@ -146,8 +146,8 @@ def test_ignored_interrupts_stay_ignored(group: Path) -> None:
 # ---- a reader that leaves --------------------------------------------------------------------------------------------
 
 
-def read_a_line(*words: object, lines: int = 0, errors: bool = False) -> tuple[int, str]:
-    """The status of a command whose reader leaves after so many lines, and what it says on stderr."""
+def status_and_errors(*words: object, lines: int = 0, errors: bool = False) -> tuple[int, str]:
+    """Close a command's output after some lines; return its exit status and stderr."""
     command = [sys.executable, "-m", "evenlag", *map(str, words)]
     env = os.environ | {"PYTHONUNBUFFERED": "1"}
     stderr = subprocess.STDOUT if errors else subprocess.PIPE
@@ -170,16 +170,16 @@ def read_a_line(*words: object, lines: int = 0, errors: bool = False) -> tuple[i
 )  # fmt: skip
 def test_a_closed_pipe_does_not_change_the_exit_status(group: Path, words: tuple[str, ...], lines: int) -> None:
     limit = () if words[0] == "export" else ("--time-limit", "0.3")
-    assert read_a_line(words[0], group, *words[1:], *limit, lines=lines) == (0, "")
+    assert status_and_errors(words[0], group, *words[1:], *limit, lines=lines) == (0, "")
 
 
 def test_a_closed_pipe_does_not_change_the_status_of_errors(group: Path, tmp_path: Path) -> None:
     out = tmp_path / "plan.json"
     alone = ("plan", group, "--time-limit", "0.3", "--only-if-better", "100%", "--out", out)
-    assert read_a_line(*alone) == (3, "")
+    assert status_and_errors(*alone) == (3, "")
     assert out.exists()
-    assert read_a_line("--help") == (0, "")
-    assert read_a_line("plan", "--help", lines=1) == (0, "")
-    assert read_a_line("plan", tmp_path / "none.json", errors=True)[0] == 1
-    assert read_a_line("plan", "--never", errors=True)[0] == 2
-    assert read_a_line("plan", group, "--time-limit", "0.1", errors=True)[0] == 0
+    assert status_and_errors("--help") == (0, "")
+    assert status_and_errors("plan", "--help", lines=1) == (0, "")
+    assert status_and_errors("plan", tmp_path / "none.json", errors=True)[0] == 1
+    assert status_and_errors("plan", "--never", errors=True)[0] == 2
+    assert status_and_errors("plan", group, "--time-limit", "0.1", errors=True)[0] == 0

@@ -1,4 +1,4 @@
-"""From a running cluster to an audit, through the command: what `evenlag snapshot` writes, `plan` and `audit` read."""
+"""From a running cluster to an audit: `plan` and `audit` read what `evenlag snapshot` writes."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""The Spark that a command asks for: which master, which settings, with what to read topics."""
+"""The Spark of a command: its master, its settings, and its connector for topics."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a call imports: nothing that it does not need, since every import is paid for by every call."""
+"""Imports of a call: only what it needs, since every call pays for them."""
 
 import subprocess
 import sys
@@ -16,14 +16,14 @@ SLOW = {
 }  # fmt: skip
 
 
-def imported(code: str) -> set[str]:
+def modules_after(code: str) -> set[str]:
     """The modules that a fresh interpreter has after this code."""
     code += "\nimport sys; print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stderr.split())
 
 
-def after(*arguments: str, env: Mapping[str, str] | None = None) -> set[str]:
+def modules_after_command(*arguments: str, env: Mapping[str, str] | None = None) -> set[str]:
     """The modules that the command has imported when it ends."""
     code = (
         "import os, sys\n"
@@ -33,7 +33,7 @@ def after(*arguments: str, env: Mapping[str, str] | None = None) -> set[str]:
         "try: main()\n"
         "except SystemExit as end: assert not end.code, end.code\n"
     )
-    return imported(code)
+    return modules_after(code)
 
 
 def packages(modules: set[str]) -> set[str]:
@@ -45,7 +45,7 @@ def packages(modules: set[str]) -> set[str]:
     [("--help",), ("--version",), ("plan", "--help"), ("fleet", "audit", "--help"), ("completion", "bash")],
 )
 def test_help_imports_neither_numpy_nor_rich(arguments: tuple[str, ...]) -> None:
-    modules = after(*arguments)
+    modules = modules_after_command(*arguments)
     assert not packages(modules) & {*SLOW, "numpy", "ortools", "rich"}
     commands = {name.split(".")[-1] for name in modules if name.startswith("evenlag.cli.commands.")}
     assert commands == set() if arguments[0].startswith("-") else commands
@@ -54,14 +54,14 @@ def test_help_imports_neither_numpy_nor_rich(arguments: tuple[str, ...]) -> None
 @pytest.mark.parametrize("words", ["evenlag ", "evenlag plan --", "evenlag plan --method ", "evenlag fleet audit --"])
 def test_completion_imports_neither_numpy_nor_rich(words: str) -> None:
     asked = {"_EVENLAG_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    modules = after(env=asked)
+    modules = modules_after_command(env=asked)
     assert not packages(modules) & {*SLOW, "numpy", "ortools", "rich"}
     assert "click" in modules
 
 
 @pytest.mark.parametrize("arguments", [PLAN, (*PLAN, "--json"), (*PLAN, "--method", "cp-sat")])
 def test_a_plan_imports_only_what_it_needs(arguments: tuple[str, ...]) -> None:
-    modules = after(*arguments)
+    modules = modules_after_command(*arguments)
     assert not packages(modules) & SLOW
     assert not {name for name in modules if name.startswith(("evenlag.spark.", "evenlag.live."))}
     assert not {"rich.progress", "rich.markdown", "multiprocessing.pool", "asyncio", "ssl"} & modules
@@ -69,18 +69,18 @@ def test_a_plan_imports_only_what_it_needs(arguments: tuple[str, ...]) -> None:
 
 
 def test_other_backends_are_imported_on_request() -> None:
-    assert "pulp" in packages(after(*PLAN, "--method", "highs"))
+    assert "pulp" in packages(modules_after_command(*PLAN, "--method", "highs"))
 
 
 def test_importing_evenlag_imports_few_modules() -> None:
-    modules = imported("import evenlag")
+    modules = modules_after("import evenlag")
     assert {name for name in modules if name.startswith("evenlag.")} == {"evenlag.errors", "evenlag.lazy"}
     assert not packages(modules) & {*SLOW, "numpy", "ortools", "click", "rich"}
 
 
 @pytest.mark.parametrize("name", ["solve", "Problem", "heuristics", "compare.audit", "rebalance"])
 def test_a_public_name_imports_its_module(name: str) -> None:
-    modules = imported(f"import evenlag; evenlag.{name}")
+    modules = modules_after(f"import evenlag; evenlag.{name}")
     assert "numpy" in modules
     assert not packages(modules) & {*SLOW, "click", "rich"}
 

@@ -1,4 +1,4 @@
-"""Racks, sizes, traffic, budgets and order on the command line: what they do, what is shown, what is refused."""
+"""Options for racks, sizes, traffic, budgets and order: their effect, their output, and their errors."""
 
 import json
 import re
@@ -28,14 +28,14 @@ def group(tmp_path: Path) -> Path:
     return path
 
 
-def planned(path: Path, *words: str) -> dict[str, Any]:
+def plan_json(path: Path, *words: str) -> dict[str, Any]:
     done = run("plan", path, "--json", *words)
     assert done.returncode == 0, done
     document: dict[str, Any] = json.loads(done.stdout)
     return document
 
 
-def assigned(document: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
+def assignment_of(document: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
     return {member: [(topic, p) for topic, p in names] for member, names in document["assignment"].items()}
 
 
@@ -56,22 +56,22 @@ def assigned(document: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
     ],
 )  # fmt: skip
 def test_a_plan_follows_the_given_terms(group: Path, words: tuple[str, ...], keywords: dict[str, Any]) -> None:
-    document = planned(group, *words)
+    document = plan_json(group, *words)
     expected = evenlag.solve(PROBLEM, **keywords)
     assert (document["status"], expected.status) == ("OPTIMAL", "OPTIMAL")
     assert document["objective"] == pytest.approx(float(expected.objective))
     assert document["costs"] == expected.costs
     fetch_from = keywords.get("fetch_from", "followers")
-    assert document["costs"]["crossings"] == crossings(PROBLEM, assigned(document), fetch_from)
-    assert document["costs"]["moved_size"] == moved_size(PROBLEM, assigned(document))
+    assert document["costs"]["crossings"] == crossings(PROBLEM, assignment_of(document), fetch_from)
+    assert document["costs"]["moved_size"] == moved_size(PROBLEM, assignment_of(document))
     assert document["fetch_from"] == fetch_from
-    plain = planned(group)
+    plain = plan_json(group)
     assert (document["objective"], document["costs"]) != (plain["objective"], plain["costs"]), "the options do nothing"
 
 
 @pytest.mark.parametrize("capacity", [2, 3.5])
 def test_a_drain_time_limits_the_load(group: Path, capacity: float) -> None:
-    document = planned(group, "--drain", "15m", "--capacity", str(capacity), "--first", "moves")
+    document = plan_json(group, "--drain", "15m", "--capacity", str(capacity), "--first", "moves")
     assert document["max_load"] == 900 * capacity
     assert max(document["loads"].values()) <= 900 * capacity
     assert document["costs"] == evenlag.solve(PROBLEM, max_load=900 * capacity, first=["moves"]).costs
@@ -83,7 +83,7 @@ def test_members_of_other_weights_drain_by_their_weight(tmp_path: Path) -> None:
     problem = evenlag.Problem.from_lags({"t": [100] * 5}, {"a": ["t"], "b": ["t"]}, weights={"a": 3, "b": 2})
     path.write_text(json.dumps(problem.to_dict()))
     words = ("--capacity", "10", "--balance", "none")
-    assert planned(path, "--drain", "10s", *words)["loads"] == {"a": 300, "b": 200}
+    assert plan_json(path, "--drain", "10s", *words)["loads"] == {"a": 300, "b": 200}
     refused(run("plan", path, "--drain", "9s", *words), "--drain 9s is a max_load of 225 messages")
 
 
@@ -113,7 +113,7 @@ def test_topics_move_together(tmp_path: Path) -> None:
     path = tmp_path / "two.json"
     problem = evenlag.Problem.from_lags({"a": [9, 0, 0, 1], "b": [0, 9, 7, 0]}, {"x": ["a", "b"], "y": ["a", "b"]})
     path.write_text(json.dumps(problem.to_dict()))
-    held = assigned(planned(path, "--together", "a,b"))
+    held = assignment_of(plan_json(path, "--together", "a,b"))
     for names in held.values():
         assert {p for topic, p in names if topic == "a"} == {p for topic, p in names if topic == "b"}
     assert {len(names) for names in held.values()} == {4}
@@ -151,17 +151,17 @@ def test_sizes_and_traffic_come_from_files(plain: Path, tmp_path: Path, form: st
             path.write_text(json.dumps({"t": of_topic, "other": [1]}))
         files.append(path)
     words = ["--first", "crossings,moves", "--deterministic"]
-    result = planned(plain, *words, "--move-sizes", str(files[0]), "--traffic", str(files[1]))
+    result = plan_json(plain, *words, "--move-sizes", str(files[0]), "--traffic", str(files[1]))
     full = tmp_path / "full.json"
     full.write_text(json.dumps(PROBLEM.to_dict()))
     del result["seconds"]
-    expected = planned(full, *words)
+    expected = plan_json(full, *words)
     del expected["seconds"]
     assert result == expected
 
 
 def test_a_number_for_a_whole_topic(plain: Path) -> None:
-    document = planned(plain, "--move-sizes", "t=7", "--traffic", "t=3")
+    document = plan_json(plain, "--move-sizes", "t=7", "--traffic", "t=3")
     assert document["costs"]["moved_size"] == 7 * document["moves"]
     assert document["costs"]["crossings"] % 3 == 0
 
@@ -169,7 +169,7 @@ def test_a_number_for_a_whole_topic(plain: Path) -> None:
 def test_partitions_missing_from_a_file_are_reported(plain: Path, tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_text("topic,partition,move_size\nt,0,3\nt,1,\n")
-    assert any("has no move_size for t-1 and 7 other partitions" in note for note in planned(
+    assert any("has no move_size for t-1 and 7 other partitions" in note for note in plan_json(
         plain, "--move-sizes", str(path))["warnings"])  # fmt: skip
 
 
@@ -243,7 +243,7 @@ def test_impossible_terms_are_one_line(group: Path, words: tuple[str, ...], mess
 def test_unknown_racks_are_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "plain.json"
     path.write_text(json.dumps(shop(racks=None).to_dict()))
-    document = planned(path, "--rack-price", "100")
+    document = plan_json(path, "--rack-price", "100")
     assert "crossings are not counted: racks of members and of partitions are needed" in document["warnings"]
     assert "crossings" not in document["costs"]
     refused(
@@ -256,7 +256,7 @@ def test_unknown_racks_are_a_warning(tmp_path: Path) -> None:
 
 def test_the_report_states_the_objective(group: Path) -> None:
     words = ("--rack-price", "3", "--stickiness", "0.5", "--fetch-from", "leader")
-    document = planned(group, *words)
+    document = plan_json(group, *words)
     output = run("plan", group, *words).stdout
     costs = document["costs"]
     base = document["objective"] - 3 * costs["crossings"] - costs["moved_size"] / 2
@@ -277,7 +277,7 @@ def test_the_report_states_the_objective(group: Path) -> None:
 
 def test_the_report_states_the_first_criteria(group: Path) -> None:
     words = ("--first", "crossings,moves")
-    document, output = planned(group, *words), run("plan", group, *words).stdout
+    document, output = plan_json(group, *words), run("plan", group, *words).stdout
     assert document["first"] == ["crossings", "moved_size"]
     costs = document["costs"]
     assert document["cost_bounds"] == {name: costs[name] for name in document["first"]}
@@ -292,11 +292,11 @@ def test_traffic_is_priced_by_the_month(group: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     path = tmp_path / "one.json"
     path.write_text(json.dumps(problem.to_dict()))
-    cost = planned(path, "--traffic-price", "0.01/GB")["traffic_cost"]
+    cost = plan_json(path, "--traffic-price", "0.01/GB")["traffic_cost"]
     assert cost == {"price": "0.01/GB", "planned_month": 26280.0, "today_month": 26280.0}
     output = run("plan", path, "--traffic-price", "0.01/GB").stdout
     assert "traffic across racks costs 26,280 a month, today 26,280 (at 0.01/GB)" in output
-    free, priced = planned(group), planned(group, "--traffic-price", "9/kB")
+    free, priced = plan_json(group), plan_json(group, "--traffic-price", "9/kB")
     assert free["assignment"] == priced["assignment"]
 
 

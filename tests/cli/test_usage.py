@@ -50,7 +50,7 @@ EXAMPLES = {
 }
 
 
-def later(text: str, minutes: int) -> str:
+def minutes_later(text: str, minutes: int) -> str:
     """A table some minutes later: everybody has read 600 messages a minute, and as many came in."""
     rows = list(csv.DictReader(io.StringIO(text)))
     out = io.StringIO()
@@ -74,7 +74,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         kind = Path("record") / Path(name).stem
         kind.mkdir(parents=True)
         for minutes in range(3):
-            (kind / f"{minutes}.csv").write_text(later(text, minutes))
+            (kind / f"{minutes}.csv").write_text(minutes_later(text, minutes))
     Path("group.json").write_text(json.dumps(GROUP))
     plan = evenlag("plan", "group.json", "--out", "plan.json")
     assert plan.returncode == 0, plan
@@ -187,8 +187,8 @@ def test_an_earlier_form_for_a_fleet_does_what_it_did() -> None:
 # ---- completion ------------------------------------------------------------------------------------------------------
 
 
-def completed(words: str) -> list[str]:
-    """What bash is offered after these words."""
+def completions(words: str) -> list[str]:
+    """Return the completions that bash is offered after these words."""
     asked = {"_EVENLAG_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     code = "from evenlag.cli import main; main()"
     done = subprocess.run(
@@ -214,7 +214,7 @@ def completed(words: str) -> list[str]:
     ],
 )
 def test_shells_complete_commands_options_choices_and_files(words: str, offered: list[str]) -> None:
-    assert sorted(completed(words)) == sorted(offered)
+    assert sorted(completions(words)) == sorted(offered)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

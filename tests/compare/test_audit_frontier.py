@@ -1,4 +1,4 @@
-"""The audit holds strategies to what they promise; the frontier is a curve with true bounds."""
+"""Audits compare strategies with the balance that they promise; frontiers are curves with true bounds."""
 
 import io
 from fractions import Fraction
@@ -172,7 +172,7 @@ def test_frontier_points_are_optimal_for_their_moves(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_frontier_of_a_small_group_is_complete_and_proven(seed: int) -> None:
-    """Beside all plans: a point wherever a further move lowers the spread, and the knee farthest below the line."""
+    """Compare with all plans: a point wherever another move lowers the spread, and the knee farthest below the line."""
     random = Random(seed)
     lags = {"t": [random.randint(1, 100) for _ in range(9)]}
     problem = alike(lags, "abc", owned={"a": [("t", p) for p in range(9)]})

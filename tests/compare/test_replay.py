@@ -44,12 +44,12 @@ def group_rows(taken: Taken, group: str = "g", ts: str | None = None) -> GroupRo
     )
 
 
-def made(history: list[Taken]) -> Any:
+def snapshots_of(history: list[Taken]) -> Any:
     return snapshots([group_rows(taken) for taken in history])
 
 
 def random_history(rng: random.Random, steps: int = 7, odd: bool = True) -> list[Taken]:
-    """A small group: members come and go, partitions appear, topics are made again, commits go back, logs expire."""
+    """A small group: members join and leave, partitions appear, topics are recreated, commits go back, logs expire."""
     members = {f"m{n}": rng.choice([1, 1, 2]) for n in range(rng.randint(1, 4))}
     rows: dict[tuple[str, int], Any] = {}
     history: list[Taken] = []
@@ -85,8 +85,8 @@ def random_history(rng: random.Random, steps: int = 7, odd: bool = True) -> list
     return history
 
 
-def assigner(name: str) -> Callable[..., Any]:
-    """The published heuristic under test is called through a fresh problem, made of plain values."""
+def plain_assigner(name: str) -> Callable[..., Any]:
+    """Return a function that calls a heuristic on a new problem made from plain values."""
 
     def assign(lags: dict[Any, int], owners: dict[Any, str], members: dict[str, int]) -> dict[Any, str]:
         by_topic: dict[str, dict[int, int]] = {}
@@ -118,12 +118,12 @@ def test_a_replay_equals_one_in_plain_python(seed: int, horizon: int, above: flo
     history, limit = random_history(rng), rng.randint(0, 100)
     names = rng.sample(FAST, 3)
     found = replay(
-        made(history), strategies=names, horizon=horizon, rebalance_above=above, capacity=capacity, lag_limit=limit,
-        stickiness=3,
+        snapshots_of(history), strategies=names, horizon=horizon, rebalance_above=above, capacity=capacity,
+        lag_limit=limit, stickiness=3,
     )  # fmt: skip
     threshold = None if above is None else Fraction(str(above))
     for row in found.summary:
-        assign = None if row.strategy == RECORDED else assigner(row.strategy)
+        assign = None if row.strategy == RECORDED else plain_assigner(row.strategy)
         expected = simulate(history, assign, Fraction(str(capacity)), horizon, threshold)
         steps = [step for step in found.steps if step.strategy == row.strategy]
         assert [{name: getattr(step, name) for name in expected[0]} for step in steps] == expected
@@ -159,7 +159,7 @@ def test_horizon_auto_plans_for_the_forecast_of_plain_python(seed: int, capacity
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulation, "search", watched)
-        found = replay(made(history), strategies=["range", "evenlag"], capacity=capacity, time_limit=0.05)
+        found = replay(snapshots_of(history), strategies=["range", "evenlag"], capacity=capacity, time_limit=0.05)
     steps = [step for step in found.steps if step.strategy == "evenlag"]
     plans = iter([(n, *each) for n, each in zip([n for n, s in enumerate(steps) if s.rebalance], solved, strict=True)])
 
@@ -177,7 +177,7 @@ def test_horizon_auto_plans_for_the_forecast_of_plain_python(seed: int, capacity
     assert [{name: getattr(step, name) for name in expected[0]} for step in steps] == expected
     assert any(note.startswith("horizon auto: each plan of evenlag") for note in found.notes)
     # The others see today's lag.
-    other = replay(made(history), strategies=["range"], capacity=capacity, horizon=0)
+    other = replay(snapshots_of(history), strategies=["range"], capacity=capacity, horizon=0)
     assert other.steps == [step for step in found.steps if step.strategy != "evenlag"]
 
 
@@ -222,7 +222,9 @@ def test_a_slow_member_keeps_fractions_of_a_message(capacity: Fraction, times: l
 @settings(max_examples=25)
 @given(st.integers(0, 2**32))
 def test_messages_are_conserved_and_partitions_move_only_in_a_rebalance(seed: int) -> None:
-    found = replay(made(random_history(random.Random(seed))), strategies=FAST, capacity=2.5, rebalance_above=0.3)
+    found = replay(
+        snapshots_of(random_history(random.Random(seed))), strategies=FAST, capacity=2.5, rebalance_above=0.3
+    )
     for step in found.steps:
         flows = step.produced - step.consumed - step.expired + step.restated
         assert step.lag - step.lag_before == flows
@@ -235,7 +237,7 @@ def test_messages_are_conserved_and_partitions_move_only_in_a_rebalance(seed: in
 @settings(max_examples=15)
 @given(st.integers(0, 2**32))
 def test_a_group_without_changes_is_assigned_once(seed: int) -> None:
-    found = replay(made(random_history(random.Random(seed), odd=False)), strategies=FAST, capacity=1)
+    found = replay(snapshots_of(random_history(random.Random(seed), odd=False)), strategies=FAST, capacity=1)
     for row in found.summary:
         if row.strategy != RECORDED:
             steps = [step for step in found.steps if step.strategy == row.strategy]
@@ -246,13 +248,13 @@ def test_a_group_without_changes_is_assigned_once(seed: int) -> None:
 @settings(max_examples=15)
 @given(st.integers(0, 2**32))
 def test_members_that_read_faster_leave_no_more_lag(seed: int) -> None:
-    history = made(random_history(random.Random(seed)))
+    history = snapshots_of(random_history(random.Random(seed)))
     lags = [[s.lag for s in replay(history, strategies=["range"], capacity=c).steps] for c in (0.1, 1, 10)]
     assert all(slow >= fast for a, b in pairwise(lags) for slow, fast in zip(a, b, strict=True))
 
 
-def steady(seconds: int = 6, **rates: int) -> list[Taken]:
-    """Each member has a partition, to which 100 messages come a second, and reads as given; the lag begins at 1000."""
+def steady_history(seconds: int = 6, **rates: int) -> list[Taken]:
+    """Return a history in which each member reads one partition at its rate; 100 messages a second arrive in each."""
     history = []
     for n in range(seconds):
         rows = {("t", p): (0, 1000 + 100 * n, min(r * n, 1000 + 100 * n), m) for p, (m, r) in enumerate(rates.items())}
@@ -261,25 +263,25 @@ def steady(seconds: int = 6, **rates: int) -> list[Taken]:
 
 
 def test_the_recorded_assignment_replayed_gives_the_recorded_lags() -> None:
-    found = replay(made(steady(a=90, b=90, c=90)), strategies=["range"])
+    found = replay(snapshots_of(steady_history(a=90, b=90, c=90)), strategies=["range"])
     assert (found.capacity.rate, found.capacity.source, found.capacity.cases) == (90, "backlog", 15)
     assert found.summary[0].mean_lag == found.recorded_lag == 3 * (1000 + 10 * 3)
 
 
 def test_capacity_is_the_median_of_members_with_a_backlog() -> None:
-    assert estimate_capacity(list(intervals(made(steady(a=80, b=90, c=120))))).rate == 90
+    assert estimate_capacity(list(intervals(snapshots_of(steady_history(a=80, b=90, c=120))))).rate == 90
     # Without a backlog that lasts, what they are seen to read is the least that they can.
-    history = steady(a=100, b=100)
+    history = steady_history(a=100, b=100)
     kept_up = [Taken(t.second, {p: (0, r[1], r[1], r[3]) for p, r in t.rows.items()}, t.members) for t in history]
-    found = estimate_capacity(list(intervals(made(kept_up))))
+    found = estimate_capacity(list(intervals(snapshots_of(kept_up))))
     assert (found.rate, found.source) == (100, "highest")
     # By weight: twice the weight, twice the rate.
-    heavy = [Taken(t.second, t.rows, {"a": 2, "b": 1}) for t in steady(a=180, b=90)]
-    assert estimate_capacity(list(intervals(made(heavy)))).rate == 90
+    heavy = [Taken(t.second, t.rows, {"a": 2, "b": 1}) for t in steady_history(a=180, b=90)]
+    assert estimate_capacity(list(intervals(snapshots_of(heavy)))).rate == 90
 
 
 def test_a_record_without_readers_is_an_error_that_asks_for_capacity() -> None:
-    history = made(steady(a=0, b=0))
+    history = snapshots_of(steady_history(a=0, b=0))
     with pytest.raises(InvalidProblemError, match="give capacity"):
         replay(history)
     assert replay(history, strategies=["range"], capacity=1).capacity.source == "given"
@@ -294,7 +296,7 @@ def test_a_horizon_balances_predicted_lags() -> None:
     ]
     spreads = {}
     for horizon in (0, "1s"):
-        found = replay(made(rows), strategies=["evenlag"], horizon=horizon, capacity=0.1, rebalance_above=0)
+        found = replay(snapshots_of(rows), strategies=["evenlag"], horizon=horizon, capacity=0.1, rebalance_above=0)
         spreads[horizon] = found.steps[-1].spread
     assert spreads["1s"] < spreads[0]
 
@@ -303,7 +305,7 @@ def test_a_horizon_balances_predicted_lags() -> None:
 def test_slack_allows_counts_outside_their_range(slack: int, spread: int) -> None:
     lags = (100, 1, 1, 1)  # 101 beside 2; with three partitions in one hand 100 beside 3
     rows = {("t", p): (0, lag, 0, "aabb"[p]) for p, lag in enumerate(lags)}
-    history = made([Taken(n, rows, {"a": 1, "b": 1}) for n in (0, 1)])
+    history = snapshots_of([Taken(n, rows, {"a": 1, "b": 1}) for n in (0, 1)])
     found = replay(history, strategies=["evenlag"], capacity=0.1, slack=slack, stickiness=0)
     assert found.steps[-1].spread == spread
 
@@ -320,17 +322,17 @@ def test_the_owner_of_a_rejected_row_stays_a_member() -> None:
         )  # fmt: skip
 
     nobody = frozenset[str]()
-    made = snapshots([taken(0, [0, 1], nobody), taken(10, [0], frozenset({"b"})), taken(20, [0, 1], nobody)])
-    assert [snapshot.problem.members for snapshot in made] == [("a",), ("a", "b"), ("a",)]
-    assert [len(snapshot.problem.lags) for snapshot in made] == [2, 2, 2]
+    expected = snapshots([taken(0, [0, 1], nobody), taken(10, [0], frozenset({"b"})), taken(20, [0, 1], nobody)])
+    assert [snapshot.problem.members for snapshot in expected] == [("a",), ("a", "b"), ("a",)]
+    assert [len(snapshot.problem.lags) for snapshot in expected] == [2, 2, 2]
 
 
 def test_a_lost_row_causes_no_rebalance_and_loses_no_messages() -> None:
-    whole = steady(a=50, b=60)
+    whole = steady_history(a=50, b=60)
     holed = [Taken(t.second, dict(t.rows), t.members) for t in whole]
     del holed[2].rows["t", 1]
     del holed[3].rows["t", 1]
-    found, expected = (replay(made(each), strategies=["roundrobin"], capacity=70) for each in (holed, whole))
+    found, expected = (replay(snapshots_of(each), strategies=["roundrobin"], capacity=70) for each in (holed, whole))
     for row, other in zip(found.summary, expected.summary, strict=True):
         assert (row.rebalances, row.moves) == (other.rebalances, other.moves)
     for name in ("produced", "consumed"):
@@ -338,12 +340,12 @@ def test_a_lost_row_causes_no_rebalance_and_loses_no_messages() -> None:
     # … but one that never comes back is gone.
     for taken in holed[2:]:
         taken.rows.pop(("t", 1), None)
-    gone = replay(made(holed), strategies=["roundrobin"], capacity=70)
+    gone = replay(snapshots_of(holed), strategies=["roundrobin"], capacity=70)
     assert [s.rebalance for s in gone.steps if s.strategy == "roundrobin"] == ["start", None, "membership", None, None]
 
 
 def test_snapshots_come_in_any_order() -> None:
-    rows = [group_rows(taken) for taken in steady(a=50, b=60)]
+    rows = [group_rows(taken) for taken in steady_history(a=50, b=60)]
     mixed = random.Random(0).sample(rows, len(rows))
     assert (
         replay(snapshots(mixed), strategies=["range"]).summary == replay(snapshots(rows), strategies=["range"]).summary
@@ -354,12 +356,15 @@ def test_snapshots_come_in_any_order() -> None:
     ("rows", "message"),
     [
         ([], "at least two snapshots of the group; there is none"),
-        ([group_rows(steady(a=1)[0])], "at least two snapshots of the group; there is one"),
-        ([group_rows(taken, ts="2026-03-02") for taken in steady(a=1)], "must increase, but 2026-03-02 follows"),
-        ([group_rows(taken, ts="yesterday") for taken in steady(a=1)], "not a time such as .*'yesterday'"),
-        ([changed(group_rows(taken), snapshot_ts=None) for taken in steady(a=1)], "snapshot_ts is missing"),
-        ([group_rows(t, group=f"g{t.second}") for t in steady(a=1)], "'g0' and 'g1'"),
-        ([changed(group_rows(taken), offsets=None) for taken in steady(a=1)], "needs log_end_offset"),
+        ([group_rows(steady_history(a=1)[0])], "at least two snapshots of the group; there is one"),
+        (
+            [group_rows(taken, ts="2026-03-02") for taken in steady_history(a=1)],
+            "must increase, but 2026-03-02 follows",
+        ),
+        ([group_rows(taken, ts="yesterday") for taken in steady_history(a=1)], "not a time such as .*'yesterday'"),
+        ([changed(group_rows(taken), snapshot_ts=None) for taken in steady_history(a=1)], "snapshot_ts is missing"),
+        ([group_rows(t, group=f"g{t.second}") for t in steady_history(a=1)], "'g0' and 'g1'"),
+        ([changed(group_rows(taken), offsets=None) for taken in steady_history(a=1)], "needs log_end_offset"),
     ],
 )
 def test_invalid_histories_are_refused(rows: list[GroupRows], message: str) -> None:
@@ -386,12 +391,12 @@ def test_invalid_histories_are_refused(rows: list[GroupRows], message: str) -> N
 )
 def test_invalid_options_are_refused(options: Any, message: str) -> None:
     with pytest.raises(InvalidProblemError, match=message):
-        replay(made(steady(a=50, b=60)), **options)
+        replay(snapshots_of(steady_history(a=50, b=60)), **options)
 
 
 def test_a_strategy_that_fails_does_not_affect_the_others() -> None:
-    """When `c` goes, those that give `a` two of the three partitions break its cap."""
-    rows = [group_rows(taken) for taken in steady(a=50, b=60, c=60)]
+    """When `c` leaves, strategies that give `a` two of the three partitions break its cap."""
+    rows = [group_rows(taken) for taken in steady_history(a=50, b=60, c=60)]
     members = tuple(Member(name, max_partitions=1) for name in "abc")
     rows = [changed(each, members=members, topics=("t",)) for each in rows]
     for each in rows[2:]:
@@ -410,29 +415,29 @@ def test_the_99th_percentile_of_the_spread_is_weighted_by_time(since: int, sprea
         Taken(second, {("t", 0): (0, end, 0, "a"), ("t", 1): (0, 10, 0, "b")}, {"a": 1, "b": 1})
         for second, end in ((0, 10), (since, 10), (100, 60))
     ]
-    found = replay(made(rows), strategies=["range"], capacity=0.001).summary[1]
+    found = replay(snapshots_of(rows), strategies=["range"], capacity=0.001).summary[1]
     assert (found.p99_spread, found.mean_spread) == (spread, 50 * (100 - since) / 100)
 
 
 def test_an_interval_without_members_is_left_out_of_means() -> None:
-    history = steady(a=50, b=60)
+    history = steady_history(a=50, b=60)
     for taken in history[2:4]:
         taken.members = {}
-    found = replay(made(history), strategies=["range"], lag_limit=0)
+    found = replay(snapshots_of(history), strategies=["range"], lag_limit=0)
     assert [step.members for step in found.steps if step.strategy == "range"] == [2, 2, 0, 0, 2]
     assert any("2 intervals without an active member" in note for note in found.notes)
     assert found.summary[1].seconds_above == 3
 
 
 def test_moves_come_first_with_fewest_moves() -> None:
-    history = made(random_history(random.Random(5)))
+    history = snapshots_of(random_history(random.Random(5)))
     found = replay(history, strategies=FAST, capacity=1, stickiness="fewest-moves")
     able = [row for row in found.summary if row.strategy != RECORDED]
     assert found.best == min(able, key=lambda row: (row.moves, row.cost)).strategy
 
 
 def test_every_strategy_runs_and_deterministic_runs_agree() -> None:
-    history = made(random_history(random.Random(3), steps=4))
+    history = snapshots_of(random_history(random.Random(3), steps=4))
     runs: list[Replay] = [
         replay(history, capacity=1, deterministic=True, rebalance_above=0.2, time_limit=0.2, threads=1)
         for _ in range(2)
@@ -446,7 +451,7 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from evenlag.report.replay_picture import draw_replay
 
-    found = replay(made(random_history(random.Random(1))), strategies=FAST, capacity=1, lag_limit=5)
+    found = replay(snapshots_of(random_history(random.Random(1))), strategies=FAST, capacity=1, lag_limit=5)
     draw_replay(found, tmp_path / "replay.png")
     assert (tmp_path / "replay.png").read_bytes().startswith(b"\x89PNG")
 
@@ -464,7 +469,7 @@ def test_figures_beyond_the_precision_of_doubles_are_written(tmp_path: Path) -> 
 
     end = 2**61 + 1
     history = [Taken(n, {("t", p): (0, end, n, "ab"[p]) for p in range(2)}, {"a": 1, "b": 1}) for n in range(3)]
-    found = replay(made(history), strategies=["range"], lag_limit=2.0**60)
+    found = replay(snapshots_of(history), strategies=["range"], lag_limit=2.0**60)
     assert found.steps[0].lag == 2 * end - 2
     steps = parquet.read_table(write_replay(found, tmp_path, "parquet", overwrite=False)[1]).to_pylist()
     assert [row["lag"] for row in steps] == [float(step.lag) for step in found.steps]

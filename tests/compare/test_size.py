@@ -1,4 +1,4 @@
-"""How many members a group needs, against all plans that there are and on a real broker."""
+"""The number of members that a group needs: compared with all plans, and tried on a real broker."""
 
 import math
 import threading
@@ -22,7 +22,7 @@ from evenlag.live import snapshot
 from tests.support.broker import Broker
 from tests.support.exact import every_plan
 from tests.support.problems import alike, cases, seeds
-from tests.support.sizes import NEVER, Time, drained, least_time, random_case, resized
+from tests.support.sizes import NEVER, Time, least_time, random_case, resized, time_to_drain
 from tests.support.traffic import commit, create_topics, produce
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_the_fewest_members_equal_those_of_all_plans(seed: int) -> None:
     for slow, fast in found.slower:
         assert truth[slow.members] > truth[fast.members]
     alone = [
-        drained(int(lag), rate, capacity * max([*problem.weights, 1]))
+        time_to_drain(int(lag), rate, capacity * max([*problem.weights, 1]))
         for lag, rate in zip(problem.lags, rates, strict=True)
     ]
     assert found.floor >= max(alone) or len(set(problem.weights)) == 1
@@ -270,7 +270,7 @@ def test_a_sizing_ends_in_time_and_lists_the_sizes_not_reached() -> None:
 
 
 def test_sizes_that_would_take_too_long_are_skipped() -> None:
-    """Each topic counts for each member: of 2,000 topics so many members take a minute, and gigabytes."""
+    """The work grows with topics times members: all sizes for 2,000 topics would take a minute and gigabytes."""
     topics = {f"t{i:04}": [i % 97, i % 89] for i in range(2_000)}
     found = size(alike(topics, 20), 10, 10, time_limit=0.4)
     assert found.sizes[0].members == 1
@@ -297,8 +297,8 @@ def test_progress_is_reported() -> None:
 # ---- a real broker ---------------------------------------------------------------------------------------------------
 
 
-def read_for(broker: Broker, group: str, row: SizeRow, capacity: float, seconds: float) -> int:
-    """Let the members of a plan read their partitions for so long, each at most so fast; return the lag left."""
+def lag_after_reading(broker: Broker, group: str, row: SizeRow, capacity: float, seconds: float) -> int:
+    """Let the members of a plan read for some seconds, each at its capacity; return the lag that is left."""
     assert row.plan is not None
     held = [partitions for partitions in row.plan.assignment.values() if partitions]
     ready = threading.Barrier(len(held))
@@ -313,7 +313,7 @@ def read_slowly(
     broker: Broker, group: str, partitions: Sequence[tuple[str, int]], ready: threading.Barrier, capacity: float,
     seconds: float,
 ) -> int:  # fmt: skip
-    """Read partitions for so long, message i not before i / capacity; commit what was read and say how much."""
+    """Read partitions for some seconds, message i not before i / capacity; commit, and return the number read."""
     consumer = Consumer(
         {"bootstrap.servers": broker.bootstrap, "group.id": group, "enable.auto.commit": False,
          "auto.offset.reset": "earliest", "log_level": 0}
@@ -349,8 +349,8 @@ def test_on_a_real_broker_the_fewest_members_meet_the_deadline_and_one_fewer_do_
     enough, fewer = found.row(4), found.row(3)
     assert enough is not None
     assert fewer is not None
-    assert read_for(broker, "sized-enough", enough, capacity, deadline) == 0
-    assert read_for(broker, "sized-fewer", fewer, capacity, deadline) >= sum(lags) - 3 * deadline * capacity
+    assert lag_after_reading(broker, "sized-enough", enough, capacity, deadline) == 0
+    assert lag_after_reading(broker, "sized-fewer", fewer, capacity, deadline) >= sum(lags) - 3 * deadline * capacity
 
 
 # ---- the least that must move ----------------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ def test_the_least_handover_equals_that_of_all_plans(seed: int, sized: bool) -> 
     changed = resized(problem, found.fewest)
     cost = {name: sizes[name[0]][name[1]] if sized else 1 for name in names if holder[name] is not None}
     plans = [row.tolist() for row in every_plan(changed, balance)
-             if _through(changed, row, rates, capacity) <= found.deadline]  # fmt: skip
+             if time_to_drain_all(changed, row, rates, capacity) <= found.deadline]  # fmt: skip
     least = min(
         sum(cost.get(name, 0) for name, m in zip(names, plan, strict=True) if changed.members[m] != holder[name])
         for plan in plans
@@ -392,10 +392,12 @@ def test_the_least_handover_equals_that_of_all_plans(seed: int, sized: bool) -> 
     assert found.handover.sized == sized
 
 
-def _through(problem: evenlag.Problem, row: Any, rates: list[Fraction], capacity: Fraction) -> Time:
+def time_to_drain_all(problem: evenlag.Problem, row: Any, rates: list[Fraction], capacity: Fraction) -> Time:
     """Return when the last member of a plan has read everything."""
     held = [[p for p, m in enumerate(row.tolist()) if m == member] for member in range(len(problem.members))]
     return max(
-        drained(sum(int(problem.lags[p]) for p in mine), sum((rates[p] for p in mine), Fraction(0)), capacity * weight)
+        time_to_drain(
+            sum(int(problem.lags[p]) for p in mine), sum((rates[p] for p in mine), Fraction(0)), capacity * weight
+        )
         for mine, weight in zip(held, problem.weights, strict=True)
     )

@@ -1,4 +1,4 @@
-"""A change is what an editor of the problem file would make of it, and what comes of it is what `plan` says then."""
+"""Changes to a group: equal to edits of the problem file, with the plan that `plan` gives for it."""
 
 import copy
 import json
@@ -36,8 +36,8 @@ def group(**changes: Any) -> evenlag.Problem:
     return evenlag.Problem.from_dict(GROUP | changes)
 
 
-def edited(document: dict[str, Any], change: Change) -> dict[str, Any]:
-    """The document after a change, by an editor who knows nothing of evenlag's; new members read all topics."""
+def edited_document(document: dict[str, Any], change: Change) -> dict[str, Any]:
+    """Return the document after a change, edited without evenlag's code; new members read all topics."""
     document = copy.deepcopy(document)
     for name in change.remove:
         del document["members"][name]
@@ -53,7 +53,7 @@ def edited(document: dict[str, Any], change: Change) -> dict[str, Any]:
 
 
 def random_change(random: Random, document: dict[str, Any]) -> Change:
-    """A change that the group can take: somebody stays, pinned members among them."""
+    """Return a possible change: at least one member stays, and pinned members do."""
     pinned = {member for _, _, member in document.get("pins", [])}
     free = [name for name in document["members"] if name not in pinned]
     gone = random.sample(free, random.randint(0, max(len(free) - 1, 0)))
@@ -84,7 +84,7 @@ def test_a_changed_group_equals_the_edited_file(seed: int) -> None:
     document = random_document(random)
     change = random_change(random, document)
     after = changed(evenlag.Problem.from_dict(document), change)
-    expected = evenlag.Problem.from_dict(edited(document, change))
+    expected = evenlag.Problem.from_dict(edited_document(document, change))
     assert after.to_dict() == expected.to_dict()
     assert evenlag.Problem.from_dict(after.to_dict()).to_dict() == after.to_dict()
 
@@ -98,7 +98,7 @@ def test_before_and_after_are_optimal(seed: int) -> None:
         entry.pop("max_partitions", None)  # so that every change is feasible
     change = random_change(random, document)
     found = whatif(evenlag.Problem.from_dict(document), change, time_limit=20)
-    after = evenlag.Problem.from_dict(edited(document, change))
+    after = evenlag.Problem.from_dict(edited_document(document, change))
     for result, problem, balance in (
         (found.before, evenlag.Problem.from_dict(document), "both"),
         (found.after, after, change.balance or "both"),

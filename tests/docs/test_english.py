@@ -17,7 +17,7 @@ SENTENCES = re.compile(r"(?:\n\s+|[.:] )(What(?!-if)|Whether|How|Who|Whose|Which
 TOLD = re.compile(r"\b(un)?told\b")
 
 
-def checked() -> list[Path]:
+def checked_modules() -> list[Path]:
     """Return the modules of evenlag but those in rooms that pyproject.toml lists as still to be rewritten."""
     ignores = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["per-file-ignores"]
     rooms = [ROOT / pattern.removesuffix("/**") for pattern, rules in ignores.items() if rules == ["D401"]]
@@ -48,23 +48,23 @@ def comments(path: Path) -> Iterator[str]:
                 yield token.string.lstrip("# ").split(" # ")[0]
 
 
-@pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", checked_modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_docstrings_begin_with_a_verb_or_a_noun(path: Path) -> None:
     assert [text for text in docstrings(path.read_text()) if BEGINNINGS.match(text)] == []
 
 
-@pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", checked_modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_sentence_of_a_docstring_begins_with_a_question_word(path: Path) -> None:
     assert [text for text in docstrings(path.read_text()) if SENTENCES.search(text)] == []
 
 
-@pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", checked_modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_docstrings_and_comments_avoid_phrases_that_need_a_second_reading(path: Path) -> None:
     texts = [" ".join(text.split()) for text in (*docstrings(path.read_text()), *comments(path))]
     assert [found[0] + " … " + text for text in texts if (found := PHRASES.search(text))] == []
 
 
-@pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", checked_modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_messages_avoid_phrases_that_need_a_second_reading(path: Path) -> None:
     found = [(text, PHRASES.search(text) or TOLD.search(text)) for text in messages(path.read_text())]
     assert [text for text, phrase in found if phrase] == []

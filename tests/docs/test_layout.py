@@ -1,4 +1,4 @@
-"""Layers hold, rooms need what they say, no module waits for itself, every helper of the tests is loaded once."""
+"""The layout of the code and of the tests: layers, rooms, imports without circles, and the size of test files."""
 
 import ast
 import importlib
@@ -73,7 +73,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def imported(node: ast.AST, *, typing: bool = True, functions: bool = True) -> Iterator[list[str]]:
-    """What each import says, from the part to the whole.
+    """Yield the names of each import, from the part to the whole.
 
     `typing`: also those for type checkers alone. `functions`: also those inside functions.
     """
@@ -89,20 +89,20 @@ def imported(node: ast.AST, *, typing: bool = True, functions: bool = True) -> I
             yield from imported(each, typing=typing, functions=functions)
 
 
-def own(each: list[str]) -> str:
-    """The module of ours that an import loads, or no text."""
+def own_module(each: list[str]) -> str:
+    """Return the module of this package that an import loads, or an empty string."""
     return next((name for name in each if name in modules()), "")
 
 
 @cache
-def brought(module: str) -> set[str]:
-    """The modules of ours that are loaded once this one is, before any function runs."""
+def loaded_modules(module: str) -> set[str]:
+    """Return the modules of this package that loading a module loads, before any function runs."""
     found, queue = set(), [module]
     for name in queue:
         if name not in found:
             found.add(name)
             queue += [name.rpartition(".")[0]] if "." in name else []
-            queue += filter(None, map(own, imported(parsed(modules()[name]), typing=False, functions=False)))
+            queue += filter(None, map(own_module, imported(parsed(modules()[name]), typing=False, functions=False)))
     return found
 
 
@@ -179,8 +179,8 @@ def test_rooms_of_live_clusters_point_one_way(module: str) -> None:
 ENDINGS = ("", "s", "es", "e", "ed", "er", "ers", "ing", "ings", "ion", "ions", "or", "ors", "y", "ies")
 
 
-def alike(name: str, other: str) -> bool:
-    """Whether two words differ, and by an ending alone: plan and plans, followed and follower."""
+def differ_by_ending(name: str, other: str) -> bool:
+    """Return whether two words differ by an ending alone: plan and plans, followed and follower."""
     same = next((n for n, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
     shared = range(3, same + 1)
     return name != other and any(name[n:] in ENDINGS and other[n:] in ENDINGS for n in shared)
@@ -188,11 +188,11 @@ def alike(name: str, other: str) -> bool:
 
 def test_words_that_differ_by_an_ending_are_found() -> None:
     pairs = [("plan", "plans"), ("sizing", "size"), ("heading", "headers"), ("plan", "plane_tree"), ("rows", "row")]
-    assert [alike(*pair) for pair in pairs] == [True, True, True, False, True]
+    assert [differ_by_ending(*pair) for pair in pairs] == [True, True, True, False, True]
 
 
 def test_no_two_modules_have_names_that_differ_by_an_ending() -> None:
-    """But for the command's, which are named like what users type, and for former names."""
+    """Except for commands, which are named after the words that users type, and for former names."""
     named = {
         module: module.split(".")[-1]
         for module, path in modules().items()
@@ -200,7 +200,7 @@ def test_no_two_modules_have_names_that_differ_by_an_ending() -> None:
     }
     assert len(named) > 150
     pairs = combinations(sorted(named), 2)
-    assert [pair for pair in pairs if alike(*(named[module] for module in pair))] == []
+    assert [pair for pair in pairs if differ_by_ending(*(named[module] for module in pair))] == []
 
 
 def private_to_kafka_python(path: Path) -> set[str]:
@@ -238,7 +238,8 @@ def test_every_module_has_a_layer_and_there_are_many() -> None:
 def test_no_module_imports_itself_in_a_circle() -> None:
     known = modules()
     graph = {
-        module: {own(names) for names in imported(parsed(path), typing=False)} - {""} for module, path in known.items()
+        module: {own_module(names) for names in imported(parsed(path), typing=False)} - {""}
+        for module, path in known.items()
     }
     assert sum(map(len, graph.values())) > 200
     assert circles(graph) == []
@@ -247,12 +248,12 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 @pytest.mark.parametrize("module", sorted(modules()))
 def test_no_function_imports_a_module_that_is_loaded_anyway(module: str) -> None:
     functions = [each for each in ast.walk(parsed(modules()[module])) if isinstance(each, FUNCTIONS)]
-    late = {own(names) for function in functions for names in imported(function)}
-    assert not late & brought(module) - LAZY
+    late = {own_module(names) for function in functions for names in imported(function)}
+    assert not late & loaded_modules(module) - LAZY
 
 
 def test_no_function_has_the_name_of_a_module() -> None:
-    """Else an import of the one gives the other, depending on what was imported before."""
+    """An import of one would give the other, depending on earlier imports."""
     known = modules()
     for module, path in known.items():
         bound = {
@@ -281,13 +282,13 @@ def function():
     assert list(imported(ast.parse(source), typing=False)) == [["typing.TYPE_CHECKING", "typing"], ["y.z", "y"]]
 
 
-def printed(code: str) -> str:
-    """What a fresh interpreter prints."""
+def printed_by(code: str) -> str:
+    """Return the output of code in a new interpreter."""
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_importing_evenlag_pulls_in_neither_spark_nor_kafka() -> None:
-    assert printed(f"import sys, evenlag; print(*sorted({HEAVY} & set(sys.modules)))") == ""
+    assert printed_by(f"import sys, evenlag; print(*sorted({HEAVY} & set(sys.modules)))") == ""
 
 
 def test_pipeline_and_live_are_imported_on_request() -> None:
@@ -299,7 +300,7 @@ def test_pipeline_and_live_are_imported_on_request() -> None:
         f"print(*sorted({HEAVY} & set(sys.modules)))\n"
         "print(callable(evenlag.pipeline.plans), hasattr(evenlag.pipeline, 'plan'))\n"
     )
-    assert printed(code).splitlines() == ["True True False", "", "True False"]
+    assert printed_by(code).splitlines() == ["True True False", "", "True False"]
 
 
 def test_without_spark_the_error_says_what_to_install() -> None:
@@ -315,7 +316,7 @@ def test_without_spark_the_error_says_what_to_install() -> None:
         "except SystemExit as end: print(end.code)\n"
     )
     needed = "pyspark is not installed; in a clone of evenlag: pip install '.[spark]'"
-    assert printed(code).splitlines() == [
+    assert printed_by(code).splitlines() == [
         f"pyspark evenlag.spark.local_session: {needed}", f"evenlag: {needed}", "1",
     ]  # fmt: skip
 
@@ -341,7 +342,7 @@ def test_rooms_without_spark(room: str) -> None:
         f"for name in {inside}: importlib.import_module(name)\n"
         "print('imported')\n"
     )
-    assert printed(code) == "imported"
+    assert printed_by(code) == "imported"
 
 
 @pytest.mark.skipif((ROOT / "PKG-INFO").exists(), reason="a source distribution has no links")
@@ -376,7 +377,7 @@ def test_a_command_for_one_group_imports_no_module_of_spark(command: str) -> Non
         "except SystemExit as end: assert not end.code, end.code\n"
         f"print(*(name for name in sys.modules if name.startswith({ELSEWHERE})))\n"
     )
-    assert printed(code) == ""
+    assert printed_by(code) == ""
 
 
 def test_no_module_at_the_top_has_the_name_of_one_of_python() -> None:
@@ -412,6 +413,13 @@ def test_helpers_go_by_their_full_names(folder: str) -> None:
     short = {path.stem for path in (TESTS / "support").glob("*.py")} - {"__init__"}
     for path in (ROOT / folder).rglob("*.py"):
         assert not {name.split(".")[0] for name in imports(path)} & short, path
+
+
+def test_no_test_file_is_longer_than_500_lines() -> None:
+    files = [path for path in TESTS.rglob("*.py") if path.name.startswith("test_")]
+    assert len(files) > 100
+    lines = {path: len(path.read_text().splitlines()) for path in files}
+    assert {str(path.relative_to(TESTS)): count for path, count in lines.items() if count > 500} == {}
 
 
 def test_no_test_is_imported_by_another() -> None:

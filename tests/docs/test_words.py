@@ -18,9 +18,9 @@ from evenlag.search.options import METHODS
 from tests.support.problems import alike
 
 
-def listed(word: Any) -> set[str]:
+def words_of(word: Any) -> set[str]:
     parts = get_args(word)
-    return {name for part in parts for name in ([part] if isinstance(part, str) else listed(part))}
+    return {name for part in parts for name in ([part] if isinstance(part, str) else words_of(part))}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def listed(word: Any) -> set[str]:
     ],
 )
 def test_literal_types_list_the_accepted_words(word: Any, known: Any) -> None:
-    assert listed(word) == set(map(str, known))
+    assert words_of(word) == set(map(str, known))
 
 
 PROBLEM = alike([3, 2, 1], "ab")

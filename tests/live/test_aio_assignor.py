@@ -54,7 +54,7 @@ async def follow(bootstrap: str, topic: str, group: str) -> None:
         return sorted(sorted(each.partition for each in consumer.assignment()) for consumer in running)
 
     async def settled(members: int, more: Callable[[Decision], object] = bool) -> Decision:
-        """Wait until all hold what the last decision says, and it is of so many members."""
+        """Wait until the last decision names this many members and each holds the partitions that it assigns."""
 
         def there() -> bool:
             if not decisions or len(decisions[-1].assignment) != members or not more(decisions[-1]):

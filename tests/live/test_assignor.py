@@ -1,4 +1,4 @@
-"""The assignor on a real broker: what the group follows, and what becomes of it when something fails."""
+"""The assignor on a real broker: the group follows the solver, and settles on a baseline when something fails."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +19,8 @@ BACKLOG = [9000, 10, 4000, 30, 2500, 20, 700, 1200, 5, 60, 3300, 90]
 PROTOCOLS = {"cooperative": True, "eager": False}
 
 
-def skewed(broker: Broker, topic: str, group: str) -> dict[tuple[str, int], int]:
-    """A topic with a backlog, of which a little has been read; its lags."""
+def create_skewed_topic(broker: Broker, topic: str, group: str) -> dict[tuple[str, int], int]:
+    """Create a topic with a backlog and a few commits, and return its lags."""
     create_topics(broker.bootstrap, {topic: len(BACKLOG)})
     produce(broker.bootstrap, topic, BACKLOG)
     commit(broker.bootstrap, group, {(topic, 0): 500, (topic, 8): 5})
@@ -28,13 +28,13 @@ def skewed(broker: Broker, topic: str, group: str) -> dict[tuple[str, int], int]
 
 
 def plan_of(decision: Mapping[str, Any]) -> Plan:
-    """The plan that a decision names."""
+    """Return the plan that a decision names."""
     assignment = {name: [(topic, p) for topic, p in mine] for name, mine in decision["assignment"].items()}
     return Plan.from_assignment(evenlag.Problem.from_dict(decision["problem"]), assignment)
 
 
-def checked(decision: Mapping[str, Any], lags: Mapping[tuple[str, int], int]) -> Plan:
-    """The plan of a decision, which must be what `evenlag.solve` finds on the same inputs, and keep the counts."""
+def verified_plan(decision: Mapping[str, Any], lags: Mapping[tuple[str, int], int]) -> Plan:
+    """Return the plan of a decision after comparing it with the one that `evenlag.solve` finds for the same input."""
     assert decision["solved"], decision["line"]
     plan = plan_of(decision)
     problem = plan.problem
@@ -46,8 +46,8 @@ def checked(decision: Mapping[str, Any], lags: Mapping[tuple[str, int], int]) ->
     return plan
 
 
-def held(group: Members, plan: Plan) -> None:
-    """Everybody must hold what the plan says."""
+def assert_held(group: Members, plan: Plan) -> None:
+    """Assert that each member holds the partitions that the plan assigns to it."""
     of_clients = {name.rsplit("-", 5)[0]: sorted(mine) for name, mine in plan.assignment.items()}
     assert group.loads() == of_clients, group.story()
 
@@ -57,22 +57,22 @@ def held(group: Members, plan: Plan) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_group_follows_the_solver_as_members_join_and_leave(broker: Broker, protocol: str) -> None:
     topic = group = f"assigned-{protocol}"
-    lags = skewed(broker, topic, group)
+    lags = create_skewed_topic(broker, topic, group)
     with members(broker.bootstrap, group, [topic], cooperative=PROTOCOLS[protocol]) as several:
         several.start("a", "b", "c", "d")
         several.wait_until_settled(12)
         first = next(each for each in several.decisions() if len(each["assignment"]) == 4)
-        checked(first, lags)
-        held(several, checked(several.decisions()[-1], lags))
+        verified_plan(first, lags)
+        assert_held(several, verified_plan(several.decisions()[-1], lags))
 
         several["b"].kill()
         several.wait_until_settled(12)
-        held(several, checked(several.decisions()[-1], lags))
+        assert_held(several, verified_plan(several.decisions()[-1], lags))
 
         several.start("e", weight=2)
         several.wait_until_settled(12)
-        plan = checked(several.decisions()[-1], lags)
-        held(several, plan)
+        plan = verified_plan(several.decisions()[-1], lags)
+        assert_held(several, plan)
         (heavy,) = (name for name in plan.problem.members if name.startswith("e-"))
         assert [int(weight) for weight in plan.problem.weights] == [
             2 if name == heavy else 1 for name in plan.problem.members
@@ -82,7 +82,7 @@ def test_a_group_follows_the_solver_as_members_join_and_leave(broker: Broker, pr
         add_partitions(broker.bootstrap, topic, 15)
         lags |= {(topic, p): 0 for p in (12, 13, 14)}
         several.wait_until_settled(15)
-        held(several, checked(several.decisions()[-1], lags))
+        assert_held(several, verified_plan(several.decisions()[-1], lags))
 
         moved = sum(each["moves"] for each in several.decisions() if not each["waiting"])
         alive = [member for member in several.values() if member.alive()]
@@ -106,7 +106,7 @@ FAILURES: dict[str, tuple[dict[str, object], dict[str, object], str]] = {
 def test_a_group_settles_on_a_baseline_when_something_fails(broker: Broker, failure: str) -> None:
     of_leader, of_other, why = FAILURES[failure]
     topic = group = f"failing-{failure.replace(' ', '-')}"
-    lags = skewed(broker, topic, group)
+    lags = create_skewed_topic(broker, topic, group)
     with members(broker.bootstrap, group, [topic]) as several:
         several.start("leader", **of_leader)
         several.wait_until_settled(12)
@@ -158,27 +158,27 @@ def test_a_group_requests_a_rebalance_that_pays_and_no_other_within_the_interval
         several.wait_until_settled(12)
         no_record = ": no record of them yet" if horizon else ""
         assert several.decisions()[0]["planned_for"] == f"the current lags{no_record}"
-        assert asked(several) == []
+        assert requested_decisions(several) == []
         before = several.loads()
 
         def now() -> dict[tuple[str, int], int]:
             return {(topic, p): lag for p, lag in enumerate(lags)}
 
         def skew(name: str) -> list[dict[str, Any]]:
-            """Let this member fall behind, and wait for what the group makes of it."""
-            count = len(asked(several))
+            """Let a member fall behind, wait for the rebalance that this causes, and return its decisions."""
+            count = len(requested_decisions(several))
             more = [1000 * ((topic, p) in several.loads()[name]) for p in range(12)]
             produce(broker.bootstrap, topic, more)
             lags[:] = [lag + each for lag, each in zip(lags, more, strict=True)]
-            wait_until(lambda: len(asked(several)) > count, lambda: f"a rebalance: {several.story()}")
+            wait_until(lambda: len(requested_decisions(several)) > count, lambda: f"a rebalance: {several.story()}")
             several.wait_until_settled(12)
-            return asked(several)[count:]
+            return requested_decisions(several)[count:]
 
         (first,) = skew("a")
         assert several.loads() != before
         assert max(map(len, several.loads().values())) == 4
         plan = plan_of(first)
-        held(several, plan)
+        assert_held(several, plan)
         assert dict(zip(plan.problem.partitions, plan.problem.lags.tolist(), strict=True)) == now()
         assert violation(plan, count_rule(plan.problem, "both", 0)) is None
         assert plan.spread < 0.5 * current_plan(plan.problem).spread
@@ -186,21 +186,21 @@ def test_a_group_requests_a_rebalance_that_pays_and_no_other_within_the_interval
             by_record = "the time until the next rebalance, by the last rates in a record of "
             assert first["planned_for"].startswith(by_record)
         else:
-            checked(first, now())
+            verified_plan(first, now())
 
         (second,) = skew("b")
         rebalances = [each["t"] for each in several.decisions() if each["t"] < second["t"]]
         assert second["t"] - max(rebalances) >= INTERVAL
-        held(several, plan_of(second))
+        assert_held(several, plan_of(second))
 
         logged = [event["line"] for event in several["a"].of("log") + several["b"].of("log") + several["c"].of("log")]
         assert sum("a rebalance is requested: the plan saves " in line for line in logged) == 2
-        assert asked(off) == []
+        assert requested_decisions(off) == []
         assert [each["t"] for each in off.decisions() if each["t"] > first["t"] - INTERVAL / 2] == []
 
 
-def asked(group: Members) -> list[dict[str, Any]]:
-    """What was decided in the first phase of rebalances that a leader asked for."""
+def requested_decisions(group: Members) -> list[dict[str, Any]]:
+    """Return the decisions of the first phase of each rebalance that a leader requested."""
     found: list[dict[str, Any]] = []
     for each in group.decisions():
         if "requested: " in " ".join(each["why"]) and (not found or each["t"] > found[-1]["t"] + STANDS):

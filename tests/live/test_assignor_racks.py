@@ -1,4 +1,4 @@
-"""The assignor on brokers in several racks: consumers that tell theirs read locally."""
+"""The assignor on brokers in several racks: consumers that name their rack read locally."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def brokers() -> Iterator[str]:
 
 
 def racks_of(bootstrap: str, topic: str) -> tuple[dict[int, str], dict[int, tuple[int, list[int]]]]:
-    """As Kafka's own client is told: the rack of each broker; of each partition the leader and the replicas."""
+    """Return, from Kafka's own client, the rack of each broker, and each partition's leader and replicas."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     nodes = admin.describe_cluster().result().nodes
     partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions

@@ -1,7 +1,7 @@
-"""Groups to which much happens, on a broker that is restarted: whose each partition is, and what becomes of messages.
+"""Random failures of members and of the broker: each partition has one owner, and no message is lost.
 
-`EVENLAG_CHAOS_ROUNDS=100` lets more happen, to a group with kafka-python's own assignor too, and prints how long each
-took to settle.
+`EVENLAG_CHAOS_ROUNDS=100` runs more rounds, with a second group under kafka-python's own assignor, and prints how long
+each group took to settle.
 """
 
 import math
@@ -34,7 +34,7 @@ FINDS = "Discovered coordinator"  # and that it has heard of the broker again
 
 
 class Chaos:
-    """Groups of the same members to which the same happens."""
+    """Groups with the same members, which suffer the same failures."""
 
     def __init__(
         self, broker: Broker, groups: dict[str, Members], seed: int, sent: set[int], is_read: Callable[[set[int]], None]
@@ -50,7 +50,7 @@ class Chaos:
             self._join()
 
     def round(self) -> None:
-        """Let something happen that has happened least often, and wait until every group has settled each time."""
+        """Cause one of the failures that occurred least often, and wait until every group has settled."""
         alive = self._alive()
         deeds: list[Callable[[str], Iterator[str]]] = [self.restart]
         deeds += [self.join, self.slow_lags] * (len(alive) < MOST) + [self.leave, self.kill, self.pause] * (
@@ -100,7 +100,8 @@ class Chaos:
         self._each(lambda _: None)
         for group in self._groups.values():  # members that have not noticed yet look settled
             wait_until(
-                lambda group=group: have_noticed(group, went), lambda group=group: f"all to be back: {group.story()}"
+                lambda group=group: have_found_broker(group, went),
+                lambda group=group: f"all to be back: {group.story()}",
             )
         yield "restart"
         seconds, _ = self.took[EVENLAG][-1]
@@ -177,19 +178,20 @@ def test_no_partition_has_two_owners_and_no_message_is_lost_in_chaos() -> None:
         print(f"{len(sent):,} messages; {dict(chaos.done)}")
         for name, took in chaos.took.items():
             finite = [seconds for seconds, _ in took if seconds < math.inf]
-            print(f"{name}: settled {len(finite)} times of {len(took)}, median {median(finite):.1f} s; {slowest(took)}")
+            print(f"{name}: settled {len(finite)} times of {len(took)}, median {median(finite):.1f} s")
+            print(f"  longest: {slowest_by_kind(took)}")
 
 
-def have_noticed(group: Members, went: float) -> bool:
-    """Whether all members have found a broker again that went at this time."""
+def have_found_broker(group: Members, went: float) -> bool:
+    """Return whether all members have found the broker again after it was killed at this time."""
     alive = [member for member in group.values() if member.alive()]
     return all(
         any(event["t"] > went and event["line"].startswith(FINDS) for event in member.of("log")) for member in alive
     )
 
 
-def slowest(took: list[tuple[float, str]]) -> str:
-    """The longest time of each kind."""
+def slowest_by_kind(took: list[tuple[float, str]]) -> str:
+    """Return the longest time of each kind, as text."""
     return ", ".join(
         f"{what} {max(s for s, kind in took if kind == what):.1f} s" for what in sorted({k for _, k in took})
     )
@@ -237,7 +239,7 @@ def overlaps(group: Members, restarts: list[tuple[float, float]]) -> list[object
 
 
 class Events:
-    """What a member has said."""
+    """The events of a member, as `Member` records them."""
 
     def __init__(self, *events: tuple[float, str]) -> None:
         self.stops = [t for t, kind in events if kind == "stopped"]

@@ -1,4 +1,4 @@
-"""Real exporters against a real broker tell the lags and owners that a snapshot tells."""
+"""Real exporters on a real broker report the lags and owners of a snapshot."""
 
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,8 @@ def exported_lags(text: str, group: str) -> dict[tuple[str, int], int]:
     return lags_of([dict(row) for _, row in reading_of(text).offsets], group)
 
 
-def agrees(text: str, taken: Snapshot, group: str) -> bool:
-    """Whether an exporter's text tells of a group what a snapshot tells; not yet where it knows nothing of it."""
+def has_lags_of(text: str, taken: Snapshot, group: str) -> bool:
+    """Return whether an exporter's text has the lags of a group in a snapshot; False until it knows the group."""
     try:
         return exported_lags(text, group) == lags_of(taken.offsets, group)
     except SourceError:
@@ -45,7 +45,7 @@ def agrees(text: str, taken: Snapshot, group: str) -> bool:
 
 
 def commit_all_but(members: dict[str, Member], bootstrap: str, group: str, without: set[tuple[str, int]]) -> None:
-    """Let each member commit 5 for what it owns, but for some partitions."""
+    """Let each member commit offset 5 for its partitions, except for some."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     described = admin.describe_consumer_groups([group])[group].result(SETTLE_LIMIT)
     for member in described.members:
@@ -69,14 +69,14 @@ def test_a_real_exporter_reports_the_lags_and_owners_of_a_snapshot(name: str, br
         commit_all_but(members, broker.bootstrap, group, {(f"{name}-refunds", 1), (f"{name}-refunds", 2)})
         taken = snapshot(broker.bootstrap, [group, idle])
         with running_exporter(name, program, broker.bootstrap, tmp_path) as ask:
-            answer = answer_of(ask, group, lambda text: agrees(text, taken, group))
+            answer = answer_of(ask, group, lambda text: has_lags_of(text, taken, group))
             assert exported_lags(answer, group) == lags_of(taken.offsets, group)
             check_members(reading_of(answer), taken, group, owners=EXPORTERS[name].owners)
             check_idle(answer_of(ask, idle, lambda text: reports_idle(text, idle)), taken, idle)
 
 
 def check_members(reading: Reading, taken: Snapshot, group: str, *, owners: bool) -> None:
-    """Hold owners to the snapshot's where they are told, else the number of members."""
+    """Compare owners with the snapshot if the exporter names them, and the number of members if not."""
     mine = [row for _, row in reading.members if row["group"] == group]
     assert len(mine) == 2
     clients = {row["consumer_id"]: row["client_id"] for row in taken.members}
@@ -104,7 +104,7 @@ def reports_idle(text: str, idle: str) -> bool:
 
 
 def check_idle(text: str, taken: Snapshot, idle: str) -> None:
-    """A group that nobody is in: what it committed, whatever is in its name."""
+    """Check the commits of a group without members, whose name has quotes and a backslash."""
     exported, real = exported_lags(text, idle), lags_of(taken.offsets, idle)
     assert {key: exported[key] for key in real} == real
     assert not [row for _, row in reading_of(text).members if row["group"] == idle]

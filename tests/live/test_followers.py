@@ -56,14 +56,14 @@ def producing(bootstrap: str, topic: str, partitions: int) -> Iterator[list[int]
         thread.join()
 
 
-def dealt(group: str, topic: str, owners: str) -> dict[str, Any]:
+def plan_document(group: str, topic: str, owners: str) -> dict[str, Any]:
     """A plan that gives partition n to the member `owners[n]`."""
     given = {f"c{name}": [[topic, n] for n, each in enumerate(owners) if each == name] for name in sorted(set(owners))}
     return {"group": group, "assignment": given}
 
 
-def reached(several: Followers, document: Mapping[str, Any]) -> None:
-    """Wait until all hold what the plan gives them."""
+def wait_until_followed(several: Followers, document: Mapping[str, Any]) -> None:
+    """Wait until each member holds the partitions that the plan gives it."""
     given = {name: [(topic, number) for topic, number in mine] for name, mine in document["assignment"].items()}
 
     def there() -> bool:
@@ -72,7 +72,7 @@ def reached(several: Followers, document: Mapping[str, Any]) -> None:
     wait_until(there, lambda: f"{given}: {several.story()}")
 
 
-def all_processed(several: Followers, counts: list[int]) -> Counter[tuple[int, int]]:
+def processed_counts(several: Followers, counts: list[int]) -> Counter[tuple[int, int]]:
     """Wait until every message was processed; how often each was."""
     wanted = {(number, offset) for number, count in enumerate(counts) for offset in range(count)}
     wait_until(lambda: wanted <= {each[2:] for each in several.processed()}, lambda: several.story()[-4000:])
@@ -124,7 +124,7 @@ def test_four_consumers_follow_plans_back_and_forth_under_load(broker: Broker, t
     create_topics(broker.bootstrap, {topic: 8, f"{topic}-plans": 1})
     path = tmp_path / "plan.json"
     where = PlanFile(path, group) if place == "file" else PlanTopic(f"{topic}-plans", client_config(broker), group)
-    a, b = dealt(group, topic, "11223344"), dealt(group, topic, "12341234")
+    a, b = plan_document(group, topic, "11223344"), plan_document(group, topic, "12341234")
     config = {"file": str(path)} if place == "file" else {"plans": f"{topic}-plans"}
     with followers(broker.bootstrap, group, lease=SECONDS, **config) as several:
         with producing(broker.bootstrap, topic, 8) as counts:
@@ -133,10 +133,10 @@ def test_four_consumers_follow_plans_back_and_forth_under_load(broker: Broker, t
                 lambda: all("nothing is read" in str(member.of("log")) for member in several.values()), "warnings"
             )
             versions = [publish(a, where).version]
-            reached(several, a)
+            wait_until_followed(several, a)
             for document in (b, a, b, a):
                 versions.append(publish(document, where).version)
-                reached(several, document)
+                wait_until_followed(several, document)
             assert sorted(set(versions)) == versions
 
             # What is no plan, or an older one, changes nothing.
@@ -151,15 +151,15 @@ def test_four_consumers_follow_plans_back_and_forth_under_load(broker: Broker, t
                     lambda warning=warning: all(warning in str(each.of("log")) for each in several.values()), warning
                 )
             publish(b, where)
-            reached(several, b)
-        assert set(all_processed(several, counts).values()) == {1}
+            wait_until_followed(several, b)
+        assert set(processed_counts(several, counts).values()) == {1}
         still = pauses(several)
         print(f"{len(still)} moves, which stood still for {min(still):.2f} to {max(still):.2f} s")
         for name in NAMES:
             several[name].leave()
         assert overlaps(several) == []
         assert not [each for member in several.values() for each in member.of("lost")]
-    group_commits = committed(broker, group, topic, counts)
+    group_commits = committed_offsets(broker, group, topic, counts)
     assert [offset for offset, _ in group_commits] == counts
     assert {owner for _, owner in group_commits} == {None}
 
@@ -170,32 +170,32 @@ def test_no_message_is_lost_when_followers_are_killed_and_return(broker: Broker,
     topic = group = "followed-killed"
     create_topics(broker.bootstrap, {topic: 8})
     path = tmp_path / "plan.json"
-    where, everybody = PlanFile(path, group), dealt(group, topic, "12341234")
+    where, everybody = PlanFile(path, group), plan_document(group, topic, "12341234")
     with followers(broker.bootstrap, group, lease=SECONDS, file=str(path)) as several:
         with producing(broker.bootstrap, topic, 8) as counts:
             publish(everybody, where)
             several.start(*NAMES)
-            reached(several, everybody)
+            wait_until_followed(several, everybody)
 
             several["c2"].kill()  # and a plan without it
-            without = dealt(group, topic, "13341134")
+            without = plan_document(group, topic, "13341134")
             publish(without, where)
-            reached(several, without)
+            wait_until_followed(several, without)
 
             several["c3"].kill()  # and it comes back by its name
             before = several.pop("c3")
             several.start("c3")
-            reached(several, without)
+            wait_until_followed(several, without)
             several["c3, killed"] = before
 
             several["c4"].pause()  # for longer than a lease, while a plan gives its partitions away
-            others = dealt(group, topic, "13311331")
+            others = plan_document(group, topic, "13311331")
             publish(others, where)
-            reached(several, others)
+            wait_until_followed(several, others)
             several["c4"].wake()
             wait_until(lambda: several["c4"].of("lost"), lambda: several.story()[-4000:])
-            reached(several, others)
-        done = all_processed(several, counts)
+            wait_until_followed(several, others)
+        done = processed_counts(several, counts)
         assert overlaps(several) == []
         again = sum(done.values()) - len(done)
         print(f"{len(done)} messages, {again} of them processed again")
@@ -213,7 +213,7 @@ def send(broker: Broker, topic: str, key: str, value: str) -> None:
     assert producer.flush(30) == 0
 
 
-def committed(broker: Broker, group: str, topic: str, counts: list[int]) -> list[tuple[int, str | None]]:
+def committed_offsets(broker: Broker, group: str, topic: str, counts: list[int]) -> list[tuple[int, str | None]]:
     """Offset and owner of each partition as the group has committed them."""
     consumer = Consumer({**client_config(broker), "group.id": group})
     found = consumer.committed([TopicPartition(topic, number) for number in range(len(counts))], timeout=30)
@@ -228,7 +228,7 @@ def test_a_group_with_subscribed_members_is_refused(broker: Broker, tmp_path: Pa
     topic = group = "followed-subscribed"
     create_topics(broker.bootstrap, {topic: 2})
     where = PlanFile(tmp_path / "plan.json", group)
-    publish(dealt(group, topic, "11"), where)
+    publish(plan_document(group, topic, "11"), where)
     consumer = Consumer({**client_config(broker), "group.id": group, "enable.auto.commit": False})
     with running_group(broker.bootstrap, group, {"m": [topic]}), Follow(consumer, where, "c1", lease=SECONDS) as follow:
         with pytest.raises(FollowError, match="the group has members that subscribe to topics: stop them"):
@@ -244,7 +244,7 @@ def test_commits_of_the_client_itself_are_detected(broker: Broker, tmp_path: Pat
     create_topics(broker.bootstrap, {topic: 1})
     produce(broker.bootstrap, topic, [100])
     where = PlanFile(tmp_path / "plan.json", group)
-    publish(dealt(group, topic, "1"), where)
+    publish(plan_document(group, topic, "1"), where)
     consumer = Consumer({**client_config(broker), "group.id": group, "auto.commit.interval.ms": 500})
     follow = Follow(consumer, where, "c1", lease=SECONDS, auto_offset_reset="earliest")
     with pytest.raises(FollowError, match=r"set enable\.auto\.commit to false"):
@@ -257,10 +257,10 @@ def test_commits_of_the_client_itself_are_detected(broker: Broker, tmp_path: Pat
 def test_publishing_does_not_create_the_topic_of_plans(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 2.0)
     with pytest.raises(SourceError, match=r"topic no-plans: .*; create it with cleanup\.policy=compact"):
-        publish(dealt("billing", "t", "1"), PlanTopic("no-plans", client_config(broker), "billing"))
+        publish(plan_document("billing", "t", "1"), PlanTopic("no-plans", client_config(broker), "billing"))
     with pytest.raises(SourceError, match="topic no-plans: "):
         publish(
-            dealt("billing", "t", "1"),
+            plan_document("billing", "t", "1"),
             PlanTopic("no-plans", client_config(broker) | {"bootstrap.servers": "127.0.0.1:9"}, "billing"),
         )
 
@@ -299,9 +299,9 @@ def test_a_plan_from_a_snapshot_of_the_group_is_followed(broker: Broker, tmp_pat
     where = PlanFile(path, group)
     with followers(broker.bootstrap, group, lease=SECONDS, file=str(path), rack="zone-a") as several:
         with producing(broker.bootstrap, topic, 8) as counts:
-            first = publish(dealt(group, topic, "11112334"), where)
+            first = publish(plan_document(group, topic, "11112334"), where)
             several.start(*NAMES)
-            reached(several, first.to_dict())
+            wait_until_followed(several, first.to_dict())
             several["c3"].leave()
             several["c4"].kill()  # its partition names it still
 
@@ -330,9 +330,9 @@ def test_a_plan_from_a_snapshot_of_the_group_is_followed(broker: Broker, tmp_pat
             assert kept < {0, 1, 2, 3}  # one moves, as it may; the others had nobody
             before = several.pop("c3")
             several.start("c3")
-            reached(several, after)
+            wait_until_followed(several, after)
             several["c3, before"] = before
-        all_processed(several, counts)
+        processed_counts(several, counts)
         assert overlaps(several) == []
 
 
@@ -355,7 +355,7 @@ def test_the_commands_of_the_page_work(broker: Broker, tmp_path: Path, monkeypat
     problem = Problem.from_lags({"orders": [10, 20, 30, 40]}, {"c1": ["orders"], "c2": ["orders"]}, group="billing")
     Path("problem.json").write_text(json.dumps(problem.to_dict()))
     next_commands(3)  # plan, and publish to the file and to the topic
-    publish(dealt("billing", "orders", "1112"), PlanFile("billing.json", "billing"))
+    publish(plan_document("billing", "orders", "1112"), PlanFile("billing.json", "billing"))
 
     stopped = threading.Event()
     processed: list[Any] = []

@@ -49,7 +49,9 @@ class ScriptedCluster:
         return self.commits.offsets if isinstance(self.commits, Commits) else ()
 
 
-def scripted(monkeypatch: pytest.MonkeyPatch, *descriptions: Description | Failure, **options: Any) -> Snapshot:
+def scripted_snapshot(
+    monkeypatch: pytest.MonkeyPatch, *descriptions: Description | Failure, **options: Any
+) -> Snapshot:
     cluster = ScriptedCluster(*descriptions, **options)
     monkeypatch.setattr(capture, "_client", lambda: lambda *_: cluster)
     monkeypatch.setattr(capture, "SETTLE_PAUSE", 0.01)
@@ -60,7 +62,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, *descriptions: Description | Failu
 
 def test_a_passing_state_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     member = MemberState("m1", "app", "/10.0.0.1", None, ())
-    taken = scripted(
+    taken = scripted_snapshot(
         monkeypatch,
         Failure("NOT_COORDINATOR", "moved"),
         Description("Reconciling"),
@@ -72,18 +74,23 @@ def test_a_passing_state_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_group_that_never_settles_is_included_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = scripted(monkeypatch, Description("CompletingRebalance", (MemberState("m1", "app", None, None, ()),)))
+    taken = scripted_snapshot(
+        monkeypatch, Description("CompletingRebalance", (MemberState("m1", "app", None, None, ()),))
+    )
     assert [row["consumer_id"] for row in taken.members] == ["m1"]
     assert "group 'g' is still rebalancing (CompletingRebalance)" in taken.warnings[1]
 
 
 def test_a_group_that_fails_does_not_affect_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     failure = Failure("GROUP_AUTHORIZATION_FAILED", "Group authorization failed")
-    assert "group 'g' is left out: Group authorization failed (the user" in scripted(monkeypatch, failure).warnings[1]
-    taken = scripted(monkeypatch, Description("Empty"), commits=failure)
+    assert (
+        "group 'g' is left out: Group authorization failed (the user"
+        in scripted_snapshot(monkeypatch, failure).warnings[1]
+    )
+    taken = scripted_snapshot(monkeypatch, Description("Empty"), commits=failure)
     assert "group 'g' is left out: Group authorization failed" in taken.warnings[1]
-    assert len(scripted(monkeypatch, Description("Dead")).warnings) == 1
-    taken = scripted(monkeypatch, Description("Empty"))
+    assert len(scripted_snapshot(monkeypatch, Description("Dead")).warnings) == 1
+    taken = scripted_snapshot(monkeypatch, Description("Empty"))
     assert taken.warnings[1] == "groups of which this user can see neither members nor committed offsets: g"
 
 
@@ -136,7 +143,7 @@ def test_the_members_of_a_followed_group_are_the_owners_in_its_commits(monkeypat
         ("old", 0): "offsets of before",
     }
     commits = Commits(dict.fromkeys([*metadata, ("old", 1)], 5), metadata)
-    taken = scripted(monkeypatch, Description("Empty", protocol="classic"), commits=commits)
+    taken = scripted_snapshot(monkeypatch, Description("Empty", protocol="classic"), commits=commits)
     owners = {(row["topic"], row["partition"]): (row["consumer_id"], row["client_id"]) for row in taken.offsets}
     nobody = (None, None)
     assert owners == {
@@ -153,7 +160,7 @@ def test_the_members_of_a_followed_group_are_the_owners_in_its_commits(monkeypat
 
 def test_a_group_whose_followers_have_stopped_has_no_members(monkeypatch: pytest.MonkeyPatch) -> None:
     commits = Commits({("a", 0): 5}, {("a", 0): Ownership(8, None).encode()})
-    taken = scripted(monkeypatch, Description("Empty"), commits=commits)
+    taken = scripted_snapshot(monkeypatch, Description("Empty"), commits=commits)
     assert (taken.members, [row["consumer_id"] for row in taken.offsets]) == ([], [None])
     assert taken.warnings[1:] == ["group 'g' follows a plan, but all its consumers have stopped: it has no members"]
 
@@ -162,6 +169,6 @@ def test_a_subscribed_group_has_the_members_that_kafka_knows(monkeypatch: pytest
     member = MemberState("m1", "app", "/10.0.0.1", None, (("a", 0),), subscription=Subscription(("a",)))
     described = Description("Stable", (member,), "classic", "range")
     commits = Commits({("a", 0): 5, ("a", 1): 5}, {("a", 1): Ownership(8, "c1", "5f3a", 1).encode()})
-    taken = scripted(monkeypatch, described, commits=commits)
+    taken = scripted_snapshot(monkeypatch, described, commits=commits)
     assert [(row["consumer_id"], row["protocol"]) for row in taken.members] == [("m1", "classic")]
     assert [row["consumer_id"] for row in taken.offsets] == ["m1", None]

@@ -1,4 +1,4 @@
-"""What a leader keeps of its group's lags: as a record read from a table, bounded, and whole for whoever asks."""
+"""The lags that a leader records: equal to a record from a table, and bounded in size."""
 
 import random
 from itertools import pairwise
@@ -23,7 +23,7 @@ TimedReading = tuple[int, Problem, Reading]
 def reading_at(
     micros: int, offsets: dict[tuple[str, int], tuple[int, int, int | None]], members: int, lost: int = -1
 ) -> TimedReading:
-    """A reading of a group whose partitions go round its members; that of one partition may be lost."""
+    """Return a reading of a group that assigns its partitions in turn; the offsets of one partition may be lost."""
     topics = sorted({topic for topic, _ in offsets})
     names = [f"m{m}" for m in range(members)]
     problem = Problem.from_lags(
@@ -38,8 +38,8 @@ def reading_at(
     return micros, problem, Reading(kept, {})
 
 
-def history(seed: int, count: int, micros: int = MINUTE) -> list[TimedReading]:
-    """Of a group with a course of its own, to which a partition and a member come, and of which commits get lost."""
+def random_readings(seed: int, count: int, micros: int = MINUTE) -> list[TimedReading]:
+    """Return readings of a group over time: a partition and a member are added, and some commits are lost."""
     rng = random.Random(seed)
     offsets: dict[tuple[str, int], tuple[int, int, int | None]] = {
         (topic, p): (0, rng.randrange(10_000), 0) for topic in "tu" for p in range(4)
@@ -56,7 +56,7 @@ def history(seed: int, count: int, micros: int = MINUTE) -> list[TimedReading]:
     return found
 
 
-def recorded(readings: list[TimedReading], horizon: float | str = "auto") -> LagRecord:
+def record_of(readings: list[TimedReading], horizon: float | str = "auto") -> LagRecord:
     record = LagRecord(horizon)
     for reading in readings:
         record.add(*reading)
@@ -75,11 +75,11 @@ def as_snapshots(readings: list[TimedReading]) -> list[Snapshot]:
 @pytest.mark.parametrize("seed", range(12))
 def test_a_record_in_memory_forecasts_as_one_in_a_table(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lag_record, "STALE", 0.0)
-    readings = history(seed, 3 + 5 * seed)
+    readings = random_readings(seed, 3 + 5 * seed)
     problem = readings[-1][1]
     foresight = Foresight(list(intervals(as_snapshots(readings))))
     expected, _ = foresight.foreseen(problem, len(readings) - 1)
-    found, which = recorded(readings).foreseen(problem)
+    found, which = record_of(readings).foreseen(problem)
     assert found.scenario_weights == expected.scenario_weights
     assert len(found.scenario_weights) > 1
     assert np.array_equal(found.scenario_lags, expected.scenario_lags)
@@ -95,8 +95,8 @@ def test_a_forecast_is_reused_for_a_while(monkeypatch: pytest.MonkeyPatch) -> No
         return forecast(record)
 
     monkeypatch.setattr(lag_record, "forecast", counted)
-    readings = history(2, 30, micros=10 * MINUTE)
-    recorded(readings)
+    readings = random_readings(2, 30, micros=10 * MINUTE)
+    record_of(readings)
     lasting = [after - before for before, after in pairwise(made)]
     assert made[:10] == [10.0 * n for n in range(1, 11)]
     assert max(lasting) == 30.0
@@ -104,13 +104,13 @@ def test_a_forecast_is_reused_for_a_while(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_forecast_for_other_partitions_uses_what_is_known_of_them() -> None:
-    readings = history(1, 30)
+    readings = random_readings(1, 30)
     *_, (_, problem, _) = readings
     more = Problem.from_lags(
         {"t": problem.lags[:5].tolist(), "u": [*problem.lags[5:].tolist(), 77], "v": [5]},
         {"a": ["t", "u", "v"], "b": ["t", "u", "v"]},
     )
-    found, _ = recorded(readings).foreseen(more)
+    found, _ = record_of(readings).foreseen(more)
     known = found.scenario_lags[:, [p for p, key in enumerate(more.partitions) if key not in {("u", 4), ("v", 0)}]]
     assert known.any(axis=0).all()
     assert set(found.scenario_lags[:, more.partitions.index(("v", 0))].tolist()) <= {0, 5}
@@ -139,18 +139,18 @@ def test_a_horizon_of_some_minutes_is_the_lag_predicted_for_then() -> None:
     first, then = {("t", 0): (0, 100, 0), ("t", 1): (0, 50, 0)}, {("t", 0): (0, 160, 0), ("t", 1): (0, 40, 0)}
     _, problem, _ = last = reading_at(MINUTE, then, 2)
     readings = [reading_at(0, first, 2), last]
-    assert recorded(readings, "10m").foreseen(problem)[0].lags.tolist() == [160 + 600, 40]
-    assert recorded(readings, 90).foreseen(problem)[1] == "the lags in 90 s"
-    assert recorded(readings, 0).foreseen(problem) == (problem, "the current lags")
-    assert recorded(readings, 0).rates == {("t", 0): 1}
+    assert record_of(readings, "10m").foreseen(problem)[0].lags.tolist() == [160 + 600, 40]
+    assert record_of(readings, 90).foreseen(problem)[1] == "the lags in 90 s"
+    assert record_of(readings, 0).foreseen(problem) == (problem, "the current lags")
+    assert record_of(readings, 0).rates == {("t", 0): 1}
 
 
 def test_a_new_record_gives_the_current_lags_and_reports_it() -> None:
     (_, problem, _) = reading = reading_at(0, {("t", 0): (0, 100, 0), ("t", 1): (0, 50, 0)}, 2)
-    record = recorded([reading])
+    record = record_of([reading])
     assert record.foreseen(problem) == (problem, "the current lags: no record of them yet")
     assert record.rates is None
-    nothing_comes = recorded([(n * MINUTE, problem, reading[2]) for n in range(3)])
+    nothing_comes = record_of([(n * MINUTE, problem, reading[2]) for n in range(3)])
     assert nothing_comes.foreseen(problem)[0].lags.tolist() == [100, 50]
 
 

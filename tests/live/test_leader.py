@@ -99,8 +99,8 @@ def test_a_member_sends_its_rack_to_the_leader(kind: type[EvenlagAssignor], rack
 
 
 @contextmanager
-def in_racks(reader: LagReader, **options: Any) -> Iterator[Callable[[], Decision]]:
-    """The leader of two members in two racks; what it decides for four partitions."""
+def leader_in_racks(reader: LagReader, **options: Any) -> Iterator[Callable[[], Decision]]:
+    """Lead two members in two racks; the body gets a function that decides on four partitions."""
     assignors = {
         rack: EvenlagAssignor(
             "localhost:9", "g", limit=60, horizon=0, auto_offset_reset="earliest", rack=rack, **options
@@ -126,7 +126,7 @@ def in_racks(reader: LagReader, **options: Any) -> Iterator[Callable[[], Decisio
 def test_partitions_go_to_members_in_the_racks_of_their_replicas_on_request() -> None:
     reader = LagReader(p0=10, p1=10, p2=1, p3=1)
     reader.racks = {("t", 0): ("x",), ("t", 1): ("x", "z"), ("t", 2): ("y",), ("t", 3): ("z", "y")}
-    with in_racks(reader, first=["crossings"]) as decided:
+    with leader_in_racks(reader, first=["crossings"]) as decided:
         decision = decided()
         assert decision.solved
         assert decision.assignment == {"in-x": T[:2], "in-y": T[2:]}
@@ -138,7 +138,7 @@ def test_partitions_go_to_members_in_the_racks_of_their_replicas_on_request() ->
         assert decision.result is not None
         assert decision.result.crossings is None
         assert [note for note in decision.result.warnings if note.startswith("crossings are not counted")]
-    with in_racks(reader, stickiness=0) as decided:
+    with leader_in_racks(reader, stickiness=0) as decided:
         reader.racks = {("t", 0): ("x",), ("t", 1): ("x",), ("t", 2): ("y",), ("t", 3): ("y",)}
         decision = decided()
         assert decision.result is not None
@@ -148,14 +148,14 @@ def test_partitions_go_to_members_in_the_racks_of_their_replicas_on_request() ->
 def test_a_limit_that_no_plan_keeps_is_reported_and_the_group_still_reads() -> None:
     reader = LagReader(p0=10, p1=10, p2=1, p3=1)
     reader.racks = {("t", p): ("x",) for p in range(4)}
-    with in_racks(reader, max_crossings=1) as decided:
+    with leader_in_racks(reader, max_crossings=1) as decided:
         decision = decided()
         assert not decision.solved
         assert "the budget of crossings is 1, but both balance needs 2" in str(decision)
         assert {name: len(mine) for name, mine in decision.assignment.items()} == {"in-x": 2, "in-y": 2}
 
 
-def numbers_of_a(assignor: EvenlagAssignor) -> set[int]:
+def planned_for_a(assignor: EvenlagAssignor) -> set[int]:
     return {p for _, p in last_decision(assignor).assignment["a"]}
 
 
@@ -169,7 +169,7 @@ def test_the_leader_requests_a_rebalance_that_pays_and_assigns_that_plan() -> No
         time.sleep(0.01)
         assignor._look()
         assert coordinator.rejoins == 0
-        mine = numbers_of_a(assignor)
+        mine = planned_for_a(assignor)
         reader.ends = {f"p{p}": 1000 * (p in mine) for p in range(4)}
         coordinator.steady = False
         assignor._look()
@@ -194,7 +194,7 @@ def test_no_rebalance_is_requested_when_off_too_early_or_without_lags() -> None:
     for options in cases:
         with settled_leader(**options) as (assignor, reader, coordinator, _):
             time.sleep(0.01)
-            mine = numbers_of_a(assignor)
+            mine = planned_for_a(assignor)
             reader.ends = {f"p{p}": 1000 for p in mine} | ({} if "rejoin_interval" in options else {"p0": 1, "p1": 1})
             assignor._look()
             assert coordinator.rejoins == 0
@@ -204,7 +204,7 @@ def test_the_plan_of_a_requested_rebalance_expires(monkeypatch: pytest.MonkeyPat
     options = {"rejoin_if_better": "20%", "rejoin_interval": 0.01, "horizon": 0}
     with settled_leader(**options) as (assignor, reader, coordinator, partitions_of_a):
         time.sleep(0.01)
-        mine = numbers_of_a(assignor)
+        mine = planned_for_a(assignor)
         reader.ends = {f"p{p}": 1000 * (p in mine) for p in range(4)}
         assignor._look()
         assert coordinator.rejoins == 1

@@ -74,7 +74,7 @@ def test_a_wrong_password_or_protocol_is_named(broker: Broker) -> None:
 
 
 def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The API key of every request that leaves this process by kafka-python, read off the bytes on their way out."""
+    """Return a list that collects the API key of every request that kafka-python sends from now on."""
     try:
         from kafka.net.backend.transport import KafkaTCPTransport  # since 3.1
     except ImportError:
@@ -170,7 +170,7 @@ def test_tls_and_scram_log_in_and_verify_the_broker(broker: Broker, tmp_path: Pa
 
 @contextmanager
 def token_endpoint() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """An endpoint that gives tokens without a signature to the client `reader`; its address, and what it was asked."""
+    """Serve unsigned tokens to the client `reader`; the body gets the address and the requests received."""
     asked: list[tuple[str, str]] = []
 
     class Endpoint(BaseHTTPRequestHandler):

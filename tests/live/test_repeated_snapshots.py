@@ -1,4 +1,4 @@
-"""A record of snapshots, one call after the other: what is written, and that all that reads tables reads it."""
+"""Snapshots appended to a record: the files written, and the commands that read them."""
 
 import json
 from pathlib import Path
@@ -14,8 +14,8 @@ from tests.support.command import evenlag
 TIMES = [f"2026-03-02T00:0{minute}:00.000Z" for minute in range(3)]
 
 
-def taken(minute: int, groups: str = "gh", members: str = "ab") -> Snapshot:
-    """A snapshot of groups of two members and four partitions, of which the first is always behind."""
+def snapshot_at(minute: int, groups: str = "gh", members: str = "ab") -> Snapshot:
+    """Return a snapshot of groups of two members and four partitions, the first of which is always behind."""
     ts = TIMES[minute]
     offsets: list[dict[str, object]] = [
         {
@@ -30,16 +30,21 @@ def taken(minute: int, groups: str = "gh", members: str = "ab") -> Snapshot:
     return Snapshot(offsets, [row | {"topics": ["t"], "protocol": "classic"} for row in rows])
 
 
-def record(out: Path, form: str = "csv", groups: str = "gh") -> list[str]:
+def write_record(out: Path, form: str = "csv", groups: str = "gh") -> list[str]:
     """Write snapshots, the first without members, the last of another group at the same time; give the options."""
-    for snapshot in (taken(0, groups, members=""), taken(1, groups), taken(2, groups), taken(2, "x")):
+    for snapshot in (
+        snapshot_at(0, groups, members=""),
+        snapshot_at(1, groups),
+        snapshot_at(2, groups),
+        snapshot_at(2, "x"),
+    ):
         write_snapshot(snapshot, out, form, append=True)
     return [str(out / "offsets"), "--members", str(out / "members")]
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_each_snapshot_adds_a_file_and_replaces_none(tmp_path: Path, form: str) -> None:
-    record(tmp_path, form)
+    write_record(tmp_path, form)
     names = [f"2026-03-02T00-0{n}.{form}" for n in ("0-00.000Z", "1-00.000Z", "2-00.000Z-2", "2-00.000Z")]
     for table, rows in (("offsets", 3 * 8 + 4), ("members", 2 * 4 + 2)):
         assert sorted(path.name for path in (tmp_path / table).iterdir()) == sorted(names)
@@ -53,11 +58,11 @@ def test_an_empty_snapshot_is_added(tmp_path: Path) -> None:
 
 
 def test_a_record_has_one_format(tmp_path: Path) -> None:
-    record(tmp_path)
+    write_record(tmp_path)
     with pytest.raises(SourceError, match=r"offsets: has 2026.*\.csv, but the new file would be \.parquet"):
-        write_snapshot(taken(1), tmp_path, "parquet", append=True)
+        write_snapshot(snapshot_at(1), tmp_path, "parquet", append=True)
     with pytest.raises(SourceError, match="unknown format"):
-        write_snapshot(taken(1), tmp_path / "new", "xml", append=True)
+        write_snapshot(snapshot_at(1), tmp_path / "new", "xml", append=True)
 
 
 def report_of(*words: Any) -> Any:
@@ -68,7 +73,7 @@ def report_of(*words: Any) -> Any:
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_a_record_of_one_group_is_read_without_spark(tmp_path: Path, form: str) -> None:
-    offsets, *members = record(tmp_path, form)
+    offsets, *members = write_record(tmp_path, form)
     plan = report_of("plan", offsets, *members, "--group", "g")
     assert plan["group"] == "g"
     assert sorted(plan["loads"].values()) == [60, 960]
@@ -81,7 +86,7 @@ def test_a_record_of_one_group_is_read_without_spark(tmp_path: Path, form: str) 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_a_record_of_many_groups_is_read_on_spark(tmp_path: Path, form: str) -> None:
-    tables = record(tmp_path / "record", form)
+    tables = write_record(tmp_path / "record", form)
     replayed = report_of("fleet", "replay", *tables, "--strategies", "range", "--capacity", 1, "--tasks", 1)
     assert replayed["groups"] == 3
     (error,) = replayed["errors"]

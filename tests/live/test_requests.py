@@ -48,8 +48,8 @@ def test_versions_of_the_protocol_of_older_brokers_are_spoken(
     assert taken.requests["OffsetFetch"] == taken.requests["FindCoordinator"] == (1 if version >= (3, 0) else 2)
 
 
-def altered(monkeypatch: pytest.MonkeyPatch, kind: str, alter: Callable[[int, Any], Any]) -> None:
-    """Have `alter` make of each answer to requests of a kind, by number, what it likes."""
+def alter_answers(monkeypatch: pytest.MonkeyPatch, kind: str, alter: Callable[[int, Any], Any]) -> None:
+    """Pass each answer to requests of a kind through `alter`, with the number of the request."""
     from evenlag.live.cluster.brokers import Brokers
 
     ask, count = Brokers.ask, itertools.count()
@@ -74,7 +74,7 @@ def test_a_failed_request_leaves_out_its_groups_only(broker: Broker, monkeypatch
     monkeypatch.setattr(
         client.Cluster, "groups", lambda self: ({g: p for g, p in listed(self)[0].items() if g in groups}, [])
     )
-    altered(monkeypatch, "OffsetFetchRequest", lambda n, answer: NO_TIME if n == 1 else answer)
+    alter_answers(monkeypatch, "OffsetFetchRequest", lambda n, answer: NO_TIME if n == 1 else answer)
     taken = snapshot(broker.bootstrap)
     assert taken.warnings == [
         f"group '{group}' is left out: no answer within the timeout; set a longer one" for group in groups[2:4]
@@ -93,7 +93,7 @@ def test_offsets_are_requested_from_the_new_leader(broker: Broker, monkeypatch: 
             answer.topics[0].partitions[0].error_code = 6  # NOT_LEADER_FOR_PARTITION
         return answer
 
-    altered(monkeypatch, "ListOffsetsRequest", moved)
+    alter_answers(monkeypatch, "ListOffsetsRequest", moved)
     taken = snapshot(broker.bootstrap, ["led"])
     assert [row["lag"] for row in taken.offsets] == [3, 4]
     assert taken.warnings == []

@@ -1,4 +1,4 @@
-"""What members send when they join: written by kafka-python, read by us; bytes that nobody should have sent."""
+"""Subscriptions that members send when they join: written by kafka-python, read by us, broken ones too."""
 
 from collections import defaultdict
 from contextlib import suppress

@@ -75,7 +75,7 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 owned_lists = st.lists(st.tuples(names, st.integers(0, 2**31 - 1)), unique=True, max_size=12).map(tuple)
 
 
-def grouped(owned: tuple[tuple[str, int], ...]) -> list[tuple[str, int]]:
+def by_topic(owned: tuple[tuple[str, int], ...]) -> list[tuple[str, int]]:
     """The same partitions, topics and partitions each in the order of first mention."""
     topics = list(dict.fromkeys(topic for topic, _ in owned))
     return sorted(owned, key=lambda partition: topics.index(partition[0]))
@@ -84,20 +84,20 @@ def grouped(owned: tuple[tuple[str, int], ...]) -> list[tuple[str, int]]:
 @given(owned=owned_lists, generation=st.none() | st.integers(-1, 2**31 - 1))
 def test_sticky_user_data_is_read_back_unchanged(owned: tuple[tuple[str, int], ...], generation: int | None) -> None:
     again = decode_sticky(encode_sticky(StickyUserData(owned, generation)))
-    assert (list(again.owned), again.generation) == (grouped(owned), generation)
+    assert (list(again.owned), again.generation) == (by_topic(owned), generation)
 
 
 @given(owned=owned_lists, weight=st.integers(1, 2**31 - 1))
 def test_weighted_user_data_is_read_back_unchanged(owned: tuple[tuple[str, int], ...], weight: int) -> None:
     again = decode_weighted(encode_weighted(WeightedUserData(weight, owned)))
-    assert (list(again.owned), again.weight) == (grouped(owned), weight)
+    assert (list(again.owned), again.weight) == (by_topic(owned), weight)
 
 
 @given(owned=owned_lists, generation=st.integers(-1, 2**31 - 1))
 def test_user_data_of_kafka_python_are_read(owned: tuple[tuple[str, int], ...], generation: int) -> None:
     topics = {topic: [partition for name, partition in owned if name == topic] for topic, _ in owned}
     written = StickyAssignorUserData(list(topics.items()), generation).encode()
-    assert decode_sticky(written) == StickyUserData(tuple(grouped(owned)), generation)
+    assert decode_sticky(written) == StickyUserData(tuple(by_topic(owned)), generation)
 
 
 def test_the_weighted_format_follows_its_published_description() -> None:
@@ -220,8 +220,8 @@ def _reference_topics(raw: bytes, at: int, topics: int | None, form: str) -> tup
     return owned, at
 
 
-def sound(random: Random, weighted: bool) -> bytes:
-    """A message as a member would send it."""
+def random_message(random: Random, weighted: bool) -> bytes:
+    """Return user data as a member would send them."""
     owned = tuple(
         (topic, partition)
         for topic in random.sample(["t", "orders", "x_y-z", "größe", "a.b.c"], random.randint(0, 4))
@@ -232,7 +232,7 @@ def sound(random: Random, weighted: bool) -> bytes:
     return encode_sticky(StickyUserData(owned, random.choice([None, -1, 0, 7, 2**31 - 1])))
 
 
-def mutated(random: Random, raw: bytes) -> bytes:
+def mutate(random: Random, raw: bytes) -> bytes:
     data = bytearray(raw)
     for _ in range(random.choice([1, 1, 1, 2, 4])):
         at = random.randrange(len(data) + 1)
@@ -254,24 +254,24 @@ def mutated(random: Random, raw: bytes) -> bytes:
     return bytes(data)
 
 
-Meaning = tuple[frozenset[tuple[str, int]], int | None]
+Content = tuple[frozenset[tuple[str, int]], int | None]
 
 
-def read(decode: Decode, raw: bytes) -> Any:
-    """What the bytes say, or None: there is no other way to refuse them than this error."""
+def decoded_or_none(decode: Decode, raw: bytes) -> Any:
+    """Return the decoded bytes, or None if they are refused, which must raise UserDataError."""
     try:
         return decode(raw)
     except UserDataError:
         return None
 
 
-def meaning(data: StickyUserData | WeightedUserData | None) -> Meaning | None:
+def content(data: StickyUserData | WeightedUserData | None) -> Content | None:
     if data is None:
         return None
     return frozenset(data.owned), data.weight if isinstance(data, WeightedUserData) else data.generation
 
 
-def naive(reference: Callable[[bytes], Any], raw: bytes) -> Meaning | None:
+def content_by_reference(reference: Callable[[bytes], Any], raw: bytes) -> Content | None:
     try:
         owned, number = reference(raw)
     except (AssertionError, struct.error, UnicodeDecodeError):
@@ -294,13 +294,13 @@ def test_changed_bytes_are_read_correctly_or_refused(
     found = 0
     for seed in seeds(MUTANTS):
         random = Random(seed)
-        raw = mutated(random, sound(random, weighted))
+        raw = mutate(random, random_message(random, weighted))
         if not raw:
             continue
-        data = read(decode, raw)
-        assert meaning(data) == naive(reference, raw), raw.hex()
+        data = decoded_or_none(decode, raw)
+        assert content(data) == content_by_reference(reference, raw), raw.hex()
         if data is not None:
-            assert meaning(decode(encode(data))) == meaning(data)
+            assert content(decode(encode(data))) == content(data)
             found += 1
     assert len(seeds(MUTANTS)) // 50 < found < len(seeds(MUTANTS))
 
@@ -308,24 +308,24 @@ def test_changed_bytes_are_read_correctly_or_refused(
 @given(raw=st.binary(max_size=60))
 @pytest.mark.parametrize("decode", [decode_sticky, decode_weighted])
 def test_any_bytes_are_read_or_refused(decode: Decode, raw: bytes) -> None:
-    read(decode, raw)
+    decoded_or_none(decode, raw)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("decode", [decode_sticky, decode_weighted])
 def test_no_bytes_make_decoding_allocate_much(decode: Decode) -> None:
-    raws = [mutated(random, sound(random, decode is decode_weighted)) for random in map(Random, range(2_000))]
+    raws = [mutate(random, random_message(random, decode is decode_weighted)) for random in map(Random, range(2_000))]
     huge = b"\x7f\xff\xff\xff"
     raws += [huge, huge * 2, b"\0\0\0\1" + huge, b"\0\0\0\1\0\1t" + huge, b"\0\0\0\1\0\0\0\1t" + huge]
     many = tuple(("t" * 30_000, partition) for partition in range(2_000))  # the name must not be copied for each
     raws += [encode_sticky(StickyUserData(many)), encode_weighted(WeightedUserData(1, many))]
-    read(decode, raws[0])
+    decoded_or_none(decode, raws[0])
     tracemalloc.start()
     try:
         for raw in raws:
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
-            read(decode, raw)
+            decoded_or_none(decode, raw)
             taken = tracemalloc.get_traced_memory()[1] - before
             assert taken <= MOST_BESIDES + MOST_PER_BYTE * len(raw), (len(raw), raw[:40].hex())
     finally:

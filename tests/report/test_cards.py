@@ -1,4 +1,4 @@
-"""What a notebook shows: sound HTML without script, whatever names there are, small for the largest groups."""
+"""HTML in notebooks: well-formed and without scripts for any names, and small for the largest groups."""
 
 from html.parser import HTMLParser
 from typing import Any

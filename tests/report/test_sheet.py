@@ -1,4 +1,4 @@
-"""Tables for people: whatever the width, nothing in them is cut."""
+"""Tables in reports: no cell is truncated at any width."""
 
 import io
 
@@ -26,7 +26,7 @@ def sheet(*, bars: bool = False, remarks: bool = False) -> Sheet:
     return table
 
 
-def drawn(table: Sheet, width: int, terminal: bool = True) -> list[str]:
+def printed_lines(table: Sheet, width: int, terminal: bool = True) -> list[str]:
     out = io.StringIO()
     Console(file=out, width=width, force_terminal=terminal, color_system=None).print(table, crop=False)
     return [line.rstrip() for line in out.getvalue().splitlines()]
@@ -35,7 +35,7 @@ def drawn(table: Sheet, width: int, terminal: bool = True) -> list[str]:
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 110, 132, 200])
 @pytest.mark.parametrize("others", [{}, {"bars": True}, {"remarks": True}])
 def test_no_cell_is_truncated(width: int, others: dict[str, bool]) -> None:
-    lines = drawn(sheet(**others), width)
+    lines = printed_lines(sheet(**others), width)
     shown = "\n".join(lines)
     assert "…" not in shown
     for spread, time in FIGURES:
@@ -52,19 +52,19 @@ def test_no_cell_is_truncated(width: int, others: dict[str, bool]) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 132])
 def test_names_are_folded_to_the_width_of_a_terminal(width: int) -> None:
-    lines = drawn(sheet(bars=True), width)
+    lines = printed_lines(sheet(bars=True), width)
     assert max(map(len, lines)) <= width
 
 
 def test_bars_are_drawn_if_there_is_room() -> None:
-    assert "█" * BAR in "".join(drawn(sheet(bars=True), 200))
-    assert "█" not in "".join(drawn(sheet(bars=True), 80))
+    assert "█" * BAR in "".join(printed_lines(sheet(bars=True), 200))
+    assert "█" not in "".join(printed_lines(sheet(bars=True), 80))
 
 
 def test_remarks_without_room_name_their_row() -> None:
-    lines = drawn(sheet(remarks=True), 200)
+    lines = printed_lines(sheet(remarks=True), 200)
     assert any(MEMBERS[0] in line and line.endswith(REMARKS[0]) for line in lines)
-    lines = drawn(sheet(remarks=True), 80)
+    lines = printed_lines(sheet(remarks=True), 80)
     assert any(line.startswith(f"{MEMBERS[0]}: OPTIMAL") for line in lines)
 
 
@@ -73,11 +73,11 @@ def test_remarks_without_names_name_their_figure() -> None:
     table.columns("figure", "members", "no plan beats")
     table.columns("remark", "")
     table.row("3", "8 min 3 s", "today, the fewest")
-    assert drawn(table, 30)[-1] == "3 members: today, the fewest"
+    assert printed_lines(table, 30)[-1] == "3 members: today, the fewest"
 
 
 @pytest.mark.parametrize("width", [40, 132])
 def test_names_are_not_folded_outside_a_terminal(width: int) -> None:
-    lines = drawn(sheet(bars=True), width, terminal=False)
+    lines = printed_lines(sheet(bars=True), width, terminal=False)
     for member in MEMBERS:
         assert any(member in line for line in lines)

@@ -1,4 +1,4 @@
-"""Horizon `auto` wherever a record is given: fleets on Spark, the audit, a changed group; what a pause costs there."""
+"""Horizon `auto` for records: fleets on Spark, audits, changed groups, and the price of a pause."""
 
 import json
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SINCE = datetime(2026, 3, 2, 6, 0, tzinfo=UTC)
-SAID = "horizon auto: planned for the forecast until the next rebalance"
+NOTE = "horizon auto: planned for the forecast until the next rebalance"
 
 
 def record(group: str, times: int, minutes: int = 20, partitions: int = 5, step: int = 1) -> list[Row]:
-    """A group of two members at several times: a third of its partitions grow faster the later it gets."""
+    """Return the rows of a group of two members at several times; a third of its partitions grow ever faster."""
     rows = []
     for n in range(times):
         for p in range(partitions):
@@ -42,8 +42,8 @@ def record(group: str, times: int, minutes: int = 20, partitions: int = 5, step:
     return rows
 
 
-def until(rows: Sequence[Row], ts: str, path: Path) -> Path:
-    """The table as it was at a time, as a file."""
+def write_rows_until(rows: Sequence[Row], ts: str, path: Path) -> Path:
+    """Write the rows up to a time into a file, and return its path."""
     return write_csv(path, [row for row in rows if row["snapshot_ts"] <= ts], OFFSET_NAMES)
 
 
@@ -54,17 +54,17 @@ def times_of(rows: Sequence[Row]) -> list[str]:
 def test_each_snapshot_of_a_table_is_planned_as_if_it_were_the_last(tmp_path: Path) -> None:
     rows = record("g", 8)
     history, _ = read_history(write_csv(tmp_path / "all.csv", rows, OFFSET_NAMES))
-    past = Past([_rows_of(tmp_path / "all.csv", ts) for ts in times_of(rows)])
+    past = Past([rows_read_at(tmp_path / "all.csv", ts) for ts in times_of(rows)])
     assert past.rates(times_of(rows)[0]) is None
     for n, ts in enumerate(times_of(rows)):
-        alone, notes = read_group(until(rows, ts, tmp_path / "until.csv"), horizon="auto")
+        alone, notes = read_group(write_rows_until(rows, ts, tmp_path / "until.csv"), horizon="auto")
         found, assumed = past.foreseen(history[n].problem, ts)
         assert found.to_dict() == alone.to_dict()
         assert assumed == [note for note in notes if note.startswith("horizon auto")]
         assert bool(found.scenario_weights) == bool(assumed) == (n > 0)
 
 
-def _rows_of(path: Path, ts: str) -> Any:
+def rows_read_at(path: Path, ts: str) -> Any:
     return OneGroup(str(path), read_file(path, "offsets"), None, None, "latest").rows_at(ts)[0]
 
 
@@ -93,7 +93,7 @@ def test_an_audit_of_a_record_is_judged_by_its_forecast(tmp_path: Path) -> None:
     assert [(row["strategy"], row["objective"]) for row in document["rows"]] == [
         (row.strategy, row.objective) for row in evenlag.compare.audit(problem).rows
     ]
-    assert any(note.startswith(SAID) for note in document["warnings"])
+    assert any(note.startswith(NOTE) for note in document["warnings"])
     shown = command("audit", path).stdout
     assert f"g, means over {len(problem.futures)} scenarios" in shown
     [today] = json.loads(command("audit", path, "--json", "--horizon", 0).stdout)
@@ -112,7 +112,7 @@ def test_a_change_is_judged_by_the_forecast_of_the_record(tmp_path: Path) -> Non
     same = ("objective", "bound", "scenario_spreads")
     assert [document["before"][name] for name in same] == [before[name] for name in same]
     assert [document["after"][name] for name in same] == [after[name] for name in same]
-    assert any(note.startswith(SAID) for note in document["notes"])
+    assert any(note.startswith(NOTE) for note in document["notes"])
     assert "mean spread of scenarios" in command(*words).stdout
     assert "scenario" not in command(*words, "--horizon", 0).stdout
 
@@ -144,10 +144,10 @@ def test_a_fleet_is_planned_and_audited_as_each_of_its_groups(spark: "SparkSessi
     assert len(found) == len(audits) == 7 + 4 + 1 + 2
     for group in ("a", "b", "once"):
         for n, ts in enumerate(times_of(groups[group])):
-            problem, _ = read_group(until(groups[group], ts, tmp_path / "until.csv"), horizon="auto")
+            problem, _ = read_group(write_rows_until(groups[group], ts, tmp_path / "until.csv"), horizon="auto")
             wanted, row = evenlag.solve(problem, stickiness=0), found.pop((group, ts))
             assert (row["status"], row["objective"]) == ("OPTIMAL", pytest.approx(float(wanted.objective)))
-            assert bool(problem.futures) == (n > 0) == any(note.startswith(SAID) for note in row["warnings"])
+            assert bool(problem.futures) == (n > 0) == any(note.startswith(NOTE) for note in row["warnings"])
             assert (n > 0) == any(note.startswith("spreads and makespans of the audit") for note in row["warnings"])
             for audited in evenlag.compare.audit(problem, time_limit=20).rows:
                 got = audits[group, ts][audited.strategy, audited.balance]
@@ -178,7 +178,7 @@ def test_lost_rows_do_not_affect_the_scenarios_of_others(spark: "SparkSession") 
     assert solved.plans.count() == len(rows) - 1
     [row] = solved.groups.filter(f"snapshot_ts = '{times_of(rows)[4]}'").collect()
     assert (row["error"], row["rejected_rows"]) == (None, 1)
-    assert any(note.startswith(SAID) for note in row["warnings"])
+    assert any(note.startswith(NOTE) for note in row["warnings"])
 
 
 @pytest.mark.spark

@@ -102,7 +102,7 @@ def test_a_killed_run_leaves_each_table_old_or_new_and_the_next_run_repairs_them
 
 
 def lake(what: str, folder: Path) -> list[dict[str, Any]]:
-    """What a process of `tests.support.lakes` says, a line each."""
+    """Run `tests.support.lakes` in a process, and return the JSON lines that it prints."""
     command = [sys.executable, "-m", "tests.support.lakes", what, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, start_new_session=True)
     assert done.returncode == (-signal.SIGKILL if what == "killed" else 0), done.stderr

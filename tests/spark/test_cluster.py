@@ -1,4 +1,4 @@
-"""On a cluster: the same tables as on one machine, whatever becomes of the executors."""
+"""A Spark cluster gives the tables of one machine, even if executors are killed."""
 
 import json
 import subprocess

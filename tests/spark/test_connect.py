@@ -1,4 +1,4 @@
-"""With Spark Connect: the same tables, and the same promises, from a driver that has no Java of its own."""
+"""Spark Connect gives the same tables and keeps the same promises, from a driver without Java."""
 
 import json
 import subprocess

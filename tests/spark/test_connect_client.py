@@ -110,7 +110,7 @@ print(json.dumps(answers))
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a driver says that runs in such an environment, beside a server that has all of Spark."""
+    """Return the answers of a driver in an environment with `pyspark-client` alone, on a server with all of Spark."""
     from tests.support.standalone import connect_server, spark_environment
 
     folder = tmp_path_factory.mktemp("client")

@@ -99,7 +99,7 @@ def random_rows(chance: random.Random) -> tuple[Rows, Rows]:
     return offsets, members
 
 
-def by_python(rows: Rows, rule: CopyRule) -> tuple[set[Any], int, int]:
+def judged_by_python(rows: Rows, rule: CopyRule) -> tuple[set[Any], int, int]:
     """Keys that count, copies that were left out, rows that contradict others."""
     of_key: defaultdict[Any, Rows] = defaultdict(list)
     for row in rows:
@@ -116,7 +116,7 @@ def by_python(rows: Rows, rule: CopyRule) -> tuple[set[Any], int, int]:
     return keys, copies, contradicting
 
 
-def by_spark(checked: "DataFrame", rule: CopyRule) -> tuple[set[Any], int, int]:
+def judged_by_spark(checked: "DataFrame", rule: CopyRule) -> tuple[set[Any], int, int]:
     """The same of the rows that Spark has judged."""
     rows = [row.asDict() for row in checked.collect()]
     keys = {
@@ -136,10 +136,10 @@ def test_spark_numpy_and_python_agree(spark: "SparkSession") -> None:
     offsets, members = random_rows(random.Random(4))
     offsets_df = spark.createDataFrame([tuple(row.values()) for row in offsets], OFFSETS_DDL)
     members_df = spark.createDataFrame([tuple(row.values()) for row in members], MEMBERS_DDL)
-    plain = by_python(offsets, PARTITION_ROWS), by_python(members, MEMBER_ROWS)
+    plain = judged_by_python(offsets, PARTITION_ROWS), judged_by_python(members, MEMBER_ROWS)
     assert all(len(keys) > 1 and copies and contradicting for keys, copies, contradicting in plain)
-    assert by_spark(row_checks.check_offsets(offsets_df), PARTITION_ROWS) == plain[0]
-    assert by_spark(row_checks.check_members(members_df), MEMBER_ROWS) == plain[1]
+    assert judged_by_spark(row_checks.check_offsets(offsets_df), PARTITION_ROWS) == plain[0]
+    assert judged_by_spark(row_checks.check_members(members_df), MEMBER_ROWS) == plain[1]
     rows = task_rows(row_checks.typed_offsets(offsets_df), row_checks.typed_members(members_df))
     (group,) = group_rows(rows.toArrow().to_batches())
     partitions = enumerate(zip(group.partition_ids.tolist(), group.lags.tolist(), group.owners, strict=True))

@@ -1,4 +1,4 @@
-"""What Spark's pages call the jobs of ours."""
+"""Descriptions of our jobs on Spark's pages."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ class Jobs:
         self._before = {number for number, _ in self._all()}
 
     def names(self) -> list[str]:
-        """What they are called, the first of each name."""
+        """Return the descriptions in order, each once."""
         return list(dict.fromkeys(name for number, name in sorted(self._all()) if number not in self._before))
 
     def _all(self) -> list[tuple[int, str]]:

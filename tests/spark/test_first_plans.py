@@ -1,4 +1,4 @@
-"""What a group of a fleet gets when time is short: at least today's or the lag-aware plan, checked, with a bound."""
+"""Groups of a fleet in little time: each gets at least today's or the lag-aware plan, checked, with a bound."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Terms of the objective for whole fleets: what Spark gives for each group is what the call for one group gives."""
+"""Terms of the objective for fleets: Spark's results for each group equal those of a call for that group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an executor does, without Spark; and the Java that Spark needs."""
+"""The work of an executor, without Spark; and the Java that Spark needs."""
 
 import itertools
 import os
@@ -191,7 +191,7 @@ def test_time_is_shared_by_the_expected_cost_of_tasks(clock: list[float]) -> Non
 
 
 def solved(rows: GroupRows, gap: float, seconds: float = 0.0) -> GroupResult:
-    """What a search may come to that leaves the gap, 1,000 messages being the mean load."""
+    """Return the outcome of a search that leaves this gap at a mean load of 1,000 messages."""
     plan = Plan(rows.problem(), np.zeros(len(rows.lags), dtype=np.int32))
     result = Result(
         plan, Status.FEASIBLE if gap else Status.OPTIMAL, None, "drawn", False, 5000 + round(1000 * gap), 5000, gap,

@@ -1,4 +1,4 @@
-"""Rows in any order to groups: held to a plain-Python account of the rule, and to the rule in Spark's columns."""
+"""Rows in any order become groups: compared with the rule in plain Python and in Spark's columns."""
 
 import json
 import random
@@ -47,7 +47,7 @@ FIELDS = [
 ]
 PAIRS = ("replica_racks", "move_size", "traffic")
 Row = dict[str, Any]
-SAID = ("members", "beyond_end", "before_start", "rejected_rows", "predicted", "unrated")
+FIELDS_OF_GROUP = ("members", "beyond_end", "before_start", "rejected_rows", "predicted", "unrated")
 
 KEYS = {"snapshot_ts": st.sampled_from(["1", "2"]), "group": st.sampled_from(["g", "", "ä"])}
 PARTITION_ROWS = st.fixed_dictionaries(
@@ -86,13 +86,13 @@ MEMBER_ROWS = st.fixed_dictionaries(
 )
 
 
-def batches(rows: list[Row], size: int, without: tuple[str, ...] = ()) -> list[Any]:
+def record_batches(rows: list[Row], size: int, without: tuple[str, ...] = ()) -> list[Any]:
     schema = pa.schema([field for field in FIELDS if field[0] not in without])
     return pa.Table.from_pylist(rows, schema=schema).to_batches(max_chunksize=size)
 
 
-def plainly(rows: list[Row]) -> dict[tuple[str, str], Row]:
-    """What the groups are, one row after the other."""
+def groups_by_plain_python(rows: list[Row]) -> dict[tuple[str, str], Row]:
+    """Group rows by the rule in plain Python, one row after another."""
     found: dict[tuple[str, str], Row] = {}
     for key in {(row["snapshot_ts"], row["group"]) for row in rows if "member" not in row}:
         own = [row for row in rows if (row["snapshot_ts"], row["group"]) == key]
@@ -131,7 +131,7 @@ def pair_facts(row: Row) -> tuple[Any, ...]:
 
 def facts_of(group: GroupRows) -> Row:
     names = [group.topics[t] for t in group.topic_of.tolist()]
-    facts = {name: getattr(group, name) for name in SAID}
+    facts = {name: getattr(group, name) for name in FIELDS_OF_GROUP}
     facts["pairs"] = [group.pairs.row(p) for p in range(len(group.lags))]
     rows = list(zip(names, group.partition_ids.tolist(), group.lags.tolist(), group.owners, strict=True))
     return facts | {"rows": rows, "offsets": None if group.offsets is None else group.offsets.tolist()}
@@ -153,15 +153,15 @@ def test_groups_equal_those_of_plain_python(
     marks = chance.sample(range(100), len(partitions))
     rows = [row | {"mark": mark} for row, mark in zip(partitions, marks, strict=True)] + members
     chance.shuffle(rows)
-    groups = group_rows(batches(rows, size))
+    groups = group_rows(record_batches(rows, size))
     keys = [(group.group, group.snapshot_ts) for group in groups]
     assert keys == sorted(set(keys))
-    assert {(str(group.snapshot_ts), group.group): facts_of(group) for group in groups} == plainly(rows)
+    assert {(str(group.snapshot_ts), group.group): facts_of(group) for group in groups} == groups_by_plain_python(rows)
 
 
 def test_the_owner_of_a_rejected_row_is_a_member() -> None:
     rows = [PLAIN | {"consumer_id": "a"}, PLAIN | {"partition": 1, "consumer_id": "b", "rejected": True, "lag": None}]
-    (group,) = group_rows(batches(rows, 5, without=("member",)))
+    (group,) = group_rows(record_batches(rows, 5, without=("member",)))
     assert group.owners_seen == ["a", "b"]
     assert group.problem().members == ("a", "b")
     assert group.partition_ids.tolist() == [0]
@@ -169,14 +169,14 @@ def test_the_owner_of_a_rejected_row_is_a_member() -> None:
 
 def test_columns_of_nulls_may_be_absent() -> None:
     assert group_rows([]) == []
-    assert group_rows(batches([], 5)) == []
+    assert group_rows(record_batches([], 5)) == []
     rows = [PLAIN, PLAIN | {"partition": 1}]
-    (group,) = group_rows(batches(rows, 5, without=("mark", *OFFSET_FIELDS, "predicted", *PAIRS, "member")))
+    (group,) = group_rows(record_batches(rows, 5, without=("mark", *OFFSET_FIELDS, "predicted", *PAIRS, "member")))
     assert (group.members, group.offsets, group.predicted, group.unrated) == (None, None, 0, 0)
     assert group.pairs is NO_PAIR_COLUMNS
     assert group.problem().pairs is NO_PAIR_DATA
     assert group.partition_ids.tolist() == [0, 1]
-    (group,) = group_rows(batches(rows, 5))
+    (group,) = group_rows(record_batches(rows, 5))
     assert group.pairs is NO_PAIR_COLUMNS
     assert group.members == ()  # there is a table, and nobody in it
 
@@ -185,20 +185,20 @@ def test_long_arrow_strings_are_accepted() -> None:
     rows = [PLAIN, PLAIN | {"partition": 1, "consumer_id": None}]
     large = [
         batch.cast(pa.schema([(f.name, pa.large_string() if f.type == pa.string() else f.type) for f in batch.schema]))
-        for batch in batches(rows, 5)
+        for batch in record_batches(rows, 5)
     ]
     assert [facts_of(group) for group in group_rows(large)] == [
-        facts_of(group) for group in group_rows(batches(rows, 5))
+        facts_of(group) for group in group_rows(record_batches(rows, 5))
     ]
 
 
 def test_members_without_partitions_are_no_group() -> None:
     member = {"snapshot_ts": "1", "group": "others", "consumer_id": "m", "member": {"topics": None}}
-    assert [group.group for group in group_rows(batches([PLAIN, member], 5))] == ["g"]
+    assert [group.group for group in group_rows(record_batches([PLAIN, member], 5))] == ["g"]
 
 
 def test_a_group_whose_rows_are_all_rejected_is_kept() -> None:
-    (group,) = group_rows(batches([PLAIN | {"rejected": True, "topic": None}], 5))
+    (group,) = group_rows(record_batches([PLAIN | {"rejected": True, "topic": None}], 5))
     assert (group.topics, len(group.lags), group.rejected_rows) == ((), 0, 1)
 
 
@@ -211,7 +211,7 @@ def test_rows_that_differ_in_racks_sizes_or_traffic_are_rejected() -> None:
             PLAIN | {"partition": 1},
             PLAIN | {"partition": 1, name: other},
         ]
-        (group,) = group_rows(batches(rows, 5, without=("member",)))
+        (group,) = group_rows(record_batches(rows, 5, without=("member",)))
         assert group.partition_ids.tolist() == [0]
         assert group.rejected_rows == 3
         pairs = group.problem().pairs
@@ -223,7 +223,7 @@ def test_rows_that_differ_in_racks_sizes_or_traffic_are_rejected() -> None:
 
 def test_racks_of_one_group_do_not_reach_another() -> None:
     pair_values = {"replica_racks": '["a"]', "move_size": 3, "traffic": 4}
-    groups = group_rows(batches([PLAIN | pair_values, PLAIN | {"group": "silent"}], 5, without=("member",)))
+    groups = group_rows(record_batches([PLAIN | pair_values, PLAIN | {"group": "silent"}], 5, without=("member",)))
     assert [bool(group.problem().pairs) for group in groups] == [True, False]
 
 

@@ -41,7 +41,7 @@ def group(lags: list[int], owners: list[str | None]) -> GroupRows:
 
 
 def turns_of(problem: Problem, options: SolveOptions, efforts: tuple[Effort, ...]) -> list[GroupResult]:
-    """Outcome of a group whose turns go on from one another."""
+    """Return the results of a group's turns, each of which continues the one before."""
     rows = group([0], [None])  # not looked at: the problem is there
     done = GroupResult(rows, Want.PLAN, options.balance, cache=SolveCache(problem))
     several = []

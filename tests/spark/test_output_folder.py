@@ -1,4 +1,4 @@
-"""The output folder of a fleet: all tables are written or none, whatever fails."""
+"""The output folder of a fleet: after any failure, all tables are written or none."""
 
 import os
 import random
@@ -73,7 +73,7 @@ def test_a_poisoned_row_leaves_the_folder_as_it_was(spark: "SparkSession", tmp_p
 
 
 def test_a_full_disk_leaves_the_folder_as_it_was(spark: "SparkSession", tmp_path: Path) -> None:
-    """The disk is one in memory, of our own: it takes the tables of two groups, but not those of 60 beside them."""
+    """The disk is a tmpfs with room for the tables of two groups, but not for those of 60 more."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = f"mount -t tmpfs -o size=300k tmpfs '{disk}'"

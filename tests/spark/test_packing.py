@@ -1,4 +1,4 @@
-"""Offset ranges in even tasks: held against plain counting, brute force and a plain max-flow; and read with Spark."""
+"""Offset ranges packed into even tasks: compared with counting, brute force and max-flow, and read with Spark."""
 
 import doctest
 import itertools
@@ -42,17 +42,17 @@ def zipf(exponent: float, partitions: int, seed: int = 0, total: int = 50_000_00
     return {("t", p): (1000 * p, 1000 * p + size) for p, size in enumerate(sizes)}
 
 
-def grown(offsets: Offsets, factor: Callable[[int], float]) -> Offsets:
+def with_growth(offsets: Offsets, factor: Callable[[int], float]) -> Offsets:
     """The next batch: it starts where the last one ended, unless that is far."""
     starts = {key: end if end < 2**61 else 0 for key, (_, end) in offsets.items()}
     return {key: (starts[key], starts[key] + int((end - at) * factor(key[1]))) for key, (at, end) in offsets.items()}
 
 
-def mean(offsets: Offsets, tasks: int) -> Fraction:
+def mean_records(offsets: Offsets, tasks: int) -> Fraction:
     return Fraction(sum(end - start for start, end in offsets.values()), tasks)
 
 
-def check(packing: Packing, offsets: Offsets, tasks: int, tolerance: float) -> None:
+def check_packing(packing: Packing, offsets: Offsets, tasks: int, tolerance: float) -> None:
     """Count again, in plain Python: everything once, as even as promised, as few cuts as promised."""
     ranges = defaultdict(list)
     for task in packing.tasks:
@@ -68,7 +68,7 @@ def check(packing: Packing, offsets: Offsets, tasks: int, tolerance: float) -> N
         assert at == end
     assert not ranges
     loads = [sum(end - start for *_, start, end in task.ranges) for task in packing.tasks]
-    share = mean(offsets, tasks)
+    share = mean_records(offsets, tasks)
     assert len(loads) == tasks
     assert packing.makespan == max(loads) <= packing.limit <= max((1 + Fraction(tolerance)) * share, -(-share // 1))
     assert packing.bound == -(-share // 1) <= packing.makespan
@@ -82,7 +82,7 @@ def check(packing: Packing, offsets: Offsets, tasks: int, tolerance: float) -> N
 @settings(max_examples=cases(300))
 def test_every_offset_is_packed_once_into_even_tasks(offsets: Offsets, tasks: int, tolerance: float) -> None:
     packing = pack_offset_ranges(offsets, tasks, tolerance=tolerance)
-    check(packing, offsets, tasks, tolerance)
+    check_packing(packing, offsets, tasks, tolerance)
     assert packing.moves == 0
     assert packing == pack_offset_ranges(dict(reversed(offsets.items())), tasks, tolerance=tolerance)
 
@@ -95,14 +95,14 @@ def test_skewed_topics_are_packed_evenly(exponent: float, partitions: int, toler
     for seed in range(3):
         offsets = zipf(exponent, partitions, seed)
         packing = pack_offset_ranges(offsets, 16, tolerance=tolerance)
-        check(packing, offsets, 16, tolerance)
+        check_packing(packing, offsets, 16, tolerance)
         if tolerance and exponent and partitions == 200:
             assert packing.cuts == packing.cuts_bound
 
 
 @pytest.mark.slow
 def test_cuts_are_few_against_all_packings_of_whole_partitions() -> None:
-    """Where whole partitions fit within the limit, nothing is cut."""
+    """Compare with all packings of whole partitions: nothing is cut if they fit within the limit."""
     rng = np.random.default_rng(5)
     ways = np.array(list(itertools.product(range(3), repeat=8)))
     fitting = 0
@@ -146,7 +146,7 @@ def test_the_examples_run(module: Any) -> None:
 # ---- stickiness ---------------------------------------------------------------------------------------------------
 
 
-def homes(packing: Packing) -> dict[tuple[str, int], set[int]]:
+def tasks_of_partitions(packing: Packing) -> dict[tuple[str, int], set[int]]:
     found = defaultdict(set)
     for nth, task in enumerate(packing.tasks):
         for topic, partition, *_ in task.ranges:
@@ -155,7 +155,7 @@ def homes(packing: Packing) -> dict[tuple[str, int], set[int]]:
 
 
 def fits_at_home(offsets: Offsets, where: dict[tuple[str, int], set[int]], tasks: int, limit: int) -> bool:
-    """Hall's condition, by all sets of tasks: what can only be read there is no more than they may read."""
+    """Check Hall's condition for every set of tasks: the records tied to it do not exceed its limit."""
     sizes = {key: end - start for key, (start, end) in offsets.items() if key in where}
     return all(
         sum(size for key, size in sizes.items() if where[key] <= set(chosen)) <= limit * len(chosen)
@@ -168,7 +168,7 @@ def test_ranges_beyond_64_bits_are_packed() -> None:
     """Three of 2^62 + 1 records in two tasks: the solver takes none of them, so one is cut where it fits nowhere."""
     offsets = {("t", p): (0, 2**62 + 1) for p in range(3)}
     packing = pack_offset_ranges(offsets, 2, tolerance=0)
-    check(packing, offsets, 2, 0)
+    check_packing(packing, offsets, 2, 0)
     assert packing.cuts == 1
 
 
@@ -180,11 +180,15 @@ def test_a_partition_stays_in_its_task_if_it_fits(
 ) -> None:
     previous = pack_offset_ranges(before, tasks_before, tolerance=data.draw(TOLERANCES))
     factors = data.draw(st.lists(st.sampled_from([0, 0.1, 0.9, 1, 1.1, 1.7]), min_size=1, max_size=9))
-    offsets = grown(before, lambda p: factors[p % len(factors)]) | data.draw(OFFSETS)
+    offsets = with_growth(before, lambda p: factors[p % len(factors)]) | data.draw(OFFSETS)
     packing = pack_offset_ranges(offsets, tasks, tolerance=tolerance, previous=previous)
-    check(packing, offsets, tasks, tolerance)
-    where = {key: at for key, all_ in homes(previous).items() if (at := {task for task in all_ if task < tasks})}
-    now = homes(packing)
+    check_packing(packing, offsets, tasks, tolerance)
+    where = {
+        key: at
+        for key, all_ in tasks_of_partitions(previous).items()
+        if (at := {task for task in all_ if task < tasks})
+    }
+    now = tasks_of_partitions(packing)
     assert packing.moves == sum(len(now[key] - at) for key, at in where.items())
     if fits_at_home(offsets, where, tasks, packing.limit):
         assert packing.moves == 0
@@ -200,7 +204,7 @@ def test_cuts_move_so_that_partitions_need_not(drawn: list[tuple[int, set[int]]]
     offsets = {("t", p): (0, size) for p, (size, _) in enumerate(drawn)}
     previous = [[("t", p) for p, (_, tasks) in enumerate(drawn) if task in tasks] for task in range(4)]
     packing = pack_offset_ranges(offsets, 4, tolerance=tolerance, previous=previous)
-    check(packing, offsets, 4, tolerance)
+    check_packing(packing, offsets, 4, tolerance)
     where = {("t", p): tasks for p, (_, tasks) in enumerate(drawn) if tasks}
     if fits_at_home(offsets, where, 4, packing.limit):
         assert packing.moves == 0
@@ -211,15 +215,15 @@ def test_cuts_move_so_that_partitions_need_not(drawn: list[tuple[int, set[int]]]
 def test_partitions_keep_their_tasks_over_batches(exponent: float, partitions: int) -> None:
     offsets = zipf(exponent, partitions)
     packing = pack_offset_ranges(offsets, 16)
-    again = pack_offset_ranges(grown(offsets, lambda _: 1), 16, previous=packing)
+    again = pack_offset_ranges(with_growth(offsets, lambda _: 1), 16, previous=packing)
     assert again.moves == 0
     assert again.cuts <= packing.cuts
     rng = np.random.default_rng(1)
     for _ in range(5):  # cuts do not pile up, and few partitions move
         factors = rng.uniform(0.8, 1.25, partitions)
-        offsets = grown(offsets, lambda p, factors=factors: factors[p])  # type: ignore[misc]
+        offsets = with_growth(offsets, lambda p, factors=factors: factors[p])  # type: ignore[misc]
         packing = pack_offset_ranges(offsets, 16, previous=packing)
-        check(packing, offsets, 16, 0.02)
+        check_packing(packing, offsets, 16, 0.02)
         assert packing.moves <= 16
 
 

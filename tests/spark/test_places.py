@@ -1,4 +1,4 @@
-"""Where tables lie and go: this machine's disk, HDFS, an object store."""
+"""Places of tables: a local disk, HDFS, an object store."""
 
 import json
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ def test_tables_are_read_from_and_written_to_hdfs(spark: "SparkSession", hdfs: s
 
 @pytest.fixture
 def store(spark: "SparkSession", tmp_path: Path) -> Iterator[str]:
-    """What Hadoop knows by a scheme of an object store: a folder of this machine, mounted there."""
+    """Mount a local folder under a scheme of an object store, as Hadoop sees it."""
     settings = spark.sparkContext._jsc.hadoopConfiguration()
     settings.set("fs.s3a.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme")
     bucket, link = tmp_path.name.replace("_", "-"), "fs.viewfs.mounttable.{}.link./fleet"

@@ -1,4 +1,4 @@
-"""Spark's settings: a master that was asked for is used or refused, and what nobody asked for is ours."""
+"""Spark's settings: a given master is used or refused, and settings that are not given are ours."""
 
 import subprocess
 import sys
@@ -62,7 +62,7 @@ def test_a_master_and_cores_of_this_machine_are_refused() -> None:
 
 
 def local_session_prints(expression: str, **variables: str) -> str:
-    """What a fresh interpreter says of its session, or the error in place of one."""
+    """Return the value of an expression on a session in a new interpreter, or the error that it raised."""
     from tests.support.standalone import spark_environment
 
     code = (

@@ -1,4 +1,4 @@
-"""What executors need is what is said, comes to them as documented, and is asked for before the work begins."""
+"""Packages that executors need: the declared ones, shipped as documented, and checked before the work begins."""
 
 import json
 import os
@@ -99,8 +99,8 @@ def test_a_task_imports_only_the_declared_packages() -> None:
 # ---- a look at what is there -----------------------------------------------------------------------------------------
 
 
-def found(python: Path | str, *arguments: Any, path: Path | str = ROOT) -> dict[str, Any]:
-    """What a task finds that runs in a Python, as Spark starts it; modules in `path` come first."""
+def check_of_executor(python: Path | str, *arguments: Any, path: Path | str = ROOT) -> dict[str, Any]:
+    """Run the check of an executor in a Python as Spark starts it; modules in `path` come first."""
     from tests.support.standalone import SPARK, spark_environment
 
     sparks_own = ":".join(map(str, (SPARK / "python/lib").glob("*.zip")))
@@ -118,7 +118,7 @@ def found(python: Path | str, *arguments: Any, path: Path | str = ROOT) -> dict[
 
 @pytest.mark.slow
 def test_the_check_of_an_executor_finds_every_package(tmp_path: Path) -> None:
-    there = found(sys.executable, "highs", str(tmp_path))
+    there = check_of_executor(sys.executable, "highs", str(tmp_path))
     assert (there["evenlag"], there["missing"], there["broken"]) == (evenlag.__version__, [], None)
     assert there["writes"]
     assert fault(there) is None
@@ -127,27 +127,27 @@ def test_the_check_of_an_executor_finds_every_package(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_check_of_an_executor_finds_missing_packages(tmp_path: Path) -> None:
     make_environment(tmp_path / "bare")
-    bare = str(fault(found(tmp_path / "bare/bin/python", path=tmp_path)))
+    bare = str(fault(check_of_executor(tmp_path / "bare/bin/python", path=tmp_path)))
     assert bare.startswith(f"executors lack evenlag, {', '.join(PACKAGES)} (Python {sys.version.split()[0]}, ")
     make_environment(tmp_path / "some", PACKAGES)
-    assert fault(found(tmp_path / "some/bin/python")) is None
-    some = str(fault(found(tmp_path / "some/bin/python", "cbc")))
+    assert fault(check_of_executor(tmp_path / "some/bin/python")) is None
+    some = str(fault(check_of_executor(tmp_path / "some/bin/python", "cbc")))
     assert some.startswith("executors lack pulp, highspy (")
     assert "\n" not in bare + some
 
 
 @pytest.mark.slow
 def test_the_check_of_an_executor_finds_unusable_packages(tmp_path: Path) -> None:
-    nowhere = found(sys.executable, "auto", "/nowhere")
+    nowhere = check_of_executor(sys.executable, "auto", "/nowhere")
     assert fault(nowhere, "name a folder that they share") == "name a folder that they share"
     (tmp_path / "evenlag").mkdir()
     (tmp_path / "evenlag/__init__.py").write_text("__version__ = '0.0.1'")
-    other = str(fault(found(sys.executable, path=tmp_path)))
+    other = str(fault(check_of_executor(sys.executable, path=tmp_path)))
     assert other.startswith("executors have evenlag 0.0.1 (")
     assert f"the driver {evenlag.__version__};" in other
     (tmp_path / "pyarrow.py").write_text("raise ImportError('libarrow.so: no such file')")
     (tmp_path / "evenlag/__init__.py").write_text(f"__version__ = '{evenlag.__version__}'; import pyarrow")
-    broken = str(fault(found(sys.executable, path=tmp_path)))
+    broken = str(fault(check_of_executor(sys.executable, path=tmp_path)))
     assert broken.startswith("executors cannot load evenlag (")
     assert broken.endswith("ImportError: libarrow.so: no such file")
 
@@ -181,7 +181,7 @@ LIMIT = 5.0
 
 @dataclass(frozen=True)
 class Site:
-    """A cluster of two workers, an environment with what executors need but evenlag, and tables."""
+    """A cluster of two workers, tables, and an environment with all that executors need except evenlag."""
 
     cluster: "Standalone"
     folder: Path
@@ -190,7 +190,7 @@ class Site:
     rows: int
 
     def run(self, *words: str | Path, python: Path | str, timeout: float = 600, **variables: str) -> str:
-        """What a command prints whose executors are to take a Python."""
+        """Return the output of an audit whose executors use a given Python."""
         from tests.support.standalone import spark_environment
 
         done = subprocess.run(
@@ -229,7 +229,7 @@ class Site:
         assert (name, "FINISHED") in ended
 
     def driver(self, stack: ExitStack, name: str, **settings: str) -> "Driver":
-        """An application that solves the tables when it is told to."""
+        """Start an application that solves the tables on request."""
         from tests.support.standalone import spark_environment
 
         more = {"spark.master": self.cluster.master, "spark.app.name": name}
@@ -286,7 +286,7 @@ class Driver:
         return line
 
     def ask(self, *request: Any) -> Any:
-        """What it answers."""
+        """Return its next answer."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()

@@ -1,4 +1,4 @@
-"""A fleet is solved once: what comes out stays what it was, and a deadline is kept whatever Spark does."""
+"""A fleet is solved once: results do not change, and a deadline is kept whatever Spark does."""
 
 import logging
 import time
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def slow(seconds: float, of: int = 0) -> Any:
-    """What a task does that takes so long: all of them, or the first of so many."""
+def slow_task(seconds: float, of: int = 0) -> Any:
+    """Return a function of a task that waits first: every task, or the first of several."""
 
     def wait(batches: Any) -> Any:
         import time
@@ -35,8 +35,8 @@ def slow(seconds: float, of: int = 0) -> Any:
 
 
 @contextmanager
-def busy(spark: "SparkSession", seconds: float) -> Iterator[None]:
-    """Have other work take all slots meanwhile."""
+def occupied_slots(spark: "SparkSession", seconds: float) -> Iterator[None]:
+    """Occupy all slots of Spark with another job."""
     from pyspark import InheritableThread
 
     slots = spark.sparkContext.defaultParallelism
@@ -44,7 +44,7 @@ def busy(spark: "SparkSession", seconds: float) -> Iterator[None]:
     def work() -> None:
         spark.sparkContext.addJobTag("other")
         with pytest.raises(Exception, match="cancelled"):
-            spark.range(0, slots, 1, slots).mapInArrow(slow(seconds), "id BIGINT").count()
+            spark.range(0, slots, 1, slots).mapInArrow(slow_task(seconds), "id BIGINT").count()
 
     thread = InheritableThread(target=work)
     thread.start()
@@ -95,7 +95,7 @@ def test_results_at_the_deadline_are_kept(spark: "SparkSession", tmp_path: "Path
     from evenlag.spark.driver.kept import kept
     from evenlag.spark.driver.storage import Folder
 
-    numbers = spark.range(0, 8, 1, 4).mapInArrow(slow(60.0, of=4), "id BIGINT")
+    numbers = spark.range(0, 8, 1, 4).mapInArrow(slow_task(60.0, of=4), "id BIGINT")
     started = time.time()
     done = kept(numbers, Folder(spark, f"file://{tmp_path}/kept", "id BIGINT"), started + 8)
     assert time.time() - started < 40  # the slow task takes 60
@@ -107,7 +107,7 @@ def test_when_no_task_can_start_all_groups_are_late(spark: "SparkSession") -> No
     from evenlag import pipeline
 
     offsets, members = tables(spark, 3)
-    with busy(spark, 120.0):
+    with occupied_slots(spark, 120.0):
         started = time.time()
         solved = pipeline.solve(offsets, members, time_limit=2.0)
         assert time.time() - started < 40  # slots are taken for 120
@@ -180,7 +180,7 @@ def test_a_job_without_executors_ends_in_one_line(spark: "SparkSession", tmp_pat
     (tmp_path / "offsets.csv").write_text("snapshot_ts,group,topic,partition,lag\nnow,g,t,0,5\n")
     offsets, _ = tables(spark, 1)
     out = tmp_path / "out"
-    with busy(spark, 120.0):
+    with occupied_slots(spark, 120.0):
         for place in (str(tmp_path / "offsets.csv"), offsets):
             started = time.time()
             with pytest.raises(SourceError, match=f"^{out}: Spark started no task within the time limit"):

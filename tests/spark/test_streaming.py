@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 SIZE = os.environ.get("EVENLAG_STREAM", "20x10")  # snapshots x groups; the benchmark is 200x50
 
 
-def tables(out: Path, name: str) -> list[dict[str, Any]]:
+def rows_of_table(out: Path, name: str) -> list[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     return pq.read_table(out / name).to_pylist() if (out / name).exists() else []
 
 
-def covered(out: Path, taken: list[list[dict[str, Any]]], broken: int) -> None:
+def assert_each_audited_once(out: Path, taken: list[list[dict[str, Any]]], broken: int) -> None:
     """Each group and snapshot is audited once, in one batch, and every row that was written is in one place."""
     optima = [
         (row["snapshot_ts"], row["group"])
-        for row in tables(out, "audit")
+        for row in rows_of_table(out, "audit")
         if (row["strategy"], row["balance"]) == ("optimal", "both")
     ]
-    batches = {(row["snapshot_ts"], row["group"], row["batch"]) for row in tables(out, "audit")}
+    batches = {(row["snapshot_ts"], row["group"], row["batch"]) for row in rows_of_table(out, "audit")}
     written = [row for rows in taken for row in rows]
     assert Counter(optima) == Counter({(row["snapshot_ts"], row["group"]) for row in written})
     assert len(batches) == len(optima)
     key = ("snapshot_ts", "group", "topic", "partition")
-    planned = Counter((*(row[name] for name in key), row["lag"]) for row in tables(out, "plans"))
+    planned = Counter((*(row[name] for name in key), row["lag"]) for row in rows_of_table(out, "plans"))
     lags = Counter((*(row[name] for name in key), row["log_end_offset"] - row["current_offset"]) for row in written)
     assert planned == lags
     from tests.support.streams import BROKEN
 
-    rejects = tables(out, "rejects")
+    rejects = rows_of_table(out, "rejects")
     assert Counter((row["reason"], row["row"]) for row in rejects) == Counter(
         {("the line could not be read", BROKEN): broken} if broken else {}
     )
@@ -60,7 +60,7 @@ def test_a_stream_killed_twice_audits_every_snapshot_once(broker: "Broker", tmp_
     count, groups = map(int, SIZE.split("x"))
     out = tmp_path / "out"
     taken, last = stream_with_kills(broker.bootstrap, out, count, groups, seconds=max(15, count / 2))
-    covered(out, taken, broken=count)
+    assert_each_audited_once(out, taken, broken=count)
     assert last[-1]["waiting"] == 0
     assert sorted(path.name for path in out.iterdir()) == ["_checkpoint", "_state", "audit", "plans", "rejects"]
     assert len(list((out / "_state").iterdir())) == 1
@@ -83,7 +83,7 @@ def test_a_commit_killed_anywhere_is_complete_or_absent(spark: "SparkSession", t
             path.mkdir()
             (path / "file").write_text(text)
 
-    tables = ("one", "two", "three")
+    table_names = ("one", "two", "three")
     reached = set()
     for steps in range(40):
         out, left = tmp_path / str(steps), [steps]
@@ -100,11 +100,11 @@ def test_a_commit_killed_anywhere_is_complete_or_absent(spark: "SparkSession", t
         with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Killed):
             for name in ("rename", "remove", "make"):
                 patch.setattr(Storage, name, dying(getattr(Storage, name)))
-            commits = Commits(spark, out, tables)
+            commits = Commits(spark, out, table_names)
             for position, text in ((4, "first"), (5, "second")):
                 write(commits.begin(), text)
                 commits.commit(position)
-        again = Commits(spark, out, tables)
+        again = Commits(spark, out, table_names)
         assert (again.number, again.position) in {(-1, -1), (0, 4), (1, 5)}
         reached.add(again.number)
         texts = ["first", "second"][: again.number + 1]
@@ -124,7 +124,7 @@ def test_a_commit_killed_anywhere_is_complete_or_absent(spark: "SparkSession", t
 
 
 class Model:
-    """The rule in plain Python: what comes of rows (group, time, number, announced, at) batch by batch."""
+    """The rule in plain Python: the fate of rows (group, time, number, announced, at), batch by batch."""
 
     def __init__(self, settle: int) -> None:
         self.settle = settle
@@ -257,7 +257,7 @@ def test_a_stream_audits_each_snapshot_without_a_forecast(
         lags = {"t": [end - 10 * p for p, end in enumerate(ends[hour])]}
         problem = Problem.from_lags(lags, {"c0": ["t"], "c1": ["t"]}, owned=owned)
         wanted |= {(f"2026-01-01T0{hour}:00:00Z", row.strategy): row.spread for row in audit(problem).rows}
-    found = {(row["snapshot_ts"], row["strategy"]): row["spread"] for row in tables(tmp_path / "out", "audit")}
+    found = {(row["snapshot_ts"], row["strategy"]): row["spread"] for row in rows_of_table(tmp_path / "out", "audit")}
     assert found.keys() == wanted.keys()
     assert all(found[key] == wanted[key] for key in wanted if key[1] != "optimal")
 
@@ -327,5 +327,5 @@ def test_waiting_snapshots_are_audited_when_the_topic_falls_silent(
     send(broker.bootstrap, "silent", [json.dumps(rows[0])])  # again, after its snapshot was audited
     (late,) = pipeline.stream(kafka_spark, topic, out=tmp_path / "out", once=True)
     assert (late.rows, late.snapshots, late.rejects, late.waiting) == (1, 0, 1, 0)
-    reject = next(row for row in tables(tmp_path / "out", "rejects"))
+    reject = next(row for row in rows_of_table(tmp_path / "out", "rejects"))
     assert (reject["reason"], json.loads(reject["row"])) == ("arrived after its snapshot was audited", rows[0])

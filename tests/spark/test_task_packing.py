@@ -93,7 +93,7 @@ def test_small_groups_are_placed_by_hash_and_others_by_name() -> None:
 
 
 def recorded(times: dict[str, int]) -> list[dict[str, Any]]:
-    """Groups of four partitions and two members, each at so many times, an hour apart."""
+    """Return the rows of groups of four partitions and two members, at hourly times."""
     return [
         {
             "snapshot_ts": f"2026-01-01T{n:02}:00:00Z", "group": group, "topic": "t", "partition": p,

@@ -1,4 +1,4 @@
-"""Members of a group that tell its leader something of themselves: kafka-python's consumers, with two assignors."""
+"""Members that send user data to their leader: kafka-python's consumers, with two assignors."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ SETTLE_LIMIT = 60.0  # seconds
 
 
 class Weighted(AbstractPartitionAssignor):
-    """Tells its weight and what it owned, as the weighted assignor does; deals the partitions out in turn."""
+    """Send weight and owned partitions as the weighted assignor does, and assign the partitions in turn."""
 
     name = WEIGHTED
 

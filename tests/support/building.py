@@ -12,7 +12,7 @@ import pytest
 
 
 def built(source: Path, name: str, folder: Path) -> ModuleType:
-    """Build a C file and import it; skip the test where there is no compiler."""
+    """Build a C file and import it; skip the test without a compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("needs a C compiler")

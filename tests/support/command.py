@@ -1,4 +1,4 @@
-"""The command as a user meets it: what it prints, where, and its exit status."""
+"""The command as a user runs it: its output, stream by stream, and its exit status."""
 
 import io
 import os
@@ -36,7 +36,7 @@ def evenlag_alone(*words: object) -> Done:
 
 
 def refused(done: Done, expected: str) -> None:
-    """Assert that a command ended as an input error does: one line on stderr that says `expected`."""
+    """Assert that a command ended with an input error: one line on stderr that contains `expected`."""
     assert done.returncode == 1, done
     assert done.stdout == ""
     assert done.stderr.startswith("evenlag: ")

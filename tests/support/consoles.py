@@ -22,7 +22,7 @@ SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
 def consoles(page: str) -> list[tuple[str, str]]:
-    """Return each command of a page with what the page says that it prints."""
+    """Return each command of a page with the output that the page shows."""
     blocks = BLOCK.findall((ROOT / page).read_text())
     return [command for block in blocks for command in COMMAND.findall(block)]
 
@@ -47,7 +47,7 @@ def without_times(text: str) -> str:
 
 
 def renew(page: str) -> None:
-    """Write what the commands of a page print now into the page."""
+    """Replace the output of commands on a page by their current output."""
 
     def anew(block: re.Match[str]) -> str:
         commands = [found[0] for found in COMMAND.findall(block[1])]

@@ -1,4 +1,4 @@
-"""Random texts of `kafka-consumer-groups --describe`, what stands between their lines, and what people do to them."""
+"""Random texts of `kafka-consumer-groups --describe`, foreign lines between theirs, and changes that people make."""
 
 import random
 from collections.abc import Callable
@@ -46,7 +46,7 @@ FOREIGN = (
 
 @dataclass
 class Table:
-    """A table as Kafka 4 prints it: the header and its rows, and what a reader should make of it."""
+    """A table as Kafka 4 prints it: its header, its rows, and the group that a reader should find."""
 
     header: str
     rows: list[str]

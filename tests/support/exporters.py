@@ -1,4 +1,4 @@
-"""Real exporters for tests: each started against a broker, and asked for what it tells.
+"""Real exporters for tests, each started on a broker and read over HTTP.
 
 They are found in `.cache/exporters` or on PATH, as their projects release them; tests/metrics/README.md names versions.
 """

@@ -1,4 +1,4 @@
-"""Spark's settings for tests: what compiling is worth on a fleet, it costs on a few rows.
+"""Spark's settings for tests: on a few rows, compiling takes longer than it saves.
 
 The command under spark-submit (test_shipping.py) runs as Spark does by itself, and compiles.
 """

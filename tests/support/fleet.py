@@ -77,7 +77,7 @@ BROKEN: dict[str, tuple[Callable[[Row], list[Row]], str]] = {
 
 
 def _broken(row: Row, kind: str, expected: dict[str, int]) -> list[Row]:
-    """What a row becomes; counts the rejects that are to come of it."""
+    """Return a broken row, and count the rejects that it causes."""
     how, reason = BROKEN[kind]
     expected[reason] += 2 if "differ" in reason else 1
     return how(row)

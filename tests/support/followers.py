@@ -22,7 +22,7 @@ class Follower(Member):
 
 
 class Followers(Members):
-    """Those of one group, by name."""
+    """The followers of one group, by name."""
 
     KIND = Follower
 
@@ -34,7 +34,7 @@ class Followers(Members):
 
 @contextmanager
 def followers(bootstrap: str, group: str, **config: Any) -> Iterator[Followers]:
-    """Followers that are gone at the end, whatever happens."""
+    """Run followers, and end them after the body."""
     several = Followers(bootstrap, group, [], **config)
     try:
         yield several
@@ -44,7 +44,7 @@ def followers(bootstrap: str, group: str, **config: Any) -> Iterator[Followers]:
 
 
 def run(config: dict[str, Any]) -> None:
-    """Follow until told to leave."""
+    """Follow until the parent process writes "leave"."""
     import logging
 
     from confluent_kafka import Consumer as KafkaConsumer

@@ -24,7 +24,7 @@ SHOWN = 10  # rows of each kind
 
 
 def table(spark: "SparkSession", rows: Iterable[Mapping[str, Any]], ddl: str) -> "DataFrame":
-    """A table of these rows; a column that a row lacks is null, and what is no column is left out."""
+    """Return a table of these rows; missing columns are null, and unknown ones are left out."""
     names = [field.split()[0].strip("`") for field in ddl.split(", ")]
     return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], ddl)
 

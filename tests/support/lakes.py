@@ -35,7 +35,7 @@ def settings(folder: Path) -> dict[str, str]:
 
 
 def say(spark: Any) -> None:
-    """Print the run of each table, and its rows but for their times."""
+    """Print the run of each table, and its rows without their times."""
     found = {}
     for name in TABLES:
         [row] = spark.sql(f"SHOW TBLPROPERTIES lake.fleet.{name} ('evenlag.run')").collect()
@@ -45,7 +45,7 @@ def say(spark: Any) -> None:
 
 
 def killed(spark: Any) -> None:
-    """Run on two groups, then on three, and die at a random moment after two tables of seven are replaced."""
+    """Run on two groups, then on three; be killed at a random moment after two of seven tables are replaced."""
     from pyspark.sql.readwriter import DataFrameWriterV2
 
     from evenlag import pipeline
@@ -66,7 +66,7 @@ def killed(spark: Any) -> None:
 
 
 def again(spark: Any) -> None:
-    """Look, and run again on three groups, by the command, from tables to tables."""
+    """Print the tables, and run again on three groups by the command, from tables to tables."""
     say(spark)
     for name, df in zip(("offsets", "members"), tables(spark, 3), strict=True):
         df.writeTo(f"lake.kafka.{name}").using("iceberg").create()

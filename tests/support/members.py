@@ -1,6 +1,6 @@
-"""Members of a group with evenlag's assignor, each a process of its own that can be killed, stopped and woken.
+"""Members of a group with evenlag's assignor, as processes that can be killed, stopped and resumed.
 
-`python -m tests.support.members '{"bootstrap": …}'` is one member. It says what happens to it, a line of JSON each.
+`python -m tests.support.members '{"bootstrap": …}'` is one member. It prints its events, a line of JSON each.
 """
 
 import contextlib
@@ -60,11 +60,11 @@ class Member:
                 self.events.append(event)
 
     def of(self, *kinds: str) -> list[dict[str, Any]]:
-        """What it has said of these kinds."""
+        """Return its events of these kinds."""
         return [event for event in list(self.events) if event["event"] in kinds]
 
     def holds(self) -> set[Partition]:
-        """The partitions that it has been given and has not given up."""
+        """Return the partitions that were assigned to it and not revoked or lost."""
         held: set[Partition] = set()
         for event in self.of("assigned", "revoked", "lost"):
             partitions = {(topic, number) for topic, number in event["partitions"]}
@@ -72,7 +72,7 @@ class Member:
         return held
 
     def alive(self) -> bool:
-        """Whether it runs and is not stopped."""
+        """Return whether it runs and is not stopped."""
         return self.process.poll() is None and not self._stopped
 
     def go(self) -> None:
@@ -80,11 +80,11 @@ class Member:
         self._say("go")
 
     def slow_down(self) -> None:
-        """Let all that it asks for lags take long from now on."""
+        """Delay every reading of lags from now on."""
         self._say("slow")
 
     def speed_up(self) -> None:
-        """Let it ask for lags as fast as it can again."""
+        """Stop delaying readings of lags."""
         self._say("fast")
 
     def leave(self) -> None:
@@ -105,12 +105,12 @@ class Member:
         self.process.send_signal(signal.SIGSTOP)
 
     def wake(self) -> None:
-        """Let it go on."""
+        """Resume the process."""
         self.process.send_signal(signal.SIGCONT)
         self._stopped = False
 
     def end(self) -> None:
-        """Be rid of it."""
+        """End the process, and close its pipes."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -127,7 +127,7 @@ class Member:
 
 
 class Members(dict[str, Member]):
-    """Those of one group, by client id."""
+    """The members of one group, by client id."""
 
     KIND = Member
 
@@ -136,7 +136,7 @@ class Members(dict[str, Member]):
         self._config = {"bootstrap": bootstrap, "group": group, "topics": list(topics)} | config
 
     def start(self, *names: str, **config: Any) -> None:
-        """Start some, and let them join together once all are ready."""
+        """Start members, and let them join together once all are ready."""
         for name in names:
             self[name] = self.KIND(**self._config | {"client_id": name} | config)
         for name in names:
@@ -145,9 +145,9 @@ class Members(dict[str, Member]):
             self[name].go()
 
     def settled(self, partitions: int) -> bool:
-        """Whether the members that are alive hold this many partitions, each one of them, and nothing waits.
+        """Return whether the living members hold this many partitions, each once, and none waits to be revoked.
 
-        Where the assignor tells no decisions, all must hold something.
+        Under an assignor without decisions, each member must hold a partition.
         """
         alive = [member for member in self.values() if member.alive()]
         held = [key for member in alive for key in member.holds()]
@@ -159,7 +159,7 @@ class Members(dict[str, Member]):
         return there and len(held) == len(set(held)) == partitions
 
     def wait_until_settled(self, partitions: int, since: float | None = None) -> float:
-        """Wait for that, and for nothing to happen in a second; give the seconds until the last that did happen."""
+        """Wait until the group is settled and quiet for a second; return the seconds to the last event."""
         start = time.monotonic() if since is None else since
 
         def last() -> float:
@@ -172,7 +172,7 @@ class Members(dict[str, Member]):
         return last() - start
 
     def story(self) -> str:
-        """All that has happened, for a message; what threads are doing now goes to stderr."""
+        """Return all events as text for a message; the stacks of all threads go to stderr."""
         for member in self.values():
             if member.alive():
                 member.process.send_signal(signal.SIGUSR1)
@@ -184,17 +184,17 @@ class Members(dict[str, Member]):
         )
 
     def decisions(self) -> list[dict[str, Any]]:
-        """What the leaders have decided, in order of time."""
+        """Return the decisions of all leaders in order of time."""
         return sorted((each for member in self.values() for each in member.of("decision")), key=lambda each: each["t"])
 
     def loads(self) -> dict[str, list[Partition]]:
-        """Who holds what now."""
+        """Return the partitions that each living member holds."""
         return {name: sorted(member.holds()) for name, member in self.items() if member.alive()}
 
 
 @contextmanager
 def members(bootstrap: str, group: str, topics: Sequence[str], **config: Any) -> Iterator[Members]:
-    """Members that are gone at the end, whatever happens."""
+    """Run members, and end them after the body."""
     several = Members(bootstrap, group, topics, **config)
     try:
         yield several
@@ -204,7 +204,7 @@ def members(bootstrap: str, group: str, topics: Sequence[str], **config: Any) ->
 
 
 def wait_until(done: Callable[[], object], what: str | Callable[[], str], within: float = SETTLE_LIMIT) -> None:
-    """Ask again and again."""
+    """Wait until a condition holds; raise RuntimeError after some seconds."""
     end = time.monotonic() + within
     while not done():
         if time.monotonic() > end:
@@ -219,13 +219,13 @@ ONE_AT_A_TIME = threading.Lock()
 
 
 def say(event: str, **more: Any) -> None:
-    """Write a line, whichever thread this is."""
+    """Print an event; safe from any thread."""
     with ONE_AT_A_TIME:
         print(json.dumps({"t": time.monotonic(), "event": event, **more}), flush=True)
 
 
 def run(config: dict[str, Any]) -> None:
-    """Be a member until told to leave; on SIGUSR1 say what its threads are doing.
+    """Be a member until the parent process writes "leave"; print the stacks of all threads on SIGUSR1.
 
     With `reads`, messages a second, it reads so many, says which, and commits. With `rack` it says which
     replicas, by partition, a leader has sent it to.

@@ -1,4 +1,4 @@
-"""Texts of monitors for tests, and what is read of them."""
+"""Answers of monitors for tests, and the tables read from them."""
 
 import csv
 from pathlib import Path

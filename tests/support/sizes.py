@@ -26,7 +26,7 @@ def resized(problem: evenlag.Problem, members: int) -> evenlag.Problem:
     return evenlag.Problem.from_dict({**document, "members": {**kept, **more}, "pins": []})
 
 
-def drained(load: int, rate: Fraction, reads: Fraction) -> Time:
+def time_to_drain(load: int, rate: Fraction, reads: Fraction) -> Time:
     """Return the least t with load + rate · t <= reads · t, in seconds, or NEVER for a member that falls behind."""
     if rate > reads or (rate == reads and load):
         return NEVER
@@ -44,9 +44,9 @@ def least_time(problem: evenlag.Problem, rates: Sequence[Fraction], capacity: Fr
     best: Time = NEVER
 
     @cache
-    def alone(m: int, held: tuple[int, ...]) -> Time:
+    def time_of_member(m: int, held: tuple[int, ...]) -> Time:
         rate = sum((rates[p] for p in held), Fraction(0))
-        return drained(sum(group.lags[p] for p in held), rate, capacity * Fraction(problem.weights[m]))
+        return time_to_drain(sum(group.lags[p] for p in held), rate, capacity * Fraction(problem.weights[m]))
 
     def extend(plan: tuple[int, ...], held: tuple[tuple[int, ...], ...], slowest: Time) -> None:
         nonlocal best
@@ -58,7 +58,7 @@ def least_time(problem: evenlag.Problem, rates: Sequence[Fraction], capacity: Fr
             return
         for m in group.members:
             more = (*held[m], len(plan))
-            extend((*plan, m), (*held[:m], more, *held[m + 1 :]), max(slowest, alone(m, more)))
+            extend((*plan, m), (*held[:m], more, *held[m + 1 :]), max(slowest, time_of_member(m, more)))
 
     extend((), ((),) * len(group.members), Fraction(0))
     return best

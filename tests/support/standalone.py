@@ -26,13 +26,13 @@ QUICK = {"SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 @dataclass(frozen=True)
 class Standalone:
-    """A running cluster: its master's address, and the page on which the master says what it knows."""
+    """A running cluster: the address of its master, and of the master's page."""
 
     master: str
     page: str
 
     def state(self) -> dict[str, Any]:
-        """What the master says of its workers and applications."""
+        """Return the state of workers and applications from the master's page."""
         with urllib.request.urlopen(f"{self.page}/json/", timeout=10) as answer:
             state: dict[str, Any] = json.load(answer)
         return state
@@ -101,7 +101,7 @@ def _running(folder: Path, name: str, command: list[str], **variables: str) -> I
 
 
 def _said(log: Path, pattern: str) -> str:
-    """Wait until a daemon says something."""
+    """Wait until a daemon's log matches a pattern, and return its first group."""
     ends = time.monotonic() + START
     while (match := re.search(pattern, log.read_text())) is None:
         assert time.monotonic() < ends, log.read_text()

@@ -43,7 +43,7 @@ def send(bootstrap: str, topic: str, values: list[str | bytes | None]) -> None:
 
 @contextmanager
 def producing(bootstrap: str, topic: str, taken: list[list[Row]], seconds: float, rng: random.Random) -> Iterator[Any]:
-    """Write snapshots within so many seconds from a thread: each in two halves, with a broken record between."""
+    """Write snapshots from a thread, each in two halves with a broken record between them."""
 
     def write() -> None:
         for rows in taken:
@@ -92,7 +92,7 @@ def stream_with_kills(
     seconds: float = 20.0,
     seed: int | None = None,
 ) -> tuple[list[list[Row]], list[dict[str, Any]]]:
-    """Stream snapshots while they are written, killed at random moments: what was written, the last run's batches."""
+    """Stream snapshots while they are written, kill the stream at random moments, and run it to the end."""
     seed = random.randrange(10**6) if seed is None else seed
     print(f"seed {seed}")
     rng = random.Random(seed)
@@ -117,6 +117,6 @@ def stream_with_kills(
 
 
 def _progress(out: Path, *, committed: bool) -> set[str]:
-    """What shows that a batch was committed, or that one has begun."""
+    """Return the files that change with each committed batch, or with each begun one."""
     place = out / "_state" if committed else out
     return {path.name for path in place.iterdir()} if place.exists() else set()

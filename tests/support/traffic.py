@@ -29,7 +29,7 @@ SETTLE_LIMIT = 60.0  # seconds
 
 
 def create_topics(bootstrap: str, partitions: Mapping[str, int | list[list[int]]]) -> None:
-    """Create topics with so many partitions each, or with replicas on these brokers; wait until all have a leader."""
+    """Create topics with numbers of partitions, or with replicas on given brokers; wait until all have a leader."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     news = [
         NewTopic(topic, each, 1) if isinstance(each, int) else NewTopic(topic, len(each), replica_assignment=each)
@@ -42,7 +42,7 @@ def create_topics(bootstrap: str, partitions: Mapping[str, int | list[list[int]]
 
 
 def add_partitions(bootstrap: str, topic: str, count: int) -> None:
-    """Let a topic have so many partitions, and wait until all have a leader."""
+    """Raise the number of partitions of a topic, and wait until all have a leader."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     admin.create_partitions([NewPartitions(topic, count)])[topic].result()
     _wait(lambda: _partitions(admin, topic) == count, topic)
@@ -63,12 +63,12 @@ def delete_records(bootstrap: str, before: Mapping[tuple[str, int], int]) -> Non
 
 
 def allow_describe(bootstrap: str, user: str, kind: ResourceType, name: str) -> None:
-    """Let a user describe a group or topic, and wait until the broker follows the rule."""
+    """Allow a user to describe a group or topic, and wait until the broker applies the rule."""
     allow(bootstrap, user, kind, name, AclOperation.DESCRIBE)
 
 
 def allow(bootstrap: str, user: str, kind: ResourceType, name: str, operation: AclOperation) -> None:
-    """Let a user do something with a group or topic, and wait until the broker follows the rule."""
+    """Allow a user an operation on a group or topic, and wait until the broker applies the rule."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     rule = (kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", operation)
     binding = AclBinding(*rule, AclPermissionType.ALLOW)
@@ -78,7 +78,7 @@ def allow(bootstrap: str, user: str, kind: ResourceType, name: str, operation: A
 
 
 def add_scram_user(bootstrap: str, user: str, password: str) -> None:
-    """Let a user log in with SCRAM-SHA-512."""
+    """Add a user who logs in with SCRAM-SHA-512."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     change = UserScramCredentialUpsertion(user, credential, password.encode())
@@ -104,9 +104,9 @@ def produce(bootstrap: str, topic: str, counts: Sequence[int], *, numbered: bool
 
 @contextmanager
 def numbered_messages(bootstrap: str, topic: str, partitions: int, rate: float = 100.0) -> Iterator[set[int]]:
-    """Append numbers, so many a second, more of them to earlier partitions, until the body ends.
+    """Append numbers at a rate until the body ends, more of them to earlier partitions.
 
-    The body gets those that the broker has taken so far; at its end all are.
+    The body gets the set of numbers that the broker has acknowledged; after it, all are.
     """
     taken: set[int] = set()
     over = threading.Event()
@@ -154,7 +154,7 @@ def commit_many(bootstrap: str, offsets: Mapping[str, Mapping[tuple[str, int], i
         left = dict(list(offsets.items())[start : start + 200])
 
         def committed(left: dict[str, Mapping[tuple[str, int], int]] = left) -> bool:
-            """Commit for those that are left; a coordinator that is not ready yet says so for each partition."""
+            """Commit for the remaining groups; a coordinator that is not ready returns an error for each partition."""
             futures: dict[str, Future[ConsumerGroupTopicPartitions]] = {}
             for group, commits in left.items():
                 partitions = [TopicPartition(*each, offset) for each, offset in commits.items()]
@@ -169,7 +169,7 @@ def commit_many(bootstrap: str, offsets: Mapping[str, Mapping[tuple[str, int], i
 
 
 class Member:
-    """A consumer in a thread of its own: it polls with its partitions paused, and commits what it is told to.
+    """A consumer in a thread: it polls with its partitions paused, and commits on request.
 
     All calls come from that thread: while one polls, confluent-kafka can keep another thread waiting for minutes.
     """

@@ -36,7 +36,7 @@ def lags_and_owners(problem: Problem) -> dict[str, list[Any]]:
     }
 
 
-def short(value: Any) -> Any:
+def shortened_ids(value: Any) -> Any:
     """Names of members without all of a UUID but its last digit."""
     return json.loads(re.sub(r"-?00000000-0000-0000-0000-00000000000(\d)", r"~\1", json.dumps(value)))
 
@@ -51,7 +51,7 @@ def test_a_text_is_read_correctly(name: str) -> None:
         "members": list(problem.members),
         "notes": [note.replace(f"{TEXTS}/", "") for note in notes],
     }
-    assert short(found) == RIGHT[name]
+    assert shortened_ids(found) == RIGHT[name]
 
 
 @pytest.mark.parametrize("name", WRONG)

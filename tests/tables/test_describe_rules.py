@@ -1,4 +1,4 @@
-"""The rules by which a describe text is read: whatever is done to its lines, no row is lost and none is read wrong."""
+"""Rules of describe texts: however its lines are changed, no row is lost or read wrong."""
 
 import random
 import re
@@ -38,11 +38,11 @@ def outcome_of(read: Reading) -> Outcome:
     return ",".join(groups), partitions, {row["consumer_id"] for _, row in read.named_members()}
 
 
-def right(made: Table) -> Outcome:
+def expected_outcome(made: Table) -> Outcome:
     return made.group, made.partitions, made.members
 
 
-def mixed(rng: random.Random, lines: list[str], others: Iterable[str]) -> list[str]:
+def insert_randomly(rng: random.Random, lines: list[str], others: Iterable[str]) -> list[str]:
     for other in others:
         lines.insert(rng.randint(0, len(lines)), other)
     return lines
@@ -54,10 +54,10 @@ def test_150_random_texts_are_read_correctly_or_refused(capsys: pytest.CaptureFi
         rng = random.Random(seed)
         made = table(rng)
         name, change = list(CHANGES.items())[seed % len(CHANGES)]
-        lines = mixed(rng, [made.header, *made.rows], rng.sample(FOREIGN, rng.randint(0, 6)))
+        lines = insert_randomly(rng, [made.header, *made.rows], rng.sample(FOREIGN, rng.randint(0, 6)))
         text = "\n".join(change(rng, lines, made.header))
         read = outcome(text)
-        assert read in (None, right(made)), f"seed {seed}, {name}\n{text}"
+        assert read in (None, expected_outcome(made)), f"seed {seed}, {name}\n{text}"
         found["refused" if read is None else "right"] += 1
     with capsys.disabled():
         print(f"\n150 random texts: {found['right']} read right, {found['refused']} refused, none wrong")
@@ -77,7 +77,7 @@ def test_foreign_lines_and_the_order_change_nothing(seed: int, others: list[list
     """A row has seven words at least, so that none of these lines is one."""
     made = table(random.Random(seed))
     lines = [made.header, *made.rows, *map(" ".join, others), *rng.sample(FOREIGN, 2)]
-    assert outcome("\n".join(rng.sample(lines, len(lines)))) in (None, right(made))
+    assert outcome("\n".join(rng.sample(lines, len(lines)))) in (None, expected_outcome(made))
 
 
 @given(st.integers(0, 10_000), st.integers(1, 200), st.booleans())
@@ -87,19 +87,19 @@ def test_wrapped_lines_are_refused_unless_nothing_is_lost(seed: int, width: int,
     wrapped = [
         part
         for line in (made.header, *made.rows)
-        for part in (textwrap.wrap(line, width, break_long_words=False) if at_words else parts(line, width))
+        for part in (textwrap.wrap(line, width, break_long_words=False) if at_words else cut_by_width(line, width))
     ]
-    assert outcome("\n".join(wrapped)) in (None, right(made))
+    assert outcome("\n".join(wrapped)) in (None, expected_outcome(made))
 
 
 @given(st.integers(0, 10_000), st.integers(1, 200))
 @settings(deadline=None, max_examples=cases(200))
 def test_cut_lines_are_refused_unless_nothing_is_lost(seed: int, width: int) -> None:
     made = table(random.Random(seed))
-    assert outcome("\n".join(line[:width] for line in (made.header, *made.rows))) in (None, right(made))
+    assert outcome("\n".join(line[:width] for line in (made.header, *made.rows))) in (None, expected_outcome(made))
 
 
-def parts(line: str, width: int) -> list[str]:
+def cut_by_width(line: str, width: int) -> list[str]:
     return [line[at : at + width] for at in range(0, len(line), width)]
 
 
@@ -125,7 +125,7 @@ def parts(line: str, width: int) -> list[str]:
 def test_realigned_lines_are_read_correctly_or_refused(change: Callable[[str], str]) -> None:
     for seed in range(60):
         made = table(random.Random(seed))
-        assert outcome("\n".join(map(change, (made.header, *made.rows)))) in (None, right(made))
+        assert outcome("\n".join(map(change, (made.header, *made.rows)))) in (None, expected_outcome(made))
 
 
 def test_the_text_may_end_within_a_row() -> None:
@@ -135,4 +135,4 @@ def test_the_text_may_end_within_a_row() -> None:
         cut = "\n".join([made.header, *made.rows])
         last = len(made.rows[-1])
         cut = cut[: -random.Random(seed).randrange(1, last)]
-        assert outcome(cut) in (None, right(made))
+        assert outcome(cut) in (None, expected_outcome(made))

@@ -22,8 +22,8 @@ COLUMNS = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID H
 QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.05}
 
 
-def printed(offsets: list[dict[str, Any]]) -> str:
-    """As Kafka prints it: a header for each group, and what it says of groups without members."""
+def printed_offsets(offsets: list[dict[str, Any]]) -> str:
+    """Return the text as Kafka prints it: a header for each group, and a message for groups without members."""
     lines = []
     for group in sorted({row["group"] for row in offsets}):
         lines += ["", f"Consumer group '{group}' has no active members.", "", COLUMNS.replace(" ", "   ")]
@@ -34,15 +34,15 @@ def printed(offsets: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def members_printed(members: list[dict[str, Any]]) -> str:
+def printed_members(members: list[dict[str, Any]]) -> str:
     lines = ["GROUP  CONSUMER-ID  HOST  CLIENT-ID  #PARTITIONS"]
     return "\n".join(lines + [f"{row['group']}  {row['consumer_id']}  /10.0.0.1  client  0" for row in members]) + "\n"
 
 
 def test_every_row_of_a_text_of_many_groups_is_planned(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(5)
-    (tmp_path / "groups.txt").write_text(printed(offsets) + "g004  orders  77  1\n")
-    (tmp_path / "members.txt").write_text(members_printed(members))
+    (tmp_path / "groups.txt").write_text(printed_offsets(offsets) + "g004  orders  77  1\n")
+    (tmp_path / "members.txt").write_text(printed_members(members))
     out = tmp_path / "out"
     summary = pipeline.run(spark, tmp_path / "groups.txt", tmp_path / "members.txt", out=out, **QUICK)
     assert (summary.rows, summary.plans, summary.member_rows) == (61, 60, len(members))
@@ -63,8 +63,8 @@ def test_each_text_of_a_folder_has_its_time(spark: "SparkSession", tmp_path: Pat
     folder.mkdir()
     offsets, _ = fleet(2)
     with gzip.open(folder / "20260131T120000Z.txt.gz", "wt") as file:
-        file.write(printed(offsets))
-    (folder / "2026-01-31T13-00-00Z.txt").write_text(printed(offsets[:12]))
+        file.write(printed_offsets(offsets))
+    (folder / "2026-01-31T13-00-00Z.txt").write_text(printed_offsets(offsets[:12]))
     read = pipeline.read_table(spark, folder, "offsets")
     assert Counter(row["snapshot_ts"] for row in read.collect()) == {
         "2026-01-31T12:00:00Z": 24,
@@ -83,7 +83,7 @@ def test_lines_of_other_programs_are_rejects_and_idle_members_are_planned_for(
 ) -> None:
     """The text is sorted, so that its header is somewhere; it names its members too."""
     offsets, members = fleet(2)
-    text = members_printed(members) + printed(offsets) + "[2026-01-31 12:00:01,123] WARN no broker (kafka)\n"
+    text = printed_members(members) + printed_offsets(offsets) + "[2026-01-31 12:00:01,123] WARN no broker (kafka)\n"
     place = tmp_path / "offsets-2026-01-31_12-00.txt"
     place.write_text("\n".join(sorted(text.splitlines())))
     summary = pipeline.run(spark, place, place, out=tmp_path / "out", **QUICK)
@@ -101,7 +101,7 @@ def test_lines_of_other_programs_are_rejects_and_idle_members_are_planned_for(
 @pytest.mark.usefixtures("spark")
 def test_the_command_audits_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offsets, _ = fleet(2)
-    (tmp_path / "groups.txt").write_text(printed(offsets))
+    (tmp_path / "groups.txt").write_text(printed_offsets(offsets))
     monkeypatch.chdir(tmp_path)
     done = evenlag("audit", "--offsets", "groups.txt", "--out", "out", "--group-time-limit", 0.2, "--json")
     assert done.returncode == 0, done.stderr

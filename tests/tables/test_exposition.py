@@ -18,7 +18,7 @@ FOREIGN = (
 
 
 def content(reading: Reading) -> object:
-    """All but the numbers of lines and what was passed over."""
+    """Return all that was read, except line numbers and notes on skipped lines."""
     other_notes = [note for note in notes(reading) if "skipped " not in note]
     return [row for _, row in reading.offsets], [row for _, row in reading.members], other_notes
 

@@ -1,4 +1,4 @@
-"""A comparison of tables can fail, and says why."""
+"""The comparison of tables fails for different tables, and prints the difference."""
 
 import pytest
 

@@ -23,7 +23,7 @@ ROW = {"snapshot_ts": TS, "group": "g", "topic": "t", "partition": 0, "log_end_o
 
 @pytest.fixture
 def set_session(spark: "SparkSession") -> "Callable[..., SparkSession]":
-    """Makes a session beside the shared one, with settings that touch no other test."""
+    """Return a function that makes a session with settings of its own, next to the shared one."""
 
     def made(**settings: str) -> "SparkSession":
         session = spark.newSession()

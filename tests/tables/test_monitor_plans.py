@@ -1,4 +1,4 @@
-"""Plans, audits and replays out of what monitors tell."""
+"""Plans, audits and replays from answers of monitors."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.support.monitors import ANSWERS, PLAIN, RECORDED
 QUERY = "kafka_consumergroup_lag", "kafka_consumergroup_current_offset"
 
 
-def saved(folder: Path, text: str, name: str = "answer.txt") -> Path:
+def write_answer(folder: Path, text: str, name: str = "answer.txt") -> Path:
     (path := folder / name).write_text(text)
     return path
 
@@ -43,26 +43,26 @@ def test_the_recorded_answers_give_the_same_group(name: str) -> None:
 
 
 def test_a_group_without_known_members_is_refused_until_they_are_named(tmp_path: Path) -> None:
-    path = saved(tmp_path, "\n".join(PLAIN.format(number, 10) for number in range(4)))
+    path = write_answer(tmp_path, "\n".join(PLAIN.format(number, 10) for number in range(4)))
     with pytest.raises(InvalidProblemError, match=r"answer.txt: shows neither the members of group 'g'.*--members"):
         read_group(path)
-    members = saved(tmp_path, "group,consumer_id\ng,a\ng,b\n", "members.csv")
+    members = write_answer(tmp_path, "group,consumer_id\ng,a\ng,b\n", "members.csv")
     problem, notes = read_group(path, members)
     assert list(problem.members) == ["a", "b"]
     assert any("plan is computed without it" in note for note in notes)
 
 
 def test_named_members_replace_counted_ones(tmp_path: Path) -> None:
-    path = saved(tmp_path, matrix(3, members=3))
+    path = write_answer(tmp_path, matrix(3, members=3))
     assert len(read_group(path)[0].members) == 3
-    members = saved(tmp_path, "group,consumer_id\ng,a\ng,b\n", "members.csv")
+    members = write_answer(tmp_path, "group,consumer_id\ng,a\ng,b\n", "members.csv")
     problem, notes = read_group(path, members)
     assert list(problem.members) == ["a", "b"]
     assert not any("member-1" in note for note in notes)
 
 
 def test_a_range_is_a_record_with_rates(tmp_path: Path) -> None:
-    path = saved(tmp_path, matrix(4, members=2), "day.json")
+    path = write_answer(tmp_path, matrix(4, members=2), "day.json")
     snapshots, _ = read_history(path)
     assert [sum(snapshot.problem.lags.tolist()) for snapshot in snapshots] == [200, 260, 320, 380]
     problem, _ = read_group(path, horizon=60)
@@ -80,5 +80,5 @@ def test_a_plan_from_counted_members_is_a_fresh_one() -> None:
 
 
 def test_other_metrics_are_refused_with_the_known_ones(tmp_path: Path) -> None:
-    path = saved(tmp_path, '# TYPE up gauge\nup{job="kafka"} 1\n', "metrics.txt")
+    path = write_answer(tmp_path, '# TYPE up gauge\nup{job="kafka"} 1\n', "metrics.txt")
     refused(evenlag("plan", path), "kafka_exporter, KMinion, Redpanda")

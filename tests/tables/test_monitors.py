@@ -1,4 +1,4 @@
-"""What monitors tell of consumer groups, read as tables."""
+"""Answers of monitors about consumer groups, read as tables."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Racks, sizes and traffic in tables: read for one group and by Spark, they are what `from_lags` makes of them."""
+"""Racks, sizes and traffic in tables: one group and Spark read them as `from_lags` takes them."""
 
 import json
 from pathlib import Path
@@ -53,7 +53,7 @@ def random_tables(random: Random, ts: str = "2026-01-01T00:00:00Z") -> tuple[Row
     return offsets, [{name: row.get(name) for name in MEMBERS.names} for row in members], problem
 
 
-def written(folder: Path, suffix: str, offsets: Rows, members: Rows) -> tuple[Path, Path]:
+def write_both(folder: Path, suffix: str, offsets: Rows, members: Rows) -> tuple[Path, Path]:
     paths = folder / f"offsets.{suffix}", folder / f"members.{suffix}"
     write_table(paths[0], offsets, OFFSETS)
     write_table(paths[1], members, MEMBERS)
@@ -64,7 +64,7 @@ def written(folder: Path, suffix: str, offsets: Rows, members: Rows) -> tuple[Pa
 @pytest.mark.parametrize("seed", seeds(10))
 def test_a_table_gives_the_problem_of_plain_values(tmp_path: Path, suffix: str, seed: int) -> None:
     offsets, members, wanted = random_tables(Random(seed))
-    paths = written(tmp_path, suffix, offsets, members)
+    paths = write_both(tmp_path, suffix, offsets, members)
     read = evenlag.read(paths[0], members=paths[1])
     assert read.same_structure(wanted)
     assert read.pairs.same_as(wanted.pairs)
@@ -134,9 +134,9 @@ def test_groups_of_spark_give_the_problem_of_plain_values(spark: "SparkSession",
         offsets += [row | {"group": name} for row in more_offsets]
         members += [row | {"group": name} for row in more_members]
         wanted[name] = problem
-    paths = written(tmp_path, "parquet", offsets, members)
+    paths = write_both(tmp_path, "parquet", offsets, members)
     frames = [spark.read.parquet(str(path)) for path in paths]
-    as_text = [spark.read.csv(str(path), header=True) for path in written(tmp_path, "csv", offsets, members)]
+    as_text = [spark.read.csv(str(path), header=True) for path in write_both(tmp_path, "csv", offsets, members)]
     for offsets_df, members_df in (frames, as_text):
         for copies in (False, True):
             fleet = check_tables(offsets_df, members_df, "latest", None, copies=copies)

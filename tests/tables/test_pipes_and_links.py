@@ -1,4 +1,4 @@
-"""Files that are written: what is at their place before, and what becomes of it."""
+"""Output written over pipes, links and folders."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The front door: the same group out of a path, a text, an open file and a DataFrame of any kind."""
+"""`evenlag.read` gives the same group from a path, a text, an open file and a DataFrame of any kind."""
 
 import doctest
 import io

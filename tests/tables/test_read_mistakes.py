@@ -1,4 +1,4 @@
-"""Mistakes of a first call in Python: each is answered with what to do, and none with a plan of nothing."""
+"""Mistakes of a first call in Python: each error says what to do."""
 
 import subprocess
 import sys

@@ -329,7 +329,7 @@ def test_kafkas_text_without_its_layout_is_refused() -> None:
         describe.read(text, "text")
 
 
-def fails(path: Path, message: str, write: Callable[[], None]) -> None:
+def assert_write_fails(path: Path, message: str, write: Callable[[], None]) -> None:
     before = sorted(path.rglob("*"))
     with pytest.raises(SourceError, match=message):
         write()
@@ -366,16 +366,18 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     blocked.mkdir()
     rows = ROWS["offsets"]
     both = {good: (rows, OFFSETS), blocked: (rows, OFFSETS)}
-    fails(tmp_path, r"blocked\.csv: is a folder; name a file", lambda: write_tables(both))
+    assert_write_fails(tmp_path, r"blocked\.csv: is a folder; name a file", lambda: write_tables(both))
     assert good.read_text() == "old"
-    fails(tmp_path, r"x\.csv: cannot be written \(", lambda: write_table(good / "x.csv", rows, OFFSETS))
-    fails(tmp_path, r"a\.xls: unknown format", lambda: write_table(tmp_path / "a.xls", rows, OFFSETS))
+    assert_write_fails(tmp_path, r"x\.csv: cannot be written \(", lambda: write_table(good / "x.csv", rows, OFFSETS))
+    assert_write_fails(tmp_path, r"a\.xls: unknown format", lambda: write_table(tmp_path / "a.xls", rows, OFFSETS))
     odd = [*rows, offsets_row(partition=object())]
     for suffix in ("jsonl", "parquet"):
         write = partial(write_table, tmp_path / f"a.{suffix}", odd, OFFSETS)
-        fails(tmp_path, rf"a\.{suffix}: a value does not fit its column", write)
+        assert_write_fails(tmp_path, rf"a\.{suffix}: a value does not fit its column", write)
     beyond = [offsets_row(lag=2**63)]
-    fails(tmp_path, "does not fit its column", lambda: write_table(tmp_path / "a.parquet", beyond, OFFSETS))
+    assert_write_fails(
+        tmp_path, "does not fit its column", lambda: write_table(tmp_path / "a.parquet", beyond, OFFSETS)
+    )
 
 
 def test_topic_addresses_are_parsed() -> None:

@@ -1,4 +1,4 @@
-"""What a value of a table is taken for: Python's reader and Spark's columns agree on every text."""
+"""Values of a table: Python's reader and Spark's columns agree on every text."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ LISTS = ["a", "a;b", " a ; b ", ";", "", " ", "a;;b", '["a","b"]', "[]", '["a', 
 KINDS = {"integer": (int,), "number": (float, int), "strings": (list,), "racks": (list,)}
 
 
-def typed(text: str, kind: str) -> Any:
+def value_of(text: str, kind: str) -> Any:
     """The value that Python's reader makes of a text; None where it leaves the text as it is."""
     value = plain_value(text, kind)
     return value if isinstance(value, KINDS[kind]) else None
@@ -52,7 +52,7 @@ def test_python_and_spark_read_a_text_as_the_same_value(spark: "SparkSession", k
     read = {"integer": table.whole, "number": table.number, "strings": table.names}
     column = table.names("value", blanks=True) if kind == "racks" else read[kind]("value")
     rows = df.select("value", column.alias("typed"), table.present("value").alias("present")).collect()
-    in_64_bits = {text: value for text in texts if not isinstance(value := typed(text, kind), int) or value < 2**63}
+    in_64_bits = {text: value for text in texts if not isinstance(value := value_of(text, kind), int) or value < 2**63}
     assert {row["value"]: row["typed"] for row in rows if row["value"] in in_64_bits} == in_64_bits
     assert {row["value"]: row["present"] for row in rows} == {
         text: plain_value(text, kind) is not None for text in texts
