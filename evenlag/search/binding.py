@@ -1,6 +1,6 @@
-"""The rules that hold the objective up: those without which the bound would be lower.
+"""Binding rules: those whose removal lowers the bound of the objective.
 
-Each is asked about on the same problem without it.
+For each rule, a side question solves the same problem without that rule.
 """
 
 from __future__ import annotations
@@ -22,32 +22,40 @@ from evenlag.search.portfolio import BOUND
 from evenlag.search.stage import Step, run_round, run_steps
 from evenlag.search.task import Target, Task
 
-SHARE = 0.1  # of the time limit, about: each question gets half of what is left of it …
-EACH = SHARE / len(Binding)  # … and this at least; with work limits this
-SLIGHTLY = 0.03  # of the limit, and seconds, that it may be exceeded by; of a short limit a quarter
+SHARE = 0.1  # share of the time limit for all questions, about; each gets half of the rest of it …
+EACH = SHARE / len(Binding)  # … and at least this; with work limits, exactly this
+SLIGHTLY = 0.03  # allowed excess: this share of the limit, plus this many seconds or a quarter of a shorter limit
 
 
 def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[Binding, ...]:
-    """Name the rules whose removal lowers the bound; `steps` look for a plan below it.
+    """Return the rules whose removal lowers the bound.
 
-    A plan of the freed problem below our bound shows that it does, a bound of it no lower that it does not; where
-    neither is found in time, or a gap will do, the bounds that need no solver are compared.
+    A relaxed problem lacks one rule. A plan of it below our bound proves that the rule binds. A bound of it that is no
+    lower than ours proves that the rule does not bind. Without either proof, or where a gap is accepted, the bounds
+    that need no solver decide.
+
+    Parameters
+    ----------
+    task : Task
+    best : Incumbent
+    steps : tuple of Step
+        Portfolio that looks for such a plan.
     """
     if best.bound == 0:
         return ()
     plain_bound = whole(task.least_base + task.goal.stickiness * best.moves_bound)
     binding: list[Binding] = []
     began = task.clock.spent
-    freed_of = relaxations(task.rule, task.goal)  # each is made only once there is time for it
+    relaxed = relaxations(task.rule, task.goal)  # a generator: builds a problem only when there is time for it
     while True:
         if _late(task, best):
-            best.take(Note("no time was left to find out all that binds"), "binding")
+            best.take(Note("no time was left to test every rule for whether it binds"), "binding")
             break
-        if (relaxation := next(freed_of, None)) is None:
+        if (relaxation := next(relaxed, None)) is None:
             break
         name, rule, goal = relaxation
         if goal.max_moves is not None and rule.fewest_moves()[0] > goal.max_moves:
-            continue  # freed of this rule there is no plan within the budget at all
+            continue  # without this rule, no plan keeps the budget
         share = (
             EACH if task.clock.deterministic else max(EACH, (SHARE - (task.clock.spent - began) / task.clock.limit) / 2)
         )
@@ -57,7 +65,7 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
 
 
 def _late(task: Task, best: Incumbent) -> bool:
-    """Say whether there is no time for another question; with work limits the clock is only a net."""
+    """Return True if no time is left for another question; with work limits the clock is only a safety net."""
     if task.clock.deterministic:
         return task.clock.passed()
     bounds = best.seconds.get(Bounds.name, 0.0)
@@ -75,7 +83,7 @@ def _binds(
     plain_bound: Number,
     share: float,
 ) -> bool:
-    """Whether the bound is lower in a problem freed of one rule."""
+    """Return True if the bound is lower without one rule."""
     cache = task.cache if rule.problem is task.problem else SolveCache(rule.problem)
     clock = task.clock.afterwards(share)
     target = Target(cutoff=best.bound)
@@ -86,7 +94,7 @@ def _binds(
     if freed_bound < best.bound and not task.target.gap and clock.left() > 0:
         freed = run_steps(freed_task, begin(freed), steps)
         if clock.deterministic and freed.stopped_by == StoppedBy.TIME:
-            best.take(Note(f"the wall clock, not the work limit, ended the question whether {name} binds"), "binding")
+            best.take(Note(f"the wall clock, not the work limit, ended the test of whether {name} binds"), "binding")
     below = freed.found and freed.value < best.bound
     return below or (freed.bound < best.bound and freed_bound < plain_bound)
 
@@ -95,9 +103,9 @@ def _binds(
 
 
 def relaxations(rule: CountRule, goal: Objective) -> Iterator[tuple[Binding, CountRule, Objective]]:
-    """Yield each rule of the problem, by name, with the problem without it.
+    """Yield the name of each rule, and the count rule and objective of the problem without it.
 
-    The resolved price of moves and the budget stay the same.
+    The resolved price of moves and their budget stay the same, except when stickiness itself is removed.
     """
     problem = rule.problem
     if int(problem.assignable.sum()) > 1:
@@ -126,7 +134,7 @@ def _rule_for(problem: Problem, rule: CountRule) -> CountRule:
 def _all_but_hottest(problem: Problem) -> Bools:
     """Return a mask of all partitions but the one with the most lag."""
     lags = np.where(problem.assignable, problem.lags, -1)
-    if problem.futures:  # by the weighted sum over scenarios
+    if problem.futures:  # rank by the weighted sum over scenarios
         weights = [float(weight) for weight in problem.scenario_weights]
         lags = np.where(problem.assignable, np.array(weights) @ problem.scenario_lags.astype(np.float64), -1)
     others: Bools = np.arange(len(lags)) != int(lags.argmax())

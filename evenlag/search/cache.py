@@ -1,4 +1,4 @@
-"""What several calls on one problem share, each worked out once: count rules, bounds, published plans, and the like."""
+"""Cache shared by several calls on one problem: count rules, bounds, published plans and the like."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from evenlag.search.construct.fresh import fewest_moves_plan
 
 T = TypeVar("T")
 
-MOST_STRUCTURES = 500  # that are known at a time
-MOST_KEPT = 200_000  # partitions of a problem whose plans are kept; larger ones are worked out again
+MOST_STRUCTURES = 500  # most problem structures whose caches are kept
+MOST_KEPT = 200_000  # partitions; published plans of larger problems are computed anew
 
 
 class SolveCache:
-    """Count rules, bounds and published plans of one problem; asked for again, the same objects come back.
+    """Cached count rules, bounds and published plans of one problem; repeated calls return the same objects.
 
     Parameters
     ----------
     problem : Problem
     alike : SolveCache, optional
-        Of a problem that differs by names, lags and owners alone: its count rules serve here too.
+        Cache of a problem that differs only in names, lags and owners. Its count rules are reused.
 
     Attributes
     ----------
     seconds : dict of heuristic to float
-        What its plan took when it was made.
+        Time taken to compute its plan.
     """
 
     def __init__(self, problem: Problem, alike: SolveCache | None = None) -> None:
@@ -53,7 +53,7 @@ class SolveCache:
         self.seconds: dict[str, float] = {}
 
     def rule(self, balance: str, slack: int = 0) -> CountRule:
-        """Return `count_rule` of the problem, and raise what it raises."""
+        """Return `count_rule` of the problem; raise the same errors."""
         key = (balance, slack)
         if key not in self._rules:
             if self._alike is None:
@@ -70,7 +70,7 @@ class SolveCache:
         return self._load_bounds[key]
 
     def kept(self, make: Callable[..., T], rule: CountRule, *more: Any) -> T:
-        """Return `make(rule, load_bounds(rule), *more)` of a rule of the problem, made once."""
+        """Return `make(rule, load_bounds(rule), *more)` for a rule of the problem, computed once."""
         key = (make, rule.balance, rule.slack, *more)
         if key not in self._kept:
             self._kept[key] = make(rule, self.load_bounds(rule), *more)
@@ -78,7 +78,7 @@ class SolveCache:
         return kept
 
     def fewest_moves_plan(self, rule: CountRule) -> Plan:
-        """Return `fewest_moves_plan` of a rule of the problem, made once."""
+        """Return `fewest_moves_plan` of a rule of the problem, computed once."""
         key = (fewest_moves_plan, rule.balance, rule.slack)
         if key not in self._kept:
             self._kept[key] = fewest_moves_plan(rule)
@@ -86,13 +86,13 @@ class SolveCache:
         return plan
 
     def scenario(self, number: int) -> SolveCache:
-        """Return the cache of a scenario alone."""
+        """Return the cache of one scenario as a problem of its own."""
         if number not in self._scenarios:
             self._scenarios[number] = SolveCache(self.problem.futures[number])
         return self._scenarios[number]
 
     def cheapest_plan(self, rule: CountRule, costs: Ints, seconds: float = inf) -> CheapestPlan | None:
-        """Return `cheapest_plan` of a rule of the problem, made once."""
+        """Return `cheapest_plan` of a rule of the problem, computed once; None if `seconds` were too few."""
         table = str(costs.tolist()).encode() if costs.dtype == object else costs.tobytes()
         key = (rule.balance, rule.slack, hashlib.blake2b(table).digest())
         if key not in self._cheapest:
@@ -126,13 +126,13 @@ class SolveCache:
 
 
 class Caches:
-    """A cache for each problem of many, of which most are alike but for names, lags and owners."""
+    """Caches for many problems, most of which differ only in names, lags and owners."""
 
     def __init__(self) -> None:
         self._first: dict[Any, SolveCache] = {}
 
     def of(self, problem: Problem) -> SolveCache:
-        """Return a new cache of a problem."""
+        """Return a new cache of a problem; share the count rules of the first problem with the same structure."""
         first = self._first.get(problem.structure)
         cache = SolveCache(problem, first)
         if first is None and len(self._first) < MOST_STRUCTURES:

@@ -1,6 +1,6 @@
-"""The one verb of the library: a group in, a plan with its proof out.
+"""Entry point of the library: `solve` takes a group and returns a plan with its proof.
 
-Every result is compared with today's assignment. Where its plan does not pay, the group is left alone.
+Every result is compared with today's assignment. With `only_if_better`, a plan that does not pay is not applied.
 """
 
 from __future__ import annotations
@@ -58,80 +58,85 @@ def solve(
     pause: float = PAUSE,
     rates: Mapping[tuple[str, int], float | Fraction] | None = None,
 ) -> Result:
-    """Find the best assignment within a time limit, with a proven bound on how good any can be.
+    """Find the best assignment within a time limit, and prove how good any assignment can be.
 
     Parameters
     ----------
     problem : Problem
     balance : {"both", "topic", "group", "none"}
-        Which counts of partitions must be even among the members: those of each topic, those of the whole group, both,
-        or none. They are never given up for less lag.
+        Partition counts that must be even across members: of each topic ("topic"), of the group in total ("group"),
+        both, or none. This is a hard rule: a lower lag never breaks it.
     stickiness : number of messages, share such as "0.1%", or "fewest-moves"
-        What one move must save; a share is of the mean load, rounded up to whole messages. "fewest-moves" makes the
-        moves as few as the balance allows, and then the objective as low as so few moves allow.
+        Price of one move: the messages that it must save. A share is taken of the mean load and rounded up to whole
+        messages. "fewest-moves" minimizes the number of moves first, then the objective.
     max_moves : int, optional
-        The most partitions that may leave their owner; without, as many as pay.
+        Most partitions that may leave their owner. By default, every move that pays for itself is allowed.
     slack : int
-        Partitions by which every count may leave its range.
+        Number of partitions by which each count may lie outside its even range.
     objective : {"spread", "makespan"}
-        What is to be small, in messages by weight: the largest load of a member less the smallest, or the largest.
+        Figure to minimize, in messages per weight: the largest load of a member minus the smallest ("spread"), or the
+        largest load ("makespan").
     across : {"mean", "worst"}
-        What counts where the problem has scenarios: the mean of their spreads by weight, or the worst of them.
+        With scenarios, minimize the weighted mean of their spreads (or makespans), or the worst of them.
     rack_price : number of messages or share such as "0.1%"
-        What a unit of traffic between racks costs; a unit is a partition where the problem has no traffic.
+        Price of one unit of traffic between racks. If the problem has no traffic, a unit is one partition.
     max_crossings : int, optional
-        The most traffic between racks.
+        Most traffic between racks, in the same units.
     fetch_from : {"followers", "leader"}
-        A partition can be read from the racks of all its replicas, or of its leader alone.
+        Racks from which a partition can be read: those of all its replicas, or that of its leader alone.
     max_moved : int, optional
-        The most state that may move: the sizes of the partitions that leave their owner.
+        Most state that may move: the total size of the partitions that leave their owner.
     max_load : number, optional
-        No member gets more messages than this, a hard rule; where weights differ, no member of mean weight.
+        Most messages that a member may get; a hard rule. With unequal weights, the limit holds for a member of mean
+        weight and scales with the weight.
     first : sequence of str
-        Criteria to make least, in this order, before the spread: "moves" (by size where partitions have sizes),
-        "crossings", or costs of the caller's own.
+        Criteria to minimize in this order before the objective: "moves" (by size if partitions have sizes),
+        "crossings", or costs of your own.
     prices, budgets : mapping of cost to number, optional
-        The price of a unit, as `rack_price`, and the most units of any cost of pairs by its name. Where a parameter
-        gives the same term another value, that is an error.
+        For each pair cost by name: its price per unit, given like `rack_price`, and its most units. A value that
+        contradicts another parameter for the same term is an error.
     method : str
-        "auto", a backend ("cp-sat", "cbc", "highs": baselines, then its MIP alone), or a published heuristic.
+        "auto", a MIP backend ("cp-sat", "cbc" or "highs") or a published heuristic. A backend runs the published
+        heuristics, then its MIP alone.
     time_limit : float
-        Seconds, model building included.
+        Seconds, including the time to build models.
     gap : float
         Stop once (objective − bound) is within this fraction of the mean load.
     seed : int
-        Of all that is drawn at random.
+        Random seed.
     deterministic : bool
-        Work limits in place of the wall clock, which stays as a safety net: same input and seed, same result but
-        for `seconds`, as long as `stopped_by` is not "time" and no warning speaks of the wall clock.
+        Limit work, not time, so that runs repeat exactly: the same input and seed give the same result except for
+        `seconds`. The time limit stays as a safety net. If it ends the search, `stopped_by` is "time" or a warning
+        names the wall clock, and the result may differ.
     threads : int, optional
-        For the MIP; default all processors, at most 8.
+        Threads of the MIP; by default all processors, at most 8.
     start : Plan or Result, optional
-        A plan of the same problem to do no worse than, such as the result under a narrower balance.
+        Plan of the same problem to start from, such as the result under a narrower balance. The result is no worse.
     work : float, optional
-        With `deterministic`: how much work, as the seconds of a time limit; default `time_limit`.
+        With `deterministic`: the amount of work, in seconds of a time limit; by default `time_limit`.
     only_if_better : share such as "10%" or 0.1, optional
-        Leave the group alone, its assignment as it is today, unless the plan saves at least this share of today's
-        spread (or makespan) once its moves are paid; `Result.pays` says which (docs/pays.md).
+        Keep today's assignment unless the plan, with its moves paid, saves at least this share of today's spread (or
+        makespan). `Result.pays` tells if it does (docs/pays.md).
     pause : float
-        Seconds for which a partition that moves stands still: what comes in meanwhile is part of what moves cost.
+        Seconds for which a moved partition is not read. Messages that arrive meanwhile count as a cost of the move.
     rates : mapping of (topic, partition) to messages per second, optional
-        What comes in; without, a pause costs nothing.
+        Arrival rate of each partition. Without rates, a pause costs nothing.
 
     Returns
     -------
     Result
-        Always with a valid plan, never worse than the current assignment, nor than the best published heuristic
-        (`swap-balance` up to 2,000 partitions) that keeps the same balance and could be tried in the time.
+        Its plan is always valid. It is no worse than the current assignment, nor than any published heuristic's plan
+        that keeps the same balance and was computed in time (`swap-balance` only up to 2,000 partitions).
 
     Raises
     ------
     InvalidProblemError
-        A parameter has a value that it cannot have; the message names both.
+        A parameter has an invalid value; the message names both.
     InfeasibleError
-        Too little capacity, or no plan within the budgets and the ceiling; the message says the least that can be kept.
+        Members lack capacity, or no plan keeps the budgets and `max_load`. The message names the least limit that can
+        be kept.
     InvalidPlanError
-        A heuristic asked for by name gives no valid plan for this problem.
+        The heuristic named by `method` gives no valid plan for this problem.
     """
     options = SolveOptions(
         balance=balance, stickiness=stickiness, max_moves=max_moves, slack=slack, objective=objective, across=across,
@@ -156,9 +161,9 @@ def _plan_of(start: Plan | Result | None) -> Plan | None:
 
 
 def weighed(result: Result, options: SolveOptions, rates: Rates | None = None) -> Result:
-    """Return a result with its payoff; if `only_if_better` asks for more, with today's assignment as its plan.
+    """Return a result with its payoff; if that misses `only_if_better`, replace its plan by today's assignment.
 
-    Where no partition has an owner there is nothing to compare with: `payoff` is None unless it was asked for.
+    If no partition has an owner, `payoff` is None unless `only_if_better` is given.
     """
     if options.only_if_better is None and not (result.plan.problem.owner != NOBODY).any():
         return result
@@ -175,7 +180,7 @@ def weighed(result: Result, options: SolveOptions, rates: Rates | None = None) -
 
 
 def _goal(result: Result, options: SolveOptions) -> Objective:
-    """Return the objective of a result as it was resolved, for the partitions of its plan."""
+    """Return the resolved objective of a result, for the partitions of its plan."""
     problem = result.plan.problem
     price = 0 if isinstance(result.stickiness, str) else result.stickiness
     goal = Objective(ObjectiveKind(options.objective), price, across=Across(options.across), ceiling=result.max_load)
@@ -192,10 +197,10 @@ def _goal(result: Result, options: SolveOptions) -> Objective:
 def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptions) -> Result:
     """Return the same result with today's assignment as its plan.
 
-    `bound` stays what any new plan is held to, and `stopped_by` what ended the search for one.
+    `bound` still applies to every plan, and `stopped_by` tells why the search for a new plan ended.
     """
     current = current_plan(result.plan.problem)
-    units = gathered(current.problem, current) or current  # units that are apart cannot stay, so they pay
+    units = gathered(current.problem, current) or current  # None if a unit is split; then the plan always pays
     broken = rule_violation(units, count_rule(units.problem, options.balance, options.slack))
     come_to = costs_of(current.problem, current.member_of, options.fetch_from)
     least = all(come_to.get(name, 0) <= bound for name, bound in result.cost_bounds.items())

@@ -1,6 +1,7 @@
-"""The best plan so far and what is proven of all plans: the one place where a finding is checked before it counts.
+"""Incumbent: the best plan and the best lower bounds so far. Every finding is checked here before it counts.
 
-Lower bounds are kept by their authors: a stage that is found wrong loses its bounds, and so do those that rest on them.
+Each lower bound is stored with its author. If a plan refutes a stage, its bounds are withdrawn, and so are all bounds
+that rest on them.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ class Candidate:
     ----------
     plan : Plan
     method : str or None
-        What found it; None: the stage.
+        Name of the method that found it; None: the stage.
     fallback : bool
-        It is a published heuristic's plan as it was.
+        The plan is that of a published heuristic, unchanged.
     from_current : bool
-        It is today's assignment, or comes of it.
+        The plan is today's assignment or an improvement of it.
     """
 
     plan: Plan
@@ -42,23 +43,23 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a stage has proven of all plans; None: nothing.
+    """Lower bounds that a stage has proven for all plans; None: no bound.
 
     Attributes
     ----------
     objective : number or None
-        Messages.
+        Bound of the objective, in messages.
     base : number or None
-        Of the spread (or makespan) alone, whatever is moved, in messages.
+        Bound of the spread (or makespan) alone, for any number of moves, in messages.
     moves : int or None
-        Moves that any plan makes.
+        Bound of the number of moves.
     rests_on : frozenset of str
-        Authors of the bounds that it presupposes, such as `Incumbent.authors` when the stage began to build on them.
-        When one of them is refuted, this bound goes with it.
+        Authors of the bounds that it presupposes, such as `Incumbent.authors` at the start of the stage. If one of them
+        is refuted, this bound is withdrawn too.
     by : str or None
-        The stage within a side question that proved it; None: the stage that yields it.
+        Stage of a side question that proved it; None: the stage that yields it.
     certificate : Certificate or None
-        How the bound of the objective is proven again, or of the base where there is no other.
+        Evidence to prove the bound of the objective again; without such a bound, that of the base.
     """
 
     objective: Number | None = None
@@ -71,13 +72,13 @@ class Bound:
 
 @dataclass(frozen=True)
 class Note:
-    """What the user should know of a stage.
+    """Remark of a stage for the user.
 
     Attributes
     ----------
     text : str
     clocked : bool
-        The wall clock ended what a work limit should have ended.
+        The wall clock, not the work limit, ended the stage.
     """
 
     text: str
@@ -86,7 +87,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Exhausted:
-    """All plans have been looked at: none is better than the best one offered, by the tie rule either."""
+    """All plans have been enumerated: none is better than the best one offered, not even by the tie rule."""
 
 
 Finding = Candidate | Bound | Note | Exhausted
@@ -95,21 +96,21 @@ FIGURES = {"objective": "the objective", "base": "the spread or makespan", "move
 
 
 class Incumbent:
-    """The best plan of a task, and the best bounds; only `take` changes them.
+    """Best plan of a task and its best bounds; only `take` changes them.
 
     Attributes
     ----------
     method : str
-        What found the plan.
+        Name of the method that found the plan.
     fallback, from_current : bool
-        Of the plan, as in `Candidate`.
+        Properties of the plan, as in `Candidate`.
     notes : list of str
     clocked : bool
         The wall clock ended a stage that has a work limit.
     exhausted : bool
-        All plans have been looked at.
+        All plans have been enumerated.
     seconds : dict of stage to float
-        What each stage took; those that did not run are not in it.
+        Time taken by each stage that ran.
     """
 
     def __init__(self, task: Task) -> None:
@@ -123,7 +124,7 @@ class Incumbent:
         self.seconds: dict[str, float] = {}
 
     def take(self, finding: Finding, by: str) -> None:
-        """Take what the stage `by` has found, as far as it is sound and new."""
+        """Accept a finding of the stage `by` if it is valid and an improvement."""
         if isinstance(finding, Candidate):
             self._take_plan(finding, by)
         elif isinstance(finding, Bound):
@@ -135,10 +136,10 @@ class Incumbent:
             self.clocked |= finding.clocked
 
     def _take_plan(self, found: Candidate, by: str) -> None:
-        """Take a plan if it keeps every rule and beats the incumbent.
+        """Accept a plan if it keeps every rule and beats the incumbent.
 
-        What comes of today's assignment gives way to others only for a lower objective, so that solving again moves
-        nothing.
+        A plan that comes from today's assignment is replaced by any other only for a lower objective, so that solving
+        again moves nothing.
         """
         if found.plan.problem is not self.task.problem or (self._plan is not None and not self._better(found)):
             return
@@ -165,18 +166,18 @@ class Incumbent:
             if bound is None:
                 continue
             if figure == "objective":
-                bound = whole(ceil(bound / self.task.step) * self.task.step)  # there is no objective between
+                bound = whole(ceil(bound / self.task.step) * self.task.step)  # objectives are multiples of the step
             if self._plan is not None and bound > self._figures[figure]:
                 self._refute(author, figure, bound)
             self._claims.add(figure, author, Claim(bound, found.rests_on - {author}, found.certificate))
 
     @property
     def _figures(self) -> dict[str, Number]:
-        """Figures of the best plan that bounds are compared with."""
+        """Figures of the best plan; a bound above them is refuted."""
         return {"objective": self.value, "base": self.task.goal.base(self.plan), "moves": self.plan.moves}
 
     def _refute(self, author: str, figure: str, bound: Number) -> None:
-        """Withdraw the bounds of an author, one of which lies above a valid plan, and tell the user once."""
+        """Withdraw all bounds of an author because a valid plan lies below one of them; tell the user once."""
         if author not in self._claims.distrusted:
             self._claims.withdraw(author)
             self.notes.append(
@@ -193,22 +194,22 @@ class Incumbent:
 
     @property
     def bound_by(self) -> str | None:
-        """The stage that proved the bound; None where nothing did and it is 0."""
+        """The stage that proved the bound; None if the bound is 0."""
         return self._claims.highest("objective")[1]
 
     @property
     def certificate(self) -> Certificate | None:
-        """How the bound is proven again; None where nobody said."""
+        """Evidence to prove the bound of the objective again; None if its author gave none."""
         return self._claims.certificate("objective")
 
     @property
     def base_certificate(self) -> Certificate | None:
-        """How the bound of the spread (makespan) is proven again; None where nobody said."""
+        """Evidence to prove the bound of the spread (makespan) again; None if its author gave none."""
         return self._claims.certificate("base")
 
     @property
     def base_bound(self) -> Number:
-        """Proven lower bound of the spread (makespan) whatever is moved, in messages."""
+        """Proven lower bound of the spread (makespan) for any number of moves, in messages."""
         return self._claims.highest("base")[0]
 
     @property
@@ -218,17 +219,17 @@ class Incumbent:
 
     @property
     def authors(self) -> frozenset[str]:
-        """Authors of the bounds in force: what a stage rests on that builds on any of them."""
+        """Authors of the bounds in force; a stage that builds on any of these bounds rests on them."""
         return self._claims.authors
 
     @property
     def found(self) -> bool:
-        """Whether there is a plan."""
+        """True if a plan exists."""
         return self._plan is not None
 
     @property
     def plan(self) -> Plan:
-        """The best plan; a greedy one keeps every rule, so there is one."""
+        """The best plan; InvalidPlanError if no stage found one."""
         if self._plan is None:
             raise InvalidPlanError(
                 f"group {self.task.problem.group!r}: no stage found a valid plan; please report this"
@@ -247,12 +248,12 @@ class Incumbent:
 
     @property
     def proven(self) -> bool:
-        """Whether the bound meets the objective."""
+        """True if the bound meets the objective."""
         return self.bound >= self.value
 
     @property
     def settled(self) -> StoppedBy | None:
-        """What settles the task, if anything does."""
+        """Reason why the task is settled: PROOF or GAP; None if it is not."""
         if self._plan is None:
             return None
         target = self.task.target
@@ -263,7 +264,7 @@ class Incumbent:
 
     @property
     def stopped_by(self) -> StoppedBy:
-        """What ended the search."""
+        """Reason why the search ended."""
         ended = self.clocked or self.task.clock.passed()
         if interrupted():
             return self.settled or StoppedBy.INTERRUPT
@@ -273,7 +274,7 @@ class Incumbent:
 
     @property
     def enough(self) -> Number:
-        """An objective that ends the search though less may be possible, in messages."""
+        """Objective that ends the search even if a lower one is possible, in messages."""
         target, problem = self.task.target, self.task.problem
         if target.cutoff is not None:
             return target.cutoff - problem.load_unit
@@ -281,10 +282,10 @@ class Incumbent:
 
     @property
     def wanted(self) -> tuple[Number, Number]:
-        """Loads beyond which no plan need be bettered: the lowest and the highest, in messages per weight.
+        """Target window of loads (lowest, highest), in messages per weight: loads inside it need no improvement.
 
-        For the makespan no load is too low. But where moves are free, loads that are all near the mean are the quickest
-        way to a low makespan, too.
+        The makespan sets no lowest load. But if moves are free, loads near the mean are the quickest way to a low
+        makespan as well, so the window has a lowest load then.
         """
         task, unit = self.task, self.task.problem.load_unit
         by_both = task.spread_matters or not task.moves_matter
@@ -296,7 +297,7 @@ class Incumbent:
 
     @property
     def moves_worth(self) -> int | None:
-        """More moves than this make no better plan; None: any number may."""
+        """Most moves that a better plan can have; None: no limit."""
         price, budget = self.task.goal.stickiness, self.task.goal.max_moves
         if not price:
             return budget
@@ -305,7 +306,7 @@ class Incumbent:
 
 
 def begin(best: Incumbent, start: Plan | None = None, known: Result | None = None) -> Incumbent:
-    """Give an incumbent what is there before any search: what is known, a plan given, and today's assignment."""
+    """Start an incumbent with a known result, a given plan and today's assignment, and return it."""
     if known is not None:
         best.take(Candidate(known.plan, known.method, known.fallback), "start")
         certificate = None if known.proof is None else known.proof.certificate
@@ -319,7 +320,7 @@ def begin(best: Incumbent, start: Plan | None = None, known: Result | None = Non
 
 
 def relative_gap(objective: Number, bound: Number, mean_load: Fraction) -> float:
-    """Return (objective − bound) as a fraction of the mean load, or of one message if that is more."""
+    """Return (objective − bound) as a fraction of the mean load, or of one message if the mean is less."""
     over = objective - bound
     if mean_load <= 1:
         return float(over)
@@ -331,7 +332,7 @@ def relative_gap(objective: Number, bound: Number, mean_load: Fraction) -> float
 
 @dataclass(frozen=True)
 class Claim:
-    """A lower bound of one figure.
+    """Lower bound of one figure.
 
     Attributes
     ----------
@@ -340,7 +341,7 @@ class Claim:
     rests_on : frozenset of str
         Authors of other bounds that it presupposes.
     certificate : Certificate or None
-        How it is proven again.
+        Evidence to prove it again.
     """
 
     value: Number
@@ -349,12 +350,12 @@ class Claim:
 
 
 class Claims:
-    """The highest bound of each author on each figure of a plan, such as its objective or its moves.
+    """Highest bound of each author on each figure of a plan, such as its objective or its moves.
 
     Attributes
     ----------
     distrusted : set of str
-        Authors of a bound that a plan has refuted.
+        Authors with a bound that a plan has refuted.
     """
 
     def __init__(self) -> None:
@@ -362,7 +363,7 @@ class Claims:
         self.distrusted: set[str] = set()
 
     def highest(self, figure: str) -> tuple[Number, str | None]:
-        """Return the highest bound of a figure and its author, of several the first; (0, None) without any."""
+        """Return the highest bound of a figure and the first author who proved it; (0, None) without any."""
         value, author = max(
             ((claim.value, by) for by, claim in self._claims.get(figure, {}).items()), key=lambda each: each[0],
             default=(0, None),
@@ -370,28 +371,28 @@ class Claims:
         return (value, author) if value > 0 else (0, None)
 
     def certificate(self, figure: str) -> Certificate | None:
-        """Return how the highest bound of a figure is proven again; None where nobody said."""
+        """Return the evidence for the highest bound of a figure; None if its author gave none."""
         author = self.highest(figure)[1]
         return None if author is None else self._claims[figure][author].certificate
 
     @property
     def authors(self) -> frozenset[str]:
-        """Authors of the bounds in force, each the highest of its figure."""
+        """Authors of the bounds in force: the highest bound of each figure."""
         return frozenset(by for figure in self._claims if (by := self.highest(figure)[1]) is not None)
 
     def add(self, figure: str, by: str, claim: Claim) -> None:
-        """Take a bound if it is its author's highest of this figure, and the author is not distrusted."""
+        """Add a bound if it is its author's highest for this figure and the author is not distrusted."""
         if by in self.distrusted:
             return
         known = self._claims.setdefault(figure, {})
         if by not in known or claim.value > known[by].value:
-            known.pop(by, None)  # of equal bounds the one that was there first has proven it
+            known.pop(by, None)  # of equal bounds, the first one keeps the credit
             known[by] = claim
 
     def refuted_by(self, figures: Mapping[str, Number]) -> tuple[str, str, Number] | None:
-        """Return author, figure and bound of a claim that lies above the figures of a valid plan, or None.
+        """Return author, figure and bound of a claim above the figures of a valid plan; None if there is no such claim.
 
-        Of several it is one that rests on none of the others' authors, if there is one: those others may be right.
+        Prefer a claim that rests on none of the other authors: the others may be wrong only because they rest on it.
         """
         wrong = [
             (claim, by, figure)
@@ -404,7 +405,7 @@ class Claims:
         return next(((by, figure, claim.value) for claim, by, figure in first), None)
 
     def withdraw(self, by: str) -> None:
-        """Leave out all bounds of an author, now and from now on, and all bounds that rest on one of its."""
+        """Remove all bounds of an author and all bounds that rest on them; accept no more bounds of this author."""
         self.distrusted.add(by)
         for known in self._claims.values():
             for author in [each for each, claim in known.items() if by in {each, *claim.rests_on}]:

@@ -1,4 +1,4 @@
-"""The parameters of `evenlag.solve`: one frozen object that checks itself, wherever it was made."""
+"""The parameters of `evenlag.solve` as one frozen object that checks itself."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from evenlag.model.values import amount, is_number, is_whole, shown
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
-MOST_GAP = 1e9  # of the mean load; more means no more
-NET = 5  # times the limit that the clock, a safety net beside work limits, leaves to groups of a table
-MOST_THREADS = 8  # of the MIP, where nothing is said
-THREADS_LIMIT = 1024  # of the MIP, where somebody says; no backend gains by more
+MOST_GAP = 1e9  # as a fraction of the mean load; larger values change nothing
+NET = 5  # wall-clock limit for the groups of a table with work limits, as a multiple of the limit
+MOST_THREADS = 8  # default limit of MIP threads
+THREADS_LIMIT = 1024  # limit of `threads`; no backend gains from more
 
 
 class TermKeywords(TypedDict, total=False):
-    """The terms of the objective that audits take too: those that are not of moves."""
+    """Terms of the objective that do not concern moves; audits take them too."""
 
     rack_price: float | str
     max_crossings: int | None
@@ -52,7 +52,7 @@ class TermKeywords(TypedDict, total=False):
 
 
 class SolveKeywords(TermKeywords, total=False):
-    """The parameters that every call which solves groups hands on; `SolveOptions` has their defaults."""
+    """Parameters that every call forwards to the solver; `SolveOptions` has their defaults."""
 
     balance: Balance | BalanceWord
     stickiness: float | StickinessWord | str
@@ -71,12 +71,12 @@ class SolveKeywords(TermKeywords, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class SolveOptions:
-    """How to solve a group; `evenlag.solve` says what each parameter means.
+    """Options of a call to solve a group; `evenlag.solve` documents each parameter.
 
     Raises
     ------
     InvalidProblemError
-        A parameter has a value that it cannot have; the message names both.
+        A parameter has an invalid value; the message names both.
     """
 
     balance: str = Balance.BOTH
@@ -147,10 +147,10 @@ class SolveOptions:
             move_price(price, Fraction(0), name)
         for name, most in (self.budgets or {}).items():
             check_budget(f"the budget of {name}", most)
-        self._check_said_once()
+        self._check_given_once()
 
-    def _check_said_once(self) -> None:
-        """Raise InvalidProblemError where a parameter and `prices` or `budgets` give one term different values."""
+    def _check_given_once(self) -> None:
+        """Raise InvalidProblemError if a parameter and `prices` or `budgets` give one term different values."""
         stickiness = None if self.stickiness == DEFAULT_STICKINESS else self.stickiness
         for parameter, value, mapping, name in (
             ("rack_price", self.rack_price or None, "prices", CROSSINGS),
@@ -162,7 +162,7 @@ class SolveOptions:
             if value is None or name not in given:
                 continue
             other = given[name]
-            # A share as stickiness is of a move, and as a price of moved_size it is of a unit.
+            # As stickiness, a share prices a move; as the price of moved_size, it prices a unit.
             alike = amount(value) == amount(other) and not (parameter == "stickiness" and amount(value)[1])
             if value == FEWEST_MOVES or not alike:
                 raise InvalidProblemError(
@@ -172,7 +172,7 @@ class SolveOptions:
 
     @property
     def asked(self) -> AskedTerms:
-        """Terms asked for beyond loads and the number of moves."""
+        """Requested terms of the objective beyond loads and the number of moves."""
         if not (self.rack_price or self.first or self.prices or self.budgets) and self._limits == (None,) * 3:
             return NO_TERMS
         prices = {**({CROSSINGS: self.rack_price} if self.rack_price else {}), **(self.prices or {})}
@@ -185,12 +185,12 @@ class SolveOptions:
 
     @property
     def mip_threads(self) -> int:
-        """Threads of the MIP: as asked for, else all processors, at most `MOST_THREADS`."""
+        """Threads of the MIP: `threads` if given, else all processors, at most `MOST_THREADS`."""
         return self.threads or min(os.cpu_count() or 1, MOST_THREADS)
 
     def within(self, time_limit: float, work: float | None = None, gap: float = 0.0) -> SolveOptions:
         """Return the same options with other limits, in seconds, and a gap of at least `gap`."""
-        other = copy(self)  # thousands of groups have their own: what is checked need not be checked again
+        other = copy(self)  # already checked; thousands of groups each get a copy
         vars(other).update(time_limit=time_limit, work=work, gap=max(self.gap, gap))
         return other
 
@@ -199,16 +199,26 @@ def solving_options(
     call: str, keywords: TermKeywords, function: Callable[..., Any], *, own_costs: bool = False,
     known: type = SolveKeywords,
 ) -> SolveOptions:  # fmt: skip
-    """Return the options of a call that hands keywords on, those of `known`; `function` has keywords of its own.
+    """Return the options of a call that forwards its keywords.
 
-    Costs of the caller's own may be asked for with `own_costs`. Tables and running groups have none.
+    Parameters
+    ----------
+    call : str
+        Name of the call, for errors.
+    keywords : mapping
+    function : callable
+        The call itself; an error also lists its own keywords.
+    own_costs : bool
+        Accept costs of the caller's own. Tables and running groups have none.
+    known : type
+        TypedDict of the keywords that are accepted.
 
     Raises
     ------
     TypeError
-        There is no such keyword.
+        A keyword is not known.
     InvalidProblemError
-        A parameter has a value that it cannot have.
+        A parameter has an invalid value.
     """
     unknown = sorted(set(keywords) - set(known.__annotations__))
     if unknown:
@@ -222,6 +232,6 @@ def solving_options(
 
 
 def check_seconds(name: str, seconds: Any, *, zero: bool = False) -> None:
-    """Raise InvalidProblemError unless a parameter is a number of seconds above 0, or 0 where that is allowed."""
+    """Raise InvalidProblemError unless a parameter is a number of seconds above 0 (with `zero`, at least 0)."""
     if not (is_number(seconds) and (seconds > 0 or (zero and seconds == 0))):
         raise InvalidProblemError(f"{name} must be a number of seconds {'>=' if zero else '>'} 0, not {seconds!r}")

@@ -1,8 +1,8 @@
-"""The portfolio: which stage runs when, for whom, and with what share of a round.
+"""Portfolio: the order of the stages, their conditions and their shares of a round.
 
-The page is read from top to bottom, round after round, each twice as long as the one before (stage.py). A step runs if
-its stage applies and `when` holds; once the task is settled only those run that say so. docs/solver.md has a line for
-each step, which a test holds to this page.
+Steps run from top to bottom in rounds, each twice as long as the one before (stage.py). A step runs if its stage
+applies and `when` holds; once the task is settled, only steps with `though_settled` run. docs/solver.md lists every
+step.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from evenlag.search.incumbent import Incumbent
 from evenlag.search.stage import Step
 from evenlag.search.task import Task
 
-SMALL_MIP = 200  # booleans of a program that is quicker to solve than to search beside
+SMALL_MIP = 200  # booleans; solving a smaller program is quicker than local search
 
 
-# ---- conditions: what is asked at a place of the page, beside what the stage itself asks
+# ---- conditions of a step, in addition to those of its stage
 
 
 def moves_are_free(task: Task, _best: Incumbent) -> bool:
@@ -41,67 +41,76 @@ def moves_are_free(task: Task, _best: Incumbent) -> bool:
 
 
 def undecided(task: Task, best: Incumbent) -> bool:
-    """Nothing has settled the task, or only a plan that was there before any stage ran."""
+    """Return True if the task is not settled, or was settled before any stage ran and has no cutoff."""
     return not best.settled or (task.target.cutoff is None and not best.seconds)
 
 
 def worth_relocating(task: Task, best: Incumbent) -> bool:
-    """Today's assignment is there, a fresh plan will hardly do at once, and there is time.
+    """Return True if owners exist, a fresh plan is unlikely to suffice, and time is left for a relocation.
 
-    The first plan of a relocation alone takes about as long as the bounds took.
+    The first plan of a relocation takes about as long as the bounds took.
     """
     roomy = task.clock.deterministic or best.task.clock.left() >= 2 * best.seconds.get(Bounds.name, 0.0)
     return roomy and task.has_owners and not task.fresh_plan_suffices
 
 
 def free_to_relocate(task: Task, best: Incumbent) -> bool:
-    """The same, where moves have neither a price nor a budget."""
+    """Return True if a relocation is worthwhile and moves have neither a price nor a budget."""
     return not task.moves_matter and worth_relocating(task, best)
 
 
 def priced_to_relocate(task: Task, best: Incumbent) -> bool:
-    """The same, where they have."""
+    """Return True if a relocation is worthwhile and moves have a price or a budget."""
     return task.moves_matter and worth_relocating(task, best)
 
 
 def worth_a_mip(task: Task, best: Incumbent) -> bool:
-    """Moves matter, or the program is small; large even groups are better equalized."""
+    """Return True if moves matter, the program is small, or repairs would not keep the rule.
+
+    Large even groups are better equalized by repairs.
+    """
     return task.moves_matter or boolean_count(task.problem) <= SMALL_MIP or not repairs_keep(task.rule, best.plan)
 
 
 def moves_hardly_bind(task: Task, _best: Incumbent) -> bool:
-    """A budget of two thirds of what is owned, and no price: the best plan of all will often keep it."""
+    """Return True if moves have no price and a budget of at least two thirds of the owned partitions.
+
+    The best plan without a budget often keeps such a budget.
+    """
     goal, owned = task.goal, int((task.problem.owner != NOBODY).sum())
     return not goal.stickiness and not goal.fewest and goal.max_moves is not None and 3 * goal.max_moves >= 2 * owned
 
 
 def moves_bind(task: Task, best: Incumbent) -> bool:
-    """Any other price or budget."""
+    """Return True unless `moves_hardly_bind`."""
     return not moves_hardly_bind(task, best)
 
 
 def moves_count(task: Task, _best: Incumbent) -> bool:
-    """Moves have a price or a budget."""
+    """Return True if moves have a price or a budget."""
     return task.moves_matter
 
 
 def owners_cost(task: Task, _best: Incumbent) -> bool:
-    """Moves, or what they carry, have a price or a budget."""
+    """Return True if moves or the sizes of moved partitions have a price or a budget; False with scenarios."""
     sized = any(pair.name in BY_OWNER for pair in task.goal.pairs)
     return task.has_owners and not task.problem.futures and (task.moves_matter or sized)
 
 
 def nothing_found(task: Task, best: Incumbent) -> bool:
-    """No plan keeps the budgets yet, or costs of pairs alone count: the flow has the cheapest plan at once."""
+    """Return True if no plan keeps the budgets yet, or only pair costs count.
+
+    In both cases a flow finds the cheapest plan at once.
+    """
     return not best.found or task.goal.kind is None
 
 
 def unfinished(task: Task, best: Incumbent) -> bool:
-    """The tie rule is asked for, or the objective may still fall."""
+    """Return True if the tie rule is required or the objective may still fall."""
     return task.tie_break or not best.settled
 
 
-# ---- the page: shares are of the length of a round, which begins with 50 ms (see stage.py)
+# ---- the steps: shares refer to the length of a round, which starts at 50 ms (see stage.py)
 
 BOUND = (Step(Bounds(), MOVES_SHARE, though_settled=True),)
 
@@ -131,8 +140,9 @@ AUTO: tuple[Step, ...] = (
     Step(LocalSearch(last=True), 0.2, when=unfinished, again=True, though_settled=True),
 )
 
-# Of a fleet whose time is short, in this order: a plan no worse than today's and the published lag-aware assignor's, in
-# half a millisecond for most groups; with a fresh one, in less than one; and what is quickest to come near the bound.
+# For a fleet in a hurry, from quick to thorough. LEAST: a plan no worse than today's and the published lag-aware
+# assignor's, in half a millisecond for most groups. FIRST: with a fresh plan too, in less than a millisecond. QUICK:
+# the quickest steps to come near the bound.
 WITHOUT_MOVES: tuple[Step, ...] = (Step(Bounds(with_moves=False), though_settled=True),)
 LEAST: tuple[Step, ...] = (
     Step(Baselines(only=("lag-aware",)), though_settled=True),
@@ -142,7 +152,7 @@ LEAST: tuple[Step, ...] = (
 FIRST: tuple[Step, ...] = (Step(Construct()), *LEAST[:-1], *WITHOUT_MOVES)
 QUICK: tuple[Step, ...] = tuple(step for step in AUTO if not isinstance(step.stage, Baselines))
 
-# Groups with scenarios: loads are vectors, of which the stages above know nothing.
+# Groups with scenarios: their loads are vectors, which the stages above cannot handle.
 SCENARIOS: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
@@ -152,7 +162,8 @@ SCENARIOS: tuple[Step, ...] = (
     Step(MipStage(AUTO_BACKEND, said=False), 0.3),
 )
 
-# Terms beyond loads and moves: costs of pairs, a ceiling. Stages that do not know them are left out, or prove without.
+# Terms beyond loads and moves: pair costs, a ceiling. Stages that cannot handle them are skipped, or prove bounds
+# without them.
 TERMS: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
@@ -166,7 +177,7 @@ TERMS: tuple[Step, ...] = (
     Step(LocalSearch(last=True), 0.3, when=unfinished, again=True, though_settled=True),
 )
 
-# Of a fleet whose time is short, under such terms: a plan within the budgets and the ceiling takes a little more.
+# For a fleet in a hurry with such terms: a plan within the budgets and the ceiling takes slightly longer.
 WITHIN_LIMITS: tuple[Step, ...] = (
     Step(Ceiling(lambda: FIRST), 0.05, when=nothing_found),
     Step(CheapestPairs(most_steps=8), 0.1, when=nothing_found),
@@ -175,7 +186,7 @@ LEAST_TERMS: tuple[Step, ...] = (*LEAST[:-1], *WITHIN_LIMITS, LEAST[-1])
 FIRST_TERMS: tuple[Step, ...] = (Step(Construct()), *LEAST[:-1], *WITHIN_LIMITS, *WITHOUT_MOVES)
 QUICK_TERMS: tuple[Step, ...] = tuple(step for step in TERMS if not isinstance(step.stage, Baselines))
 
-# A backend asked for by name gets the best baseline as its hint, and nothing else.
+# A backend requested by name gets only the best baseline, as its hint.
 HINTS = tuple(step for step in START if not isinstance(step.stage, Construct))
 PORTFOLIOS: dict[str, tuple[Step, ...]] = {"auto": AUTO} | {
     backend: (*HINTS, Step(CheapestPairs(), 0.2), Step(MipStage(backend))) for backend in BACKENDS
@@ -184,12 +195,12 @@ PORTFOLIOS: dict[str, tuple[Step, ...]] = {"auto": AUTO} | {
 
 @dataclass(frozen=True)
 class Haste:
-    """The steps of a turn that is shorter than a whole search, by what is asked for.
+    """Steps of a turn that is shorter than a whole search.
 
     Attributes
     ----------
     plain, terms : tuple of Step
-        For loads and moves alone, and where more counts.
+        Steps for loads and moves alone, and for objectives with further terms.
     """
 
     plain: tuple[Step, ...]
@@ -201,7 +212,7 @@ class Haste:
 
 
 def portfolio_of(problem: Problem, goal: Objective, method: str = "auto") -> tuple[Step, ...]:
-    """Return the steps for a problem and what is asked of it."""
+    """Return the steps for a problem and its objective."""
     if method != "auto":
         return PORTFOLIOS[method]
     return TERMS if goal.terms else SCENARIOS if problem.futures else AUTO

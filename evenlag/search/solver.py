@@ -1,7 +1,7 @@
-"""A call of `solve`: the question put together, the portfolio run, the result put together.
+"""One call of `solve`: build the task, run the portfolio, build the result.
 
-With `first`, each criterion in turn is made least by itself, then kept as a budget of those after it. Where no plan
-keeps the budgets and the ceiling, the error names that limit and the least that can be kept.
+With `first`, each criterion in turn is minimized on its own and its optimum then becomes a budget for the next ones. If
+no plan keeps the budgets and the ceiling, the error names the limit and the least value that can be kept.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from evenlag.search.portfolio import AUTO, BOUND, FIRST, portfolio_of
 from evenlag.search.stage import Step, run_round, run_steps
 from evenlag.search.task import Target, Task
 
-CRITERION_SHARE = 0.65  # of the time left, for one criterion: loads come after them all
-CEILING_SHARE = 0.2  # of the time left, to find the least ceiling
+CRITERION_SHARE = 0.65  # of the time left for each criterion; the rest is for the loads, which come last
+CEILING_SHARE = 0.2  # of the time left to find the least ceiling
 
 Steps = tuple[Step, ...] | Callable[[Objective], tuple[Step, ...]]
 
@@ -54,7 +54,7 @@ def search(
     explain: bool = True,
     steps: Steps | None = None,
 ) -> Result:
-    """Solve a problem as `evenlag.solve` does, with what only other calls of evenlag need.
+    """Solve a problem like `evenlag.solve`, with parameters that only other calls of evenlag need.
 
     Parameters
     ----------
@@ -63,17 +63,17 @@ def search(
     start : Plan, optional
         As in `evenlag.solve`.
     known : Result, optional
-        What came of the same question before: it is gone on from, and what comes of it is no worse.
+        Earlier result of the same task. The search continues from it, and the new result is no worse.
     cache : SolveCache, optional
-        What other calls on the same problem have worked out.
+        Cache of the problem, shared with other calls.
     tie_break : bool
-        Whether a plan whose objective settles the matter is still evened out by the tie rule; without, only the
-        figures of the result are what they should be.
+        Even out the plan by the tie rule after its objective is settled. Without it, the objective, bound and status of
+        the result still hold.
     explain : bool
-        Whether it is worked out what binds.
+        Find the rules that bind.
     steps : tuple of Step, or callable, optional
-        Another portfolio than that of `options.method`, or of a published heuristic another bound. A callable gives it
-        for an objective.
+        Portfolio to use instead of that of `options.method`; for a published heuristic, the steps that bound it. A
+        callable returns the steps for an objective.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def search(
     if problem.simplified is not problem and options.method not in HEURISTICS:
         return _by_simplified(problem, options, start, known, tie_break=tie_break, explain=explain, steps=steps)
     if options.method in BACKENDS:
-        BACKENDS[options.method]()  # so that the limit does not pay for its import
+        BACKENDS[options.method]()  # import it before the clock starts
     task = task_of(problem, options, cache=cache, tie_break=tie_break)
     if not problem.active.any():
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
@@ -107,7 +107,7 @@ def search(
     if not best.found:
         raise no_plan(best, AUTO if steps is None else FIRST)
     for name in wanted[len(criteria) :]:
-        best.take(Note(f"{name}: not made least, because no plan within the limits was found in time"), "start")
+        best.take(Note(f"{name}: not minimized, because no plan within the limits was found in time"), "start")
     for text in not_counted(problem, options.asked, options.fetch_from):
         best.take(Note(text), "start")
     stopped_by = best.stopped_by
@@ -121,7 +121,7 @@ def search(
 
 
 def _steps_of(steps: Steps | None, problem: Problem, goal: Objective, method: str = "auto") -> tuple[Step, ...]:
-    """Return the steps for an objective: those asked for, or those of the method."""
+    """Return the steps for an objective: `steps` if given, else those of the method."""
     if steps is None:
         return portfolio_of(problem, goal, method)
     return steps(goal) if callable(steps) else steps
@@ -134,7 +134,7 @@ def task_of(
     cache: SolveCache | None = None,
     tie_break: bool = True,
 ) -> Task:
-    """Return the question that options put to the portfolio, its clock running; parameters are those of `search`."""
+    """Return the task for a problem and its options, and start its clock; parameters are those of `search`."""
     clock = Clock(options.time_limit, options.deterministic, options.work)
     cache = cache or SolveCache(problem)
     rule = cache.rule(options.balance, options.slack)
@@ -148,7 +148,7 @@ def task_of(
 def _by_simplified(
     problem: Problem, options: SolveOptions, start: Plan | None, known: Result | None, **how: Any
 ) -> Result:
-    """Solve the problem that scenarios which are copies of one another come to; its plan is one of this problem."""
+    """Solve the problem with equal scenarios merged, and return the plan for this problem."""
     simple = problem.simplified
     start = None if start is None else Plan(simple, start.member_of)
     known = None if known is None else replace(known, plan=Plan(simple, known.plan.member_of))
@@ -157,7 +157,7 @@ def _by_simplified(
 
 
 def _by_units(problem: Problem, options: SolveOptions, start: Plan | None, known: Result | None, **how: Any) -> Result:
-    """Solve the problem whose partitions are units that go together; its plan is one of this problem."""
+    """Solve the problem whose partitions are units, and return the plan for the single partitions."""
     of_units = problem.units
     start = None if start is None else gathered(problem, start)
     plan = None if known is None else gathered(problem, known.plan)
@@ -168,7 +168,7 @@ def _by_units(problem: Problem, options: SolveOptions, start: Plan | None, known
 
 
 def _by_heuristic(task: Task, options: SolveOptions, steps: tuple[Step, ...]) -> Result:
-    """Return a published heuristic's plan as it is, beside the bound for the balance asked for."""
+    """Return a published heuristic's plan unchanged, with the bound for the requested balance."""
     name = options.method
     plan = task.cache.plan(name)
     broken = plan_violation(plan)
@@ -248,11 +248,11 @@ class Criterion:
     ----------
     name : str
     value, bound : number
-        Units of the best plan, and of any plan at least, given the criteria before.
+        Units of the best plan, and a lower bound for all plans, given the criteria before.
     notes : tuple of str
-        What the user should know of the stages.
+        Remarks of the stages for the user.
     limit : int or None
-        The budget that was asked for.
+        The requested budget.
     """
 
     name: str
@@ -263,34 +263,34 @@ class Criterion:
 
     @property
     def proven(self) -> bool:
-        """Return True if it is proven that no plan has less."""
+        """True if the value is proven to be the least possible."""
         return self.bound >= self.value
 
 
 def in_order(
     task: Task, steps: Callable[[Objective], tuple[Step, ...]], start: Plan | None, known: Result | None = None
 ) -> tuple[Task, Plan | None, tuple[Criterion, ...], Result | None]:
-    """Make one criterion after the other as small as it can be.
+    """Minimize one criterion after the other.
 
     Parameters
     ----------
     task : Task
         Its goal names the criteria in `first`.
     steps : callable
-        Gives the portfolio for an objective.
+        Returns the portfolio for an objective.
     start : Plan, optional
     known : Result, optional
-        What came of the same question before: no criterion comes out worse.
+        Earlier result of the same task. No criterion comes out worse.
 
     Returns
     -------
     task : Task
-        With these criteria as budgets, and nothing first.
+        The task with these criteria as budgets and no criterion first.
     plan : Plan or None
-        Keeps them all; None where no plan keeps the budgets and the ceiling, or none was found.
+        A plan that keeps all of them; None if no plan keeps the budgets and the ceiling, or none was found.
     criteria : tuple of Criterion
     known : Result or None
-        The same, without bounds that hold only where criteria are as low as they were.
+        The earlier result, without the bounds that hold only while each criterion keeps its earlier value.
     """
     goal = task.goal
     found: list[Criterion] = []
@@ -308,7 +308,7 @@ def in_order(
             return replace(task, goal=replace(goal, first=())), None, tuple(found), None
         found.append(Criterion(name, best.value, best.bound, tuple(best.notes), goal.budget(name)))
         if known is not None and best.value > side.goal.value(known.plan):
-            known = None  # its bounds are of plans that have less of this
+            known = None  # its later bounds hold only for plans that have less of this criterion
         start, goal = best.plan, goal.within(name, int(best.value))
     if known is None and before is not None:
         known = replace(before, bound=0, bound_by=None, moves_bound=0, proof=None)
@@ -319,7 +319,7 @@ def in_order(
 
 
 def no_plan(best: Incumbent, steps: tuple[Step, ...]) -> InfeasibleError:
-    """Return the error for a task without a plan; `steps` look for the least ceiling."""
+    """Return the error for a task without a plan; `steps` search for the least ceiling."""
     task, goal = best.task, best.task.goal
     place = f"group {task.problem.group!r}"
     for pair in goal.pairs:
@@ -346,12 +346,12 @@ def no_plan(best: Incumbent, steps: tuple[Step, ...]) -> InfeasibleError:
     if best.exhausted:
         return InfeasibleError(f"{place}: no plan keeps {together}; raise one of them")
     return NoPlanFoundError(
-        f"{place}: no plan was found within the time that keeps {together}; give it more time, or raise one of them"
+        f"{place}: no plan that keeps {together} was found within the time; give it more time, or raise one of them"
     )
 
 
 def _least_ceiling(task: Task, steps: tuple[Step, ...]) -> tuple[Number, Number]:
-    """Return the lowest largest load that was found, and a lower bound of any, whatever is moved or crossed."""
+    """Return the lowest largest load found, and its lower bound, without limits on moves and pair costs."""
     goal = Objective(ObjectiveKind.MAKESPAN, across=task.goal.across)
     side = replace(task, goal=goal, clock=task.clock.afterwards(CEILING_SHARE), target=Target(), tie_break=False)
     found = run_steps(side, Incumbent(side), steps)
@@ -359,5 +359,5 @@ def _least_ceiling(task: Task, steps: tuple[Step, ...]) -> tuple[Number, Number]
 
 
 def _no_less(load: Number) -> str:
-    """Return a load as people read it, rounded up: who asks for that much gets it."""
+    """Return a load as text, rounded up so that `max_load` of this value can be kept."""
     return number(Fraction(math.ceil(load * 100), 100) if load < 1000 else math.ceil(load))

@@ -1,4 +1,4 @@
-"""What a stage is, and how stages are run one after another under one clock."""
+"""Stages of the search, and the rounds in which they run under one clock."""
 
 from __future__ import annotations
 
@@ -15,54 +15,53 @@ from evenlag.search.task import Task
 Condition = Callable[[Task, Incumbent], bool]
 
 LENGTH = 0.05  # seconds of the first round
-LENGTH_OF_A_PAIR = 2e-6  # and for each pair of a partition and a member
-GROWTH = 2.0  # of the length from one round to the next
+LENGTH_OF_A_PAIR = 2e-6  # seconds more for each pair of a partition and a member
+GROWTH = 2.0  # factor of the length from one round to the next
 
 
 class Stage(Protocol):
-    """A way to find better plans, or to prove more of them.
+    """Method that finds better plans or proves better bounds.
 
-    A stage that knows terms of the objective beyond loads and moves has them in `handles`, a frozenset of
-    `Objective.terms`. Where it does not know one that the task has it is left out; with `relaxes = True` it runs
-    without these terms, and only what it proves counts.
+    `handles`, a frozenset of `Objective.terms`, names the terms beyond loads and moves that a stage supports. A stage
+    is skipped if the task has a term that it does not support. With `relaxes = True` it runs without these terms
+    instead: its bounds stay valid, and its plans are checked under the full objective.
     """
 
     @property
     def name(self) -> str:
-        """What `Result.method` says of its plans."""
+        """Name that `Result.method` gives for its plans."""
 
     def applies(self, task: Task, best: Incumbent, /) -> bool:
-        """Say whether it can do anything for such a task, as things stand."""
+        """Return True if the stage can help this task in its current state."""
 
     def run(self, task: Task, best: Incumbent, /) -> Iterator[Finding]:
         """Yield plans, bounds and notes as they are found, within the time (or work) of the task's clock.
 
-        A stage that could do more with more time tells the clock (`Clock.ended`). `best` is brought up to date before
-        the next finding is asked for, and is only to be read. A plan that comes of `best.plan` passes its
-        `from_current` on.
+        A stage that could do more with more time calls `Clock.ended`. Treat `best` as read-only: it is updated between
+        two findings. A plan derived from `best.plan` passes on its `from_current`.
         """
 
 
 def always(_task: Task, _best: Incumbent) -> bool:
-    """No condition."""
+    """Return True: no condition."""
     return True
 
 
 @dataclass(frozen=True)
 class Step:
-    """A stage in its place in the portfolio.
+    """One stage at one position in the portfolio.
 
     Attributes
     ----------
     stage : Stage
     share : float
-        Of the length of a round; infinite where it may take all the time there is.
+        Time as a share of the length of a round; infinite: all the time left.
     when : callable
-        What is asked of the task and the incumbent here, beside what the stage itself asks.
+        Condition on the task and the incumbent, in addition to that of the stage.
     again : bool
-        Whether it runs in every round; else only until it ends before its turn does.
+        Run in every round. Without it, the step runs until it finishes within its time once.
     though_settled : bool
-        Whether it runs though the task is settled already.
+        Run even if the task is already settled.
     """
 
     stage: Stage
@@ -73,7 +72,7 @@ class Step:
 
 
 def _covered(stage: Stage, task: Task, best: Incumbent) -> tuple[Task, Incumbent] | None:
-    """Return the task and the incumbent that a stage works on: without the terms that it does not know, or None."""
+    """Return the task and incumbent for a stage, without the terms that it does not support; None if it is skipped."""
     unknown: frozenset[str] = task.goal.terms - getattr(stage, "handles", frozenset())
     if not unknown:
         return task, best
@@ -89,7 +88,7 @@ def _covered(stage: Stage, task: Task, best: Incumbent) -> tuple[Task, Incumbent
 
 
 def round_length(task: Task) -> float:
-    """Return how long the first round is, in seconds: longer where one step of a search takes longer."""
+    """Return the length of the first round in seconds; it grows with the time that one step of a search takes."""
     problem = task.problem
     return LENGTH + LENGTH_OF_A_PAIR * len(problem.lags) * len(problem.members) * len(problem.judged_by)
 
@@ -97,7 +96,7 @@ def round_length(task: Task) -> float:
 def run_steps(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> Incumbent:
     """Run steps in rounds, each longer than the one before, until the task is settled, time is up or all have ended.
 
-    No round depends on the limit: with a longer one the same is done first, and then more.
+    Rounds do not depend on the time limit: a longer limit repeats the same rounds and adds more.
     """
     ended: set[int] = set()
     length = round_length(task)
@@ -112,7 +111,7 @@ def run_steps(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> Incumbent
 
 
 def run_round(task: Task, best: Incumbent, steps: tuple[Step, ...], length: float, ended: set[int]) -> bool:
-    """Run each step once that has not ended yet; return True if the length of the round ended one.
+    """Run each remaining step once; return True if the length of the round cut one short.
 
     Parameters
     ----------
@@ -120,9 +119,9 @@ def run_round(task: Task, best: Incumbent, steps: tuple[Step, ...], length: floa
     best : Incumbent
     steps : tuple of Step
     length : float
-        Seconds that shares are of.
+        Length of the round in seconds.
     ended : set of int
-        Numbers of the steps that need no other turn; those that end in this round come to it.
+        Numbers of the steps that have finished; this call adds those that finish in this round.
     """
     cut = False
     for number, step in enumerate(steps):
@@ -145,7 +144,7 @@ def run_round(task: Task, best: Incumbent, steps: tuple[Step, ...], length: floa
 
 
 def _run(step: Step, task: Task, side: Incumbent, best: Incumbent) -> None:
-    """Run a step, and take what it finds for the incumbent that it works on, and for that of the whole task."""
+    """Run a step, and give its findings to the incumbent that it works on and to that of the task."""
     started, name = time.monotonic(), step.stage.name
     for finding in step.stage.run(task, side):
         side.take(finding, name)

@@ -1,16 +1,16 @@
-"""Subsets of partitions: listed by meeting in the middle, or as bits of 64-bit words, many side by side.
+"""Subsets of partitions: enumerated by meeting in the middle, or stored as bits of 64-bit words.
 
-Listed: all with a sum in a range, or one with a sum nearest to a target. Half a subset is looked up for every other
-half, so n numbers cost about 2^(n/2) sums instead of 2^n (Horowitz and Sahni 1974, "Computing partitions with
-applications to the knapsack problem").
+The enumeration finds all subsets with a sum in a range, or one with a sum nearest to a target. It looks up the second
+half of a subset for every first half, so n numbers cost about 2^(n/2) sums instead of 2^n (Horowitz and Sahni 1974,
+"Computing partitions with applications to the knapsack problem").
 
-Patterns, the columns of set partitioning, are what one member could hold with a load in a given range: subsets of one
-size. An exact cover by as many patterns as there are members is a plan with every load in the range, and where there is
-none, no plan has all loads there: the set partitioning formulation of Balas and Padberg 1976, with all columns listed
-beforehand instead of generated.
+Patterns are the columns of set partitioning: the subsets of one size that give one member a load in a given range. An
+exact cover with one pattern for each member is a plan with every load in the range. If no cover exists, no plan has all
+loads there. This is the set partitioning formulation of Balas and Padberg 1976, with all columns enumerated beforehand
+instead of generated.
 
-What differs from the textbook where one subset is asked for: the nearest sum is wanted and not an equal one, sums may
-be negative, and ties are broken at random.
+The search for one subset differs from the textbook: it returns the nearest sum rather than an equal one, sums may be
+negative, and ties are broken at random.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from evenlag.model.problem import NOBODY
 
 Column = NDArray[Any]
 
-MOST_HALVES = 400_000  # subsets of one half that are listed: some tens of MB, some hundredths of a second
+MOST_HALVES = 400_000  # most subsets of one half: some tens of MB, some hundredths of a second
 
 
 class EnumerationLimitError(Exception):
-    """There is more to list than asked for."""
+    """An enumeration exceeds its limit."""
 
 
 def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> Whole:
@@ -42,7 +42,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
     Raises
     ------
     EnumerationLimitError
-        There are more than `most`, or too many halves of them.
+        There are more than `most` subsets, or too many halves to enumerate.
     """
     count = len(lags)
     if size == 0 or size > count:
@@ -62,7 +62,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
         raise EnumerationLimitError
     left, at = runs(hits, start)
     right = order[at]
-    if front:  # every subset once: its first half before its second
+    if front:  # keep each subset once: its first half precedes its second
         once = first[left, -1] < second[right, 0]
         left, right = left[once], right[once]
     if len(left) > most:
@@ -71,7 +71,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
 
 
 def runs(lengths: Whole, begin: Whole) -> tuple[Whole, Whole]:
-    """Return each i `lengths[i]` times, and beside it begin[i], begin[i] + 1, …."""
+    """Return each i repeated `lengths[i]` times, and next to it begin[i], begin[i] + 1, …."""
     left = np.repeat(np.arange(len(lengths)), lengths)
     return left, np.arange(len(left)) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
 
@@ -89,7 +89,7 @@ def subsets(count: int, size: int) -> Whole:
 
 
 def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed: int) -> list[Whole] | None:
-    """Choose `count` patterns that hold every item once; None if there are none or `work` was too little.
+    """Choose `count` patterns that hold every item once; None if no choice exists or `work` was too little.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed
     patterns : list of int64 arrays (N, size)
     count : int
     work : float
-        CP-SAT's deterministic time; no wall clock ends it.
+        Limit in CP-SAT's deterministic time; no wall clock ends the solve.
     seed : int
     """
     rows = [row for block in patterns for row in block]
@@ -118,7 +118,10 @@ def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed
 
 
 def exact_cover_is_a_plan(rule: CountRule) -> bool:
-    """Whether any exact cover by patterns of allowed sizes is a plan: partitions interchangeable, members alike."""
+    """Return True if every exact cover by patterns of allowed sizes is a plan.
+
+    Partitions must be interchangeable and members alike.
+    """
     problem, totals, active = rule.problem, rule.total_bounds, rule.problem.active
     if not rule.interchangeable or not problem.equal_weights or problem.lags.dtype == object or not active.any():
         return False
@@ -135,7 +138,7 @@ def nearest_subset(values: Column, target: Any, within: Any, rng: np.random.Gene
     Parameters
     ----------
     values : int64 or object array (N,)
-        At most some 25; sums of them, and their distance to `target`, must not overflow the type.
+        At most some 25 values. Their sums and the distances to `target` must not overflow the type.
     target : int
     within : int
         How far the sum may be from `target`.
@@ -145,13 +148,13 @@ def nearest_subset(values: Column, target: Any, within: Any, rng: np.random.Gene
     Returns
     -------
     bool array (N,) or None
-        Which values are in; None where no sum is near enough, and where the nearest is that of the empty subset.
+        Mask of the chosen values; None if no sum is near enough or the nearest one is that of the empty subset.
     """
     half = len(values) // 2
     first, second = _subset_sums(values[:half]), _subset_sums(values[half:])
-    ascending, wanted = np.sort(second), np.sort(target - first)  # both, because what ascends is looked up quicker
+    ascending, wanted = np.sort(second), np.sort(target - first)  # sort both: ascending look-ups are quicker
     right = ascending.searchsorted(wanted)
-    # Below the smallest and above the largest comes the sum at the other end, which is a sum like any other.
+    # Beyond either end, the look-up wraps to the sum at the other end: a valid candidate too.
     above, below = ascending.take(right, mode="wrap"), ascending[right - 1]
     miss_above, miss_below = np.abs(above - wanted), np.abs(below - wanted)
     miss = np.minimum(miss_above, miss_below)
@@ -171,13 +174,13 @@ def subset_of_size(
 ) -> NDArray[np.bool_] | None:
     """Choose `size` of the values with a sum nearest to `target`.
 
-    To every value the same large number is added, so that the sum tells how many there are: a subset sum with a
-    cardinality constraint becomes one without.
+    The same large number is added to every value, so that a sum also encodes the size of its subset. This turns a
+    subset sum with a cardinality constraint into one without.
 
     Parameters
     ----------
     values : int64 or object array (N,)
-        All >= 0, at most some 25.
+        At most some 25 values, all >= 0.
     size : int
     target : int
     within : int
@@ -187,7 +190,7 @@ def subset_of_size(
     Returns
     -------
     bool array (N,) or None
-        Which values are in; None where no sum is near enough, and where `size` is 0.
+        Mask of the chosen values; None if no sum is near enough or `size` is 0.
     """
     unit = 2 * int(values.sum()) + 2 * abs(int(target)) + 1
     if unit * (len(values) + 1) >= 2**62:
@@ -203,13 +206,13 @@ def subset_of_size(
 
 
 def _any(rng: np.random.Generator, among: NDArray[np.bool_]) -> int:
-    """One of the positions that are true."""
+    """Return one of the true positions, drawn at random."""
     chosen = among.nonzero()[0]
     return int(chosen[rng.integers(len(chosen)) if len(chosen) > 1 else 0])
 
 
 def _subset_sums(values: Column) -> Column:
-    """Sums of all subsets; subset i holds item j if bit j of i is set."""
+    """Return the sums of all subsets; subset i holds item j if bit j of i is set."""
     if len(values) <= 5:
         sums: Column = _membership(len(values)) @ values
         return sums
@@ -219,11 +222,11 @@ def _subset_sums(values: Column) -> Column:
 
 @cache
 def _membership(count: int) -> NDArray[np.bool_]:
-    """Which items each subset of `count` holds; shape (2^count, count)."""
+    """Return the membership mask of every subset of `count` items; shape (2^count, count)."""
     return (np.arange(2**count)[:, None] >> np.arange(count) & 1).astype(bool)
 
 
-# ---- subsets as bits, and which partial plans of them to keep --------------------------------------------------------
+# ---- subsets as bits, and dominance of labels ------------------------------------------------------------------------
 
 Bits = NDArray[np.uint64]  # (W, N): N sets of partitions, W words of 64 each
 
@@ -232,7 +235,7 @@ OCTET = 8
 
 
 def bits_of(rows: Whole, words: int) -> Bits:
-    """Write sets, given as rows of numbers (N, K), as bits (words, N)."""
+    """Return sets, given as rows of numbers (N, K), as bits (words, N)."""
     numbers = np.arange(WORD * words)
     table = np.where(
         numbers // WORD == np.arange(words)[:, None], np.uint64(1) << (numbers % WORD).astype(np.uint64), np.uint64(0)
@@ -244,7 +247,7 @@ def bits_of(rows: Whole, words: int) -> Bits:
 
 
 def packed(held: Bools, words: int) -> Bits:
-    """Write one set, given as a mask, as bits (words,)."""
+    """Return one set, given as a mask, as bits (words,)."""
     octets = np.zeros(words * WORD // OCTET, dtype=np.uint8)
     few = np.packbits(held, bitorder="little")
     octets[: len(few)] = few
@@ -252,7 +255,7 @@ def packed(held: Bools, words: int) -> Bits:
 
 
 def sizes_of(bits: Bits) -> Whole:
-    """Return how many partitions each set holds, shape (N,)."""
+    """Return the size of each set, shape (N,)."""
     sizes: Whole = np.zeros(bits.shape[1], dtype=np.int64)
     for word in bits:
         sizes += np.bitwise_count(word)
@@ -260,15 +263,15 @@ def sizes_of(bits: Bits) -> Whole:
 
 
 def holds(bits: Bits, item: int) -> Bools:
-    """Say which sets hold this one, shape (N,)."""
+    """Return a mask of the sets that hold an item, shape (N,)."""
     held: Bools = (bits[item // WORD] >> np.uint64(item % WORD) & np.uint64(1)) != 0
     return held
 
 
 def weighed(bits: Bits, weights: Whole) -> Whole:
-    """Return the sum of each set's weights, given by number, shape (N,).
+    """Return the total weight of each set, shape (N,); `weights` are per item.
 
-    Where more than a few have weight, eight numbers at a time are looked up in a table of what all sets of them weigh.
+    With more than eight weighted items, a table gives the weight of each subset of eight consecutive items.
     """
     sums = np.zeros(bits.shape[1], dtype=np.int64)
     items = np.flatnonzero(weights)
@@ -289,14 +292,14 @@ def weighed(bits: Bits, weights: Whole) -> Whole:
 
 
 def unpacked(words: Bits, count: int) -> Bools:
-    """Say of each of `count` numbers whether one set, its words in order, holds it, shape (count,)."""
+    """Return a mask of the `count` items that one set, given by its words, holds; shape (count,)."""
     numbers = np.arange(count, dtype=np.uint64)
     held: Bools = (words[numbers // np.uint64(WORD)] >> numbers % np.uint64(WORD) & np.uint64(1)) != 0
     return held
 
 
 def undominated(low: Whole, high: Whole, *alike: NDArray[Any]) -> Whole:
-    """Return the entries beside which there is none with the same `alike`, no smaller low and no larger high."""
+    """Return the undominated entries: no other has the same `alike`, no smaller low and no larger high."""
     order = np.lexsort((-low, high, *alike))
     if len(order) < 2:
         return order

@@ -164,7 +164,7 @@ def test_an_unfinished_order_is_reported_and_nothing_is_called_optimal() -> None
     options = SolveOptions(first=["moves"], max_crossings=3, stickiness=0)
     found = search(problem, options, steps=lambda goal: () if goal.kind is None else TERMS, explain=False)
     assert found.status == Status.FEASIBLE
-    assert [note for note in found.warnings if note.startswith("moves: not made least")]
+    assert [note for note in found.warnings if note.startswith("moves: not minimized")]
 
 
 @pytest.mark.parametrize("want", [Want.BOTH, Want.AUDIT])
