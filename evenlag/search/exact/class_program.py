@@ -1,12 +1,12 @@
-"""A linear program over classes of members: how even loads can be where pairs have costs, and what that costs.
+"""Linear program over classes of members: bounds on loads and pair costs together.
 
-Members that pairs cost the same are one class, such as those of a rack. Of a plan the program keeps how much of each
-partition a class has. What holds for every member holds for the sum over a class: loads are no lower than the lowest
-and no higher than the highest, and counts lie within their bounds. Where moves cost, a partition may also stay with its
-owner; loads and counts are then those of each member: what stays, and what comes to it from elsewhere.
+Members with equal pair costs form a class, such as those of a rack. The program decides how much of each partition a
+class holds. The limits of every member hold for sums over its class: loads lie between the lowest and the highest load,
+and counts within their bounds. Where moves cost, a partition may also stay with its owner. Loads and counts are then
+per member: the partitions that stay, and what comes from elsewhere.
 
-Costs are whole numbers. Where the program's come to a fraction, two programs take its place: with no more of that cost
-than the whole number below, and with at least the one above.
+Costs are integers. If the program has a fractional cost, two programs replace it: one limits that cost to at most the
+integer below, the other to at least the integer above.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from evenlag.model.plan import Number, whole
 from evenlag.search.exact.choice_program import ChoiceProgram, Limits, Solution, Terms
 from evenlag.search.task import Task
 
-REDUCTIONS = 8  # ways to leave out what is lost beside oversized partitions
-OVERSIZED, THRESHOLDS = 3, 6  # partitions that are looked at with companions, and how
-FLOORS, CUTTINGS = 40, 2  # reductions that are looked at for cuts, and how often after each branch
-CUT_WORTH = 1e-4  # of the mean load: what a class must lack of the lowest load for a cut
-WORTH = 1e-4  # of the mean load: what a lowest load must be too high by to be looked at
-NEAR = 1e-6  # how closely floats are looked at
-BY_OWNER = (MOVES, MOVED_SIZE)  # costs that follow from owners: they make no classes
+REDUCTIONS = 8  # ways to reduce the lags of oversized partitions
+OVERSIZED, THRESHOLDS = 3, 6  # oversized partitions with companion rows, and thresholds for each
+FLOORS, CUTTINGS = 40, 2  # reductions tried for cuts, and rounds of cuts after each branch
+CUT_WORTH = 1e-4  # share of the mean load that a class must lack of the lowest load for a cut
+WORTH = 1e-4  # share of the mean load by which a lowest load must be too high to branch on it
+NEAR = 1e-6  # tolerance for floats
+BY_OWNER = (MOVES, MOVED_SIZE)  # costs that follow from owners; they do not define classes
 
 
 @dataclass(frozen=True, eq=False)
 class MemberClasses:
-    """Members that pairs cost the same.
+    """Active members by class: those with the same pair costs.
 
     Attributes
     ----------
     of : int64 array (M,)
-        Class of each active member, `NOBODY` of the others.
+        Class of each active member; `NOBODY` for the others.
     members : list of int64 arrays
-        Those of each class, ascending.
+        Members of each class, ascending.
     """
 
     of: Whole
@@ -54,7 +54,7 @@ class MemberClasses:
 
 
 def member_classes(task: Task) -> MemberClasses:
-    """Return the active members by subscriptions, weight, and costs other than those that follow from owners."""
+    """Group active members by subscriptions, weight, and costs other than those that follow from owners."""
     problem = task.problem
     tables = [pair.costs for pair in task.goal.pairs if pair.name not in BY_OWNER]
     numbers: dict[Any, int] = {}
@@ -68,14 +68,14 @@ def member_classes(task: Task) -> MemberClasses:
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """A partition on a class, or with its owner.
+    """Columns of the program: each a partition on a class, or with its owner.
 
     Attributes
     ----------
     item, class_of, home : int64 arrays (N,)
-        Place among the assignable partitions, class, and owner (`NOBODY`: it moves, or that does not matter).
+        Index among the assignable partitions, class, and owner (`NOBODY` if it moves or moves do not matter).
     costs : list of arrays (N,)
-        What each column costs: of each pair cost of the objective, then moves.
+        Costs of the columns by each pair cost of the objective, then moves.
     """
 
     item: Whole
@@ -91,15 +91,15 @@ class Relaxed:
     Attributes
     ----------
     bound : number
-        No plan that keeps the limits has a lower objective, in messages, unless it is no better than the best plan.
+        Lower bound on the objective of better plans within the limits, in messages; at most that of the best plan.
     shares : float array (P, K)
-        How much of each partition a class has.
+        Share of each partition that a class has.
     spent : list of float
-        What that costs: by each pair cost of the objective, then moves; last the lowest load, scaled, if it counts.
+        Cost by each pair cost of the objective, then moves; last the lowest load, scaled, if it counts.
     limits : list of (lo, hi)
-        The limits of all these.
+        Limits of each entry of `spent`.
     barred : int64 array
-        Columns that were not to be used.
+        Columns that the program could not use.
     """
 
     bound: Number
@@ -115,19 +115,19 @@ class ClassProgram:
     Parameters
     ----------
     task : Task
-        Without scenarios.
+        Task without scenarios.
     classes : MemberClasses
     value : number or None
-        Objective of the best plan in messages; bounds are of plans that are better.
+        Objective of the best plan in messages. Bounds are for better plans.
     least : number
-        What is proven of the spread (makespan), whatever it costs, in messages.
+        Proven lower bound on the spread (makespan) at any cost, in messages.
     """
 
     def __init__(self, task: Task, classes: MemberClasses, value: Number | None, least: Number) -> None:
         self._task, self._classes, self._value = task, classes, value
         problem, goal = task.problem, task.goal
         prices = [Fraction(price) / problem.load_unit for price in (*(p.price for p in goal.pairs), goal.stickiness)]
-        self._unit = lcm(*(price.denominator for price in prices))  # of the program's objective, for one of a load
+        self._unit = lcm(*(price.denominator for price in prices))  # program objective per unit of load
         whole_prices = [int(price * self._unit) for price in prices]
         self._mean = max(float(problem.mean_load / problem.load_unit), 1.0)
         self._items = np.flatnonzero(problem.assignable)
@@ -143,8 +143,8 @@ class ClassProgram:
         self._limits: list[Limits] = [
             *((None, pair.budget) for pair in goal.pairs), (None, goal.max_moves if task.moves_matter else None)
         ]  # fmt: skip
-        self._limited = self._add_costs(whole_prices)  # rows
-        self._cuts: dict[int, list[int]] = {}  # rows that hold where the lowest load is at most so high
+        self._limited = self._add_costs(whole_prices)  # row of each limit
+        self._cuts: dict[int, list[int]] = {}  # rows that hold if the lowest load is at most the key
         self._lowest: int | None = None
         self._add_counts()
         self._add_loads(least)
@@ -178,9 +178,9 @@ class ClassProgram:
     # ---- rows -------------------------------------------------------------------------------------------------
 
     def _sums(self, values: Ints, scale: float) -> Iterator[tuple[Whole, Whole, Terms]]:
-        """Yield members, and the columns and variables that their values add up from: one by one, or by class.
+        """Yield members with the columns and variables that add up to their values: one by one, or by class.
 
-        One by one, variables say what comes to a member from elsewhere; together they are what comes to the class.
+        For single members, variables hold what comes from elsewhere. Their sum is what comes to the class.
         """
         class_of, home = self._columns.class_of, self._columns.home
         most = int(sum(values.tolist()))
@@ -195,7 +195,7 @@ class ClassProgram:
             self._program.add_row(moved, values[moved], tuple((place, -1) for place in coming), (0, 0), scale)
 
     def _add_loads(self, least: Number) -> None:
-        """No load is above the highest one or the ceiling, nor below the lowest one."""
+        """Add rows that keep each load at most the highest one and the ceiling, and at least the lowest one."""
         task, program = self._task, self._program
         problem, goal, bounds, unit = task.problem, task.goal, task.bounds, task.problem.load_unit
         ceiling = None if goal.ceiling is None else floor(goal.ceiling / unit)
@@ -233,7 +233,7 @@ class ClassProgram:
         self._add_cuts(low)
 
     def _add_cuts(self, low: int) -> None:
-        """No load is below the lowest one, where that is at most `low`: lags are reduced for it."""
+        """Add rows that keep each load at least the lowest one, with lags reduced for a lowest load up to `low`."""
         assert self._lowest is not None
         rows = self._cuts.setdefault(low, [])
         for values in self._reduced(low):
@@ -242,17 +242,18 @@ class ClassProgram:
                 rows.append(self._program.add_row(columns, values[columns], more, (0, None), self._mean))
 
     def _reduced(self, low: int) -> Iterator[Ints]:
-        """Yield scaled lags of the columns, reduced so that each member still has the lowest load, if up to `low`."""
+        """Yield scaled lags, reduced so that each member still has the lowest load if that is at most `low`."""
         problem, lags = self._task.problem, self._task.problem.lags[self._items]
-        count = 1 if self._owners_cost else REDUCTIONS  # one by one members have many more rows
+        count = 1 if self._owners_cost else REDUCTIONS  # single members take many more rows
         for limits in reductions(self._task.rule, low, count) or [(0, low)]:
             reduced = np.clip(lags, *limits) if problem.equal_weights else lags
             yield np.minimum(reduced[self._columns.item].astype(object) * self._factor, max(low, 0))
 
     def _add_companions(self, highest: int, high: int) -> None:
-        """Whoever holds an oversized partition holds others beside it, of those that its class has.
+        """Add rows for companions: a holder of an oversized partition also holds other partitions of its class.
 
-        Each of them has t, less what those below t are short of it. All that its class has are short of t by no less.
+        Each companion has a lag of at least t, less its shortfall below t. The shortfalls of all partitions that the
+        class holds are at least those of the companions.
         """
         rule, (item, class_of) = self._task.rule, (self._columns.item, self._columns.class_of)
         lags = self._task.problem.lags[self._items]
@@ -290,7 +291,7 @@ class ClassProgram:
                 self._program.add_row(columns, ones[columns], (), (lo - off, hi + off), 1.0)
 
     def _add_costs(self, prices: list[int]) -> list[int | None]:
-        """Return the row of each cost that has a price or a budget; a plan within the budgets keeps it."""
+        """Add a row for each cost with a price or a budget, and return the rows. Plans within the budgets keep them."""
         rows: list[int | None] = []
         for price, limits, costs in zip(prices, self._limits, self._columns.costs, strict=True):
             columns = np.flatnonzero(costs)
@@ -301,17 +302,17 @@ class ClassProgram:
             rows.append(self._program.add_row(columns, values, (), limits, float(max(values)), elastic=True))
         return rows
 
-    # ---- what it proves -----------------------------------------------------------------------------------------
+    # ---- bounds and branches ------------------------------------------------------------------------------------
 
     def solve(self, stop: Callable[[], bool], most: int) -> Iterator[Relaxed]:
-        """Yield solutions; the bound of each is proven of all plans, and no lower than the one before.
+        """Yield solutions. The bound of each holds for all plans and is at least as high as the one before.
 
         Parameters
         ----------
         stop : callable
-            Asked before each branch.
+            Called before each branch.
         most : int
-            Branches at most.
+            Largest number of branches.
         """
         first = self._solved(self._limits, np.zeros(0, dtype=np.int64))
         leaves = [] if first is None else [(first.bound, 0, first)]
@@ -352,14 +353,14 @@ class ClassProgram:
         return Relaxed(whole(bound), shares, spent, limits, barred)
 
     def better(self, value: Number) -> None:
-        """Take the objective of a better plan: from now on bounds are of plans that are better than this."""
+        """Take the objective of a better plan. From now on bounds are for plans better than this."""
         self._value = value if self._value is None else min(value, self._value)
 
     def _cut(self, found: Solution) -> list[int]:
-        """Add rows that a solution breaks, of lags reduced for its lowest load L itself, and return them.
+        """Add rows that a solution breaks, with lags reduced for its own lowest load L, and return them.
 
-        With floor t, an oversized partition p on a class counts L - (n - 1)·t. In a product of L, between `least` and
-        `low`, with the share x of p, L·x is no more than low·x and than L - least·(1 - x): exact where x is 1.
+        With floor t, an oversized partition p on a class counts L - (n - 1)·t. Let L lie between `least` and `low`, and
+        let x be the share of p. Then L·x is at most low·x and at most L - least·(1 - x), which is exact where x is 1.
         """
         if self._lowest is None or self._owners_cost or self._value is None:
             return []
@@ -391,7 +392,7 @@ class ClassProgram:
         return added
 
     def _parts(self, relaxed: Relaxed) -> list[tuple[list[Limits], Whole]]:
-        """Return limits and barred columns of programs that have all plans between them; none where one is enough."""
+        """Return limits and barred columns of the branches, which cover all plans; none if no branch is needed."""
         limits, barred = relaxed.limits, relaxed.barred
         for place, costs in enumerate(self._columns.costs):
             if self._limited[place] is None:
@@ -419,7 +420,7 @@ class ClassProgram:
         return [(limits, np.union1d(barred, np.flatnonzero(each))) for each in (here & ~ours, ours)]
 
     def _too_high(self, relaxed: Relaxed) -> int | None:
-        """Return a lowest load somewhat above the program's, if reduced for that its lags leave less; else None."""
+        """Return a value somewhat above the lowest load to branch on, if reduced lags fall short of it; else None."""
         if self._lowest is None or self._owners_cost:
             return None
         lowest, shares = relaxed.spent[-1], relaxed.shares[self._items][self._columns.item, self._columns.class_of]
@@ -433,7 +434,7 @@ class ClassProgram:
 
 
 def _least(costs: Ints, among: Bools) -> Ints:
-    """Return the least of each row of costs (N, M), among the entries that count; there is one."""
+    """Return the least cost of each row (N, M) among the entries of a mask, which has one or more in each row."""
     most = costs.max(axis=1, keepdims=True)
     least: Ints = np.where(among, costs, most).min(axis=1)
     return least

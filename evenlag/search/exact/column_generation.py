@@ -1,16 +1,16 @@
-"""Column generation: the best spread or makespan of members alike, by a bound that nearly always meets it, and plans.
+"""Column generation for identical members: a nearly always tight bound on the spread or makespan, and plans.
 
-A pattern is what one member may hold. The linear program over all patterns (Gilmore and Gomory 1961) says whether all
-loads may lie in a window. It is solved by column generation: it leaves as little as possible over or short, and
-prefix_table.py finds the patterns that it lacks. If something remains, its prices prove in whole numbers that there is
-no such plan, whatever the prices are (Farley 1990), and by one table for all windows at once. The windows asked for
-begin at the bounds, until the narrowest that is left may be one. The dual of P||Cmax as bin packing is that of Hochbaum
-and Shmoys 1987; that its linear program rounds up to the best makespan nearly always is known of cutting stock
+A pattern is what one member may hold. The linear program over all patterns (Gilmore and Gomory 1961) tests whether all
+loads may lie in a window. Column generation solves it: the restricted master leaves as little as possible over or
+short, and prefix_table.py finds the patterns that it lacks. If something remains, the prices prove in integers that no
+such plan exists, whatever the prices are (Farley 1990). One table proves it for all windows at once. Windows are tested
+from the bounds on, until the narrowest one left may hold a plan. The dual of P||Cmax as bin packing is due to Hochbaum
+and Shmoys 1987. For cutting stock it is known that the linear program nearly always rounds up to the optimum
 (Scheithauer and Terno 1995).
 
-A plan in such a window, and where there is none, in wider ones, is looked for by diving (Wäscher and Gau 1996; Sadykov
-et al. 2019): patterns of the linear program are fixed, some at a time, and columns generated for the rest. Those at the
-scarce end of the window come first, so that all slack is left for the end; the last member holds what the others leave.
+Diving (Wäscher and Gau 1996; Sadykov et al. 2019) looks for a plan in such a window, and then in wider ones. It fixes
+some patterns of the linear program at a time and generates columns for the rest. Patterns at the scarce end of the
+window come first, so that all slack is left for the end. The last member holds what the others leave.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.subsets import exact_cover_is_a_plan
 from evenlag.search.task import Task
 
-MOST_CELLS = 20_000_000  # of one table of the dynamic programming: some hundredths of a second, some 100 MB
-CELLS_A_SECOND = 4_000_000  # of the time there is: more leaves too few of the hundred tables or so that it takes
-CELLS_A_STEP = 300_000  # what one step of the clock takes
-ROUNDED = 0.25  # of these, where lags have to be rounded: loads are finer than is of use long before time is short
-MOST_VAIN = 8  # dives one after another that bring no better plan, where lags are rounded
+MOST_CELLS = 20_000_000  # of one DP table: some hundredths of a second, some 100 MB
+CELLS_A_SECOND = 4_000_000  # per second of the allowance; more would leave time for too few of the hundred or so tables
+CELLS_A_STEP = 300_000  # cells per step of the clock
+ROUNDED = 0.25  # share of these limits if lags are rounded: finer loads are of no use
+MOST_VAIN = 8  # dives in a row without a better plan, if lags are rounded
 
-MOST_NEW = 20  # columns that one table adds
-MOST_TRIES = 6  # patterns that a dive may fix in vain, one after another
-FIXED_AT_ONCE = 0.12  # of the members left, whose patterns a dive fixes before the linear program is solved again
+MOST_NEW = 20  # columns from one table
+MOST_TRIES = 6  # patterns in a row that a dive may fail to fix
+FIXED_AT_ONCE = 0.12  # share of the remaining members whose patterns a dive fixes before it solves the program again
 
 
 def by_prices(windows: Windows, grid: Grid, bounds: LoadBounds, bound: Number) -> Certificate:
-    """Return the certificate that no window of a plan below a bound is left.
+    """Return the certificate that prices exclude every window of a plan below a bound.
 
     Parameters
     ----------
     windows : Windows
-        What prices have excluded so far.
+        Windows, with the prices that excluded some.
     grid : Grid
     bounds : LoadBounds
     bound : number
-        Of the spread (makespan), in messages.
+        Bound on the spread (makespan), in messages.
     """
     excluded, first = windows.excluded[:], windows.first_highs
 
     def document() -> Document:
         lows = np.arange(windows.low, windows.low + len(first))
-        highs = lows + grid.width(ceil(bound)) - 1  # the widest window of each low end
+        highs = lows + grid.width(ceil(bound)) - 1  # widest window of each low end
         left, chosen = highs >= first, []
         table = np.array([least > highs for *_, least in excluded]).reshape(len(excluded), len(first))
         while left.any() and (table & left).any():
@@ -81,47 +81,47 @@ def by_prices(windows: Windows, grid: Grid, bounds: LoadBounds, bound: Number) -
 
 @dataclass(frozen=True)
 class Counts:
-    """How many partitions members hold: `extra` of them `fewest + 1`, the others `fewest`."""
+    """Numbers of partitions per member: `extra` members hold `fewest + 1`, the others `fewest`."""
 
     fewest: int
     extra: int
 
     @property
     def most(self) -> int:
-        """The most that any member holds."""
+        """Largest number that any member holds."""
         return self.fewest + (self.extra > 0)
 
     def over(self, pattern: Pattern) -> bool:
-        """Whether a pattern has more than `fewest` partitions."""
+        """Return True if a pattern has more than `fewest` partitions."""
         return sum(times for _, times in pattern) > self.fewest
 
 
 class Packing:
-    """Patterns found so far, and the linear program over them.
+    """Patterns found so far, and the restricted master over them.
 
     Parameters
     ----------
     items : Items
     members : int
     counts : Counts or None
-        None: any number of partitions.
+        None for any number of partitions.
     stop : callable
-        Asked before each table.
+        Called before each table.
     """
 
     def __init__(self, items: Items, members: int, counts: Counts | None, stop: Callable[[], bool]) -> None:
         self.items, self.members, self.counts, self.stop = items, members, counts, stop
         self.most = None if counts is None else counts.most
-        worth = (items.lags + 1) / (items.lags[-1] + 1)  # prices are at most that: without, twice as many tables
-        held = items.most_held(2 * items.total // members, self.most)  # about as many as one member may
-        unit = max(SMALL // (held + 2), UNIT)  # as fine as tables can count in 32 bits
-        self._pool = ColumnPool[Pattern]([*worth.tolist(), 1.0], unit)  # the last row: members that hold some pattern
+        worth = (items.lags + 1) / (items.lags[-1] + 1)  # limits prices; without it there are twice as many tables
+        held = items.most_held(2 * items.total // members, self.most)  # about as many as one member may hold
+        unit = max(SMALL // (held + 2), UNIT)  # finest unit that tables can count in 32 bits
+        self._pool = ColumnPool[Pattern]([*worth.tolist(), 1.0], unit)  # the last row counts members
         self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # of each lag in each pattern; grows
         if counts is None or not counts.fewest:
-            self.add(())  # what a member without any partitions holds
+            self.add(())  # pattern of a member without partitions
 
     def add(self, pattern: Pattern) -> bool:
-        """Add a column; say whether it is new."""
+        """Add a column; return True if it is new."""
         load, number = self.items.load(pattern), len(self._pool)
         if not self._pool.put(pattern, [*pattern, (len(self.items.lags), 1)], (load, load)):
             return False
@@ -134,11 +134,11 @@ class Packing:
     # ---- the linear program ------------------------------------------------------------------------------------------
 
     def check(self, window: Window, windows: Windows) -> Answer:
-        """Say whether a window may be one; where it is not, all are excluded that are not for the same reason."""
+        """Test whether a window may hold a plan. If it cannot, exclude all windows that the same prices exclude."""
         return self._solve(self._all(), window, windows)
 
     def _solve(self, left: Left, window: Window, windows: Windows | None = None) -> Answer:
-        """Generate columns until nothing is left over or short, or until it is proven that something must be."""
+        """Generate columns until nothing is left over or short, or until prices exclude the window."""
         self._restrict(left, window)
         capacity = window.high if windows is None else windows.largest
 
@@ -151,12 +151,12 @@ class Packing:
                     windows.exclude(proven)
                 return Answer.EXCLUDED
             lacking = self._generate(table, window, least=-int(prices[-1]))
-            return None if lacking else Answer.UNDECIDED  # all columns are there, and no proof: floats are near enough
+            return None if lacking else Answer.UNDECIDED  # no column is missing, within float tolerance
 
         return self._pool.generate(self.stop, price)
 
     def _proven(self, values: Whole, table: BlockTable, left: Left) -> Prices:
-        """Return what values of lags prove, by the table of them."""
+        """Return the prices that values of lags prove, by their table."""
         levels = [(left.members, table.best[0])]
         if self.counts is not None:
             levels = [(left.members - left.extra, table.best[self.counts.fewest]), (left.extra, table.best[-1])]
@@ -164,7 +164,7 @@ class Packing:
         return Prices.of(values, best, int(values @ left.items.demand))
 
     def _generate(self, table: BlockTable, window: Window, least: int) -> bool:
-        """Add the columns that a table finds lacking, worth more than `least`; say whether there was one."""
+        """Add the columns of a table that are worth more than `least`; return True if any is new."""
         if self.counts is None:
             found = table.patterns(window, None, least)
         else:
@@ -174,7 +174,7 @@ class Packing:
         return any(new)
 
     def _restrict(self, left: Left, window: Window) -> None:
-        """Ask for what is left alone, by columns of it within the window."""
+        """Restrict the master to what is left, and to columns that are part of it with a load in the window."""
         self._pool.ask([*left.items.demand.tolist(), left.members])
         held: Bools = np.all(self._times[: len(self._pool)] <= left.items.demand, axis=1)
         self._pool.use(window, held)
@@ -182,7 +182,7 @@ class Packing:
     # ---- diving ------------------------------------------------------------------------------------------------------
 
     def dive(self, window: Window, rng: Random) -> list[Pattern] | None:
-        """Look for a packing once, after `check` has been asked: a pattern for each member, or None."""
+        """Dive once for a packing, after `check`. Return a pattern for each member, or None."""
         left = self._all()
         fixed: list[Pattern] = []
         tries = MOST_TRIES
@@ -209,18 +209,18 @@ class Packing:
         return None if last is None else [*fixed, last]
 
     def _last(self, left: Left, window: Window) -> Pattern | None:
-        """Return what the last member holds, if it may: all that is left."""
+        """Return all that is left as the pattern of the last member, or None if it may not hold that."""
         pattern = tuple((k, times) for k, times in enumerate(left.items.demand.tolist()) if times)
         size, counts = int(left.items.demand.sum()), self.counts
         allowed = counts is None or counts.fewest + (left.extra > 0) == size
         return pattern if allowed and window.low <= left.items.total <= window.high else None
 
     def _all(self) -> Left:
-        """Return what there is to share out before anything is fixed."""
+        """Return all partitions and members, before anything is fixed."""
         return Left(self.items, self.members, 0 if self.counts is None else self.counts.extra)
 
     def _wanted(self, left: Left, window: Window, rng: Random) -> list[tuple[int, Pattern]]:
-        """Return patterns to fix, and how often: whole ones first, then what wastes least, then what is used most."""
+        """Return patterns to fix and their multiplicities: whole ones first, then by least waste, then by amount."""
         total = left.items.total
         upper = left.members * window.high - total <= total - left.members * window.low
         used = []
@@ -231,7 +231,7 @@ class Packing:
         return [(times, pattern) for _, _, _, times, pattern in sorted(used)]
 
     def _fix(self, left: Left, wanted: list[tuple[int, Pattern]], most: int) -> tuple[list[Pattern], Left]:
-        """Return the first of these patterns that can all be fixed, `most` at most, and what is left then."""
+        """Return the first patterns that can be fixed together, at most `most`, and what is left after them."""
         batch: list[Pattern] = []
         for times, pattern in wanted:
             for _ in range(times):
@@ -244,14 +244,14 @@ class Packing:
 
 @dataclass(frozen=True, eq=False)
 class Left:
-    """What a dive has still to share out.
+    """Partitions and members that a dive has not fixed.
 
     Attributes
     ----------
     items : Items
     members : int
     extra : int
-        Members that may still hold one partition more.
+        Members that may still hold one more partition.
     """
 
     items: Items
@@ -259,14 +259,14 @@ class Left:
     extra: int
 
     def holds(self, pattern: Pattern, counts: Counts | None) -> bool:
-        """Whether a member can still be given such a pattern."""
+        """Return True if a member can still get a pattern."""
         over = counts is not None and counts.over(pattern)
         enough = all(self.items.demand[k] >= times for k, times in pattern)
         room = counts is None or over or self.members > self.extra
         return enough and self.members > 0 and self.extra >= over and room
 
     def without(self, pattern: Pattern, counts: Counts | None) -> Left:
-        """Give it to a member."""
+        """Return what is left after a member gets a pattern."""
         demand: Whole = self.items.demand.copy()
         for k, times in pattern:
             demand[k] -= times
@@ -276,13 +276,13 @@ class Left:
 
 @dataclass(frozen=True)
 class ColumnGeneration:
-    """Column generation as a stage."""
+    """Column generation, as a stage."""
 
     name: str = "column generation"
     relaxes: ClassVar[bool] = True
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """Where moves are free, members alike, loads those of now, and lags small enough, or the gap for rounding."""
+        """Return True if only present loads count, members are identical, and rounding of lags is less than the gap."""
         if (
             task.moves_matter
             or not best.found
@@ -297,7 +297,7 @@ class ColumnGeneration:
         return fine or not task.clock.ended()
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Exclude windows as far as the linear program does, then look for plans in those that are left."""
+        """Exclude windows as far as the linear program permits, then dive for plans in those left."""
         question, rng = _Question(task, best), Random(task.drawn)
         windows = question.grid.windows(task.bounds, best.value)
         stop = in_steps_of(1 + question.cells // CELLS_A_STEP, task.clock.stop())
@@ -325,18 +325,18 @@ class ColumnGeneration:
 
 
 class _Question:
-    """A group as items to be packed: lags in the greatest unit that all are multiples of, or rounded down to a coarser.
+    """A group as a packing problem. The unit divides all lags, or is a multiple of that and lags are rounded down.
 
     Attributes
     ----------
     grid : Grid
     rounded : bool
-        Whether lags are no multiples of the unit: tables would be too large.
+        True if lags are rounded, since exact tables would be too large.
     items : Items
     members : int
     counts : Counts or None
     cells : int
-        The size of a table.
+        Number of cells of a table.
     """
 
     def __init__(self, task: Task, best: Incumbent) -> None:
@@ -364,12 +364,12 @@ class _Question:
         self.rounded = unit > whole
 
     def bound(self, windows: Windows, best: Incumbent, bounds: LoadBounds) -> Bound:
-        """Return what is proven where these windows are left."""
+        """Return the bound that the remaining windows prove."""
         least = self.grid.bound(windows, best.value)
         return Bound(least, least, certificate=by_prices(windows, self.grid, bounds, least))
 
     def plan(self, packing: list[Pattern]) -> Plan:
-        """Hand the partitions out."""
+        """Return the plan of a packing."""
         order = np.argsort(self._problem.lags[self._places] // self.grid.unit, kind="stable")
         free = [part.tolist() for part in np.split(self._places[order], np.cumsum(self.items.demand)[:-1])]
         chosen = np.full(len(self._problem.lags), NOBODY, dtype=np.int32)
@@ -381,7 +381,7 @@ class _Question:
 
 
 def _counts_are_plain(rule: CountRule) -> bool:
-    """Whether members hold any number of partitions, or one of two numbers that differ by at most one."""
+    """Return True if members hold any number of partitions, or numbers that differ by at most one."""
     m = int(np.flatnonzero(rule.problem.active)[0])
     fewest, most = int(rule.total_bounds.lo[m]), int(rule.total_bounds.hi[m])
     return most - fewest <= 1 or (fewest == 0 and most >= int(rule.problem.assignable.sum()))

@@ -1,11 +1,11 @@
-"""The stages where costs of pairs count: the cheapest plan by a flow, and a program over classes of members.
+"""Stages for pair costs: the cheapest plan by a min-cost flow, and a linear program over classes of members.
 
-The least that costs of pairs come to is a min-cost flow; with multipliers on the budgets it has plans that keep them.
+A min-cost flow minimizes the pair costs. With multipliers on the budgets it finds plans that keep them.
 
-For classes of members with the same costs, such as racks, a linear program says how much of each partition every class
-has (class_program.py): what loads and costs must come to together. A flow gives each partition to a class that has much
-of it, so that counts stay possible. Relocation evens loads out within what the program spends of each pair cost. Then
-pairs of members share anew what costs the same on both, which leaves all costs as they are.
+For classes of members with equal costs, such as racks, a linear program decides how much of each partition every class
+holds (class_program.py). It bounds loads and costs together. A flow then gives each partition to a class that holds
+much of it, so that counts stay feasible. Relocation evens out loads within the program's amount of each pair cost.
+Finally pairs of members redistribute partitions that cost the same on both, which leaves all costs unchanged.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ Part = tuple[Number, Ints]
 
 @dataclass(frozen=True)
 class CheapestPairs:
-    """The cheapest plan by prices alone, and where it breaks budgets, plans that are cheap in what is budgeted too.
+    """Find the cheapest plan by prices; if it breaks budgets, find plans that are cheap in budgeted costs too.
 
-    With multipliers on the budgets a flow bounds the objective from below (Lagrangian relaxation): what they add is
-    no more than a plan within the budgets may cost.
+    With multipliers on the budgets a flow bounds the objective from below (Lagrangian relaxation). A plan within the
+    budgets pays at most the multiplied budgets for the added terms, and the bound subtracts these.
 
     Attributes
     ----------
     most_pairs : int
-        With more partitions times members it does not run.
+        Largest number of partitions times members.
     most_steps : int
-        Multipliers that are tried.
+        Number of multipliers to try.
     """
 
     most_pairs: int = 5_000_000
@@ -64,14 +64,14 @@ class CheapestPairs:
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where pairs have costs."""
+        """Return True if pairs have costs or loads do not count, in groups that are not too large."""
         return bool(task.goal.pairs or task.goal.kind is None) and _size(task) <= self.most_pairs
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Offer the cheapest plans, and prove what they must cost; no flow begins that takes longer than there is."""
+        """Yield the cheapest plans and bounds on the costs. No flow starts that would outlast the time left."""
         stop = task.clock.stop()
         priced, budgeted, most = _parts(task)
-        if not (budgeted and task.clock.passed()):  # else a plan within the budgets is all that is wanted
+        if not (budgeted and task.clock.passed()):  # otherwise only a plan within the budgets is wanted
             found = yield from self._flow(task, priced, 0, task.clock.room(found=best.found))
             if found is None or not budgeted or task.goal.broken(found.plan) is None:
                 return
@@ -80,7 +80,7 @@ class CheapestPairs:
         if first is None:
             return
         if first.bound > most:
-            yield Exhausted()  # the cheapest plan there is costs more than all budgets together
+            yield Exhausted()  # even the cheapest plan costs more than all budgets together
             return
         low, high = Fraction(0), None
         factor = Fraction(1)
@@ -105,7 +105,7 @@ class CheapestPairs:
     def _flow(
         self, task: Task, parts: list[Part], allowed: Number | None, seconds: float
     ) -> Generator[Finding, None, _Cheapest | None]:
-        """Offer the plan that is cheapest by these parts, and return it; with `allowed` for budgets, a bound."""
+        """Yield and return the cheapest plan by these costs. With `allowed`, the multiplied budgets, yield a bound."""
         table = combined(parts)
         if table is None:
             costs, unit = np.zeros((len(task.problem.lags), len(task.problem.members)), np.int64), Fraction(1)
@@ -124,7 +124,7 @@ class CheapestPairs:
 
 @dataclass(frozen=True)
 class _Cheapest:
-    """A cheapest plan, and what any plan costs at least, in units of the table of costs."""
+    """A cheapest plan, and a lower bound on the cost of any plan, in units of the cost table."""
 
     plan: Plan
     bound: int
@@ -135,7 +135,7 @@ def _size(task: Task) -> int:
 
 
 def _parts(task: Task) -> tuple[list[Part], list[Part], int]:
-    """Return the costs with a price, those with a budget, and what the budgets allow together."""
+    """Return the priced costs, the budgeted costs, and the sum of the budgets."""
     goal, problem = task.goal, task.problem
     priced: list[Part] = [(pair.price, pair.costs) for pair in goal.pairs if pair.price]
     budgeted: list[Part] = [(1, pair.costs) for pair in goal.pairs if pair.budget is not None]
@@ -151,24 +151,24 @@ def _parts(task: Task) -> tuple[list[Part], list[Part], int]:
 
 # ---- classes of members ----------------------------------------------------------------------------------------------
 
-MOST_SPLITS = 30  # from the same fractions
-WORTH = Fraction(1, 100_000)  # of the mean load: what a bound must rise by
+MOST_SPLITS = 30  # of the same fractions
+WORTH = Fraction(1, 100_000)  # share of the mean load by which a bound must rise to count
 
 
 @dataclass(frozen=True)
 class Classes:
-    """A linear program over classes of members, and plans from its fractions.
+    """Solve a linear program over classes of members, and round its fractions to plans.
 
     Attributes
     ----------
     most_columns : int
-        Partitions times classes.
+        Largest number of partitions times classes.
     seconds_each : float
-        With less time for each of these it does not run, since its first program takes that.
+        Time per partition and class that the first program takes. With less the stage does not run.
     most_branches : int
-        Parts that the program is split into, at most.
+        Largest number of branches.
     vain : int
-        Splits that may bring next to nothing before it is given up, and twice those that it took to get there.
+        The stage ends at branch 2·n + `vain` if n is the last branch that raised the bound notably.
     """
 
     most_columns: int = 20_000
@@ -179,14 +179,14 @@ class Classes:
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where loads and costs of pairs count, or loads have a ceiling, without scenarios."""
+        """Return True if loads and pair costs count, or loads have a ceiling, without scenarios."""
         goal = task.goal
         if task.problem.futures:
             return False
         return goal.ceiling is not None or (bool(goal.pairs) and goal.kind is not None)
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Prove bounds, then offer plans."""
+        """Yield bounds, and plans from the fractions."""
         classes = member_classes(task)
         columns = len(classes.members) * int(task.problem.assignable.sum())
         in_time = task.clock.deterministic or columns * self.seconds_each <= task.clock.allowance()
@@ -213,25 +213,25 @@ class Classes:
 
 
 class Split:
-    """Plans from the fractions of a class program: from each a first one, then more from where the best one came.
+    """Round fractions of a class program to plans: one from each solution, then more from the best plan's solution.
 
     Parameters
     ----------
     members : list of int64 arrays
-        Those of each class.
+        Members of each class.
     task : Task
     best : Incumbent
     stop : callable
-        Asked before each step.
+        Called before each step.
     """
 
     def __init__(self, members: list[Whole], task: Task, best: Incumbent, stop: Callable[[], bool]) -> None:
         self._members, self._task, self._best, self._stop = members, task, best, stop
         self._seed = task.drawn
-        self._from: tuple[Relaxed, Iterator[Plan]] | None = None  # the solution that the best plan came of
+        self._from: tuple[Relaxed, Iterator[Plan]] | None = None  # the solution that led to the best plan
 
     def begin(self, relaxed: Relaxed) -> Iterator[Candidate]:
-        """Offer a first plan."""
+        """Yield a first plan."""
         budgets = [round(spent) for spent in relaxed.spent[: len(self._task.goal.pairs)]]
         lowest = Fraction(floor(relaxed.spent[-1] + NEAR)) * self._task.problem.load_unit
         plans = rounded(self._task, self._members, relaxed.shares, budgets, lowest, self._stop, self._seed)
@@ -242,7 +242,7 @@ class Split:
                 self._from = relaxed, plans
 
     def go_on(self) -> Iterator[Candidate]:
-        """Go on from where the best plan came, and in turn split the partitions among the classes by another seed."""
+        """Yield more plans from the best plan's solution, in turn with plans by another split of its fractions."""
         for _ in range(MOST_SPLITS):
             if self._from is None or self._best.settled or self._stop():
                 return
@@ -255,35 +255,35 @@ class Split:
 
 Floats = NDArray[np.float64]
 
-# ---- plans from what the program says --------------------------------------------------------------------------------
+# ---- plans from fractions --------------------------------------------------------------------------------------------
 
-PARTS = 1000  # of a share, when it is rounded
-ROUNDS = 30  # at most, of relocation and pairs
-NOISE = 0.5  # of relocation, by which every round but the first begins
-STEPS = 20  # of pairs in a round, for each member
+PARTS = 1000  # resolution of shares when they are rounded
+ROUNDS = 30  # largest number of rounds of relocation and pairs
+NOISE = 0.5  # of the relocation that begins every round but the first
+STEPS = 20  # of pairs in a round, per member
 
 
 def rounded(
     task: Task, members: list[Whole], shares: Floats, budgets: list[int], lowest: Number,
     stop: Callable[[], bool], seed: int,
 ) -> Iterator[Plan]:  # fmt: skip
-    """Yield plans near to these shares, each made from the best so far; none where the time left is too short.
+    """Yield plans near these shares, each made from the best one so far; none if too little time is left.
 
     Parameters
     ----------
     task : Task
     members : list of int64 arrays
-        Those of each class.
+        Members of each class.
     shares : float array (P, K)
-        How much of each partition a class has.
+        Share of each partition that a class has.
     budgets : list of int
-        What the plans may cost by each pair cost of the objective.
+        Limits of the plans for each pair cost of the objective.
     lowest : number
-        The lowest load that these shares may leave, in messages per weight.
+        Lowest load that these shares permit, in messages per weight.
     stop : callable
-        Asked before each step.
+        Called before each step.
     seed : int
-        With another one than the task's the first round begins with a relocation too.
+        If it differs from the task's, the first round begins with a relocation too.
     """
     low = min(lowest, task.bounds.min_load_ub) if task.spread_matters else 0
     window = low, max(task.bounds.max_load_lb, low)
@@ -311,9 +311,9 @@ def rounded(
 def _split(
     task: Task, members: list[Whole], shares: Floats, budgets: list[int], low: Number, stop: Callable[[], bool]
 ) -> Plan | None:
-    """Return a plan that gives each partition to some member of a class; None where there is no time for the flows.
+    """Return a plan that gives each partition to a member of some class; None if the flows have no time.
 
-    Local search over the classes brings their mean loads together, once each has most of its shares.
+    Once each class has most of its shares, local search over the classes brings their mean loads together.
     """
     rule = task.rule
     lags = reduced_lags(rule, floor(low)) if task.spread_matters else task.problem.lags
@@ -342,7 +342,7 @@ def _split(
 
 
 def _share_out(state: SearchState, members: Whole, window: tuple[Number, Number], stop: Callable[[], bool]) -> None:
-    """Let pairs of members of a class share anew what they hold, until all are in the window or near their mean."""
+    """Redistribute between pairs of members of a class, until all are in the window or near their mean."""
     mean = Fraction(int(state.scaled[members].sum()), len(members)) * state.problem.load_unit
     state.aim_at((min(window[0], mean), max(window[1], mean)))
     state.active, state.tabu = members, np.zeros(len(members), dtype=bool)
@@ -352,7 +352,7 @@ def _share_out(state: SearchState, members: Whole, window: tuple[Number, Number]
 
 
 def _as_members(problem: Problem, classes: list[Whole]) -> Problem:
-    """Return the problem whose members are classes, of the weight of all their members."""
+    """Return the problem whose members are classes, each with the weight of its members."""
     class_of = np.full(len(problem.members) + 1, NOBODY, dtype=np.int32)
     for k, members in enumerate(classes):
         class_of[members] = k
@@ -372,7 +372,7 @@ def _as_members(problem: Problem, classes: list[Whole]) -> Problem:
 
 
 def _summed(bounds: CountBounds, classes: list[Whole]) -> CountBounds:
-    """Return bounds of counts of classes: the sums of their members'."""
+    """Return the count bounds of classes: the sums over their members."""
     lo, hi = (
         np.stack([side[..., members].sum(axis=-1) for members in classes], axis=-1) for side in (bounds.lo, bounds.hi)
     )
