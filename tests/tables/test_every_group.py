@@ -121,3 +121,14 @@ def test_the_latest_files_of_a_folder(tmp_path: Path) -> None:
     assert len(latest_parts(tmp_path, 1)) == 5
     with pytest.raises(SourceError, match="the folder has no file"):
         latest_parts(tmp_path.joinpath("empty").mkdir() or tmp_path / "empty", 1)
+
+
+def test_a_single_group_is_chosen_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "offsets.csv"
+    path.write_text("group,topic,partition,lag\ng,t,0,5\n")
+    readings = read_file(path, "offsets")
+    chosen = [
+        dict(every_group(str(path), readings, None, choice=lambda names, take=take: [n for n in names if take], ts=NOW))
+        for take in (True, False)
+    ]
+    assert [list(groups) for groups in chosen] == [["g"], []]

@@ -1,0 +1,86 @@
+"""Rates and capacity of a group from its earlier snapshots, and the ceiling that a drain time sets."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from evenlag.compare.history import Capacity
+from evenlag.errors import InvalidProblemError
+from evenlag.tables.loading import read_file
+from evenlag.tables.one_group import OneGroup
+from evenlag.tables.past import Past
+from evenlag.tables.read_within import Draining
+
+# One minute apart: 600 and 60 messages come in, member a reads 300 of the first; then 1,200 and none, it reads 600.
+ROWS = """\
+snapshot_ts,group,topic,partition,log_start_offset,log_end_offset,current_offset,lag,consumer_id
+2026-01-01T00:00:00Z,g,t,0,0,1000,400,600,a
+2026-01-01T00:00:00Z,g,t,1,0,500,500,0,b
+2026-01-01T00:01:00Z,g,t,0,0,1600,700,900,a
+2026-01-01T00:01:00Z,g,t,1,0,560,560,0,b
+2026-01-01T00:02:00Z,g,t,0,0,2800,1300,1500,a
+2026-01-01T00:02:00Z,g,t,1,0,560,560,0,b
+"""
+FIRST, SECOND, LAST = (f"2026-01-01T00:0{minute}:00Z" for minute in range(3))
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> OneGroup:
+    path = tmp_path / "offsets.csv"
+    path.write_text(ROWS)
+    return OneGroup(str(path), read_file(path, "offsets"), None, None, "latest")
+
+
+@pytest.fixture
+def past(group: OneGroup) -> Past:
+    return Past([group.rows_at(ts)[0] for ts in group.times])
+
+
+def test_rates_are_those_of_the_interval_that_ends_at_a_time(past: Past) -> None:
+    assert past.rates(FIRST) is None
+    assert past.rates(SECOND) == {("t", 0): 10, ("t", 1): 1}
+    assert past.rates(LAST) == {("t", 0): 20, ("t", 1): 0}
+
+
+def test_capacity_is_estimated_from_the_snapshots_until_a_time(past: Past) -> None:
+    assert past.pace(FIRST).capacity is None
+    seen = [past.pace(ts).capacity for ts in (SECOND, LAST)]
+    assert [each and each.rate for each in seen] == [5, Fraction(15, 2)]  # a read 5 a second, then 10: the median
+
+
+def test_a_drain_time_uses_the_capacity_of_the_record(group: OneGroup, past: Past) -> None:
+    draining = Draining.of(30)
+    assert draining is not None
+    ceiling, notes = draining.ceiling(group.rows_at(LAST)[0].problem(), past, LAST)
+    assert ceiling == 30 * Fraction(15, 2)
+    assert [note.startswith("capacity estimated from the snapshots") for note in notes] == [True]
+
+
+def test_a_given_capacity_takes_precedence_over_the_record(group: OneGroup, past: Past) -> None:
+    draining = Draining.of(30, 4)
+    assert draining is not None
+    for record in (past, None):
+        assert draining.ceiling(group.rows_at(LAST)[0].problem(), record, LAST) == (Fraction(120), [])
+
+
+@pytest.mark.parametrize("ts", [FIRST, None])
+def test_a_drain_time_needs_a_capacity(group: OneGroup, past: Past, ts: str | None) -> None:
+    draining = Draining.of(30)
+    assert draining is not None
+    problem = group.rows_at(FIRST)[0].problem()
+    with pytest.raises(InvalidProblemError, match="the capacity of members is unknown"):
+        draining.ceiling(problem, None if ts is None else past, ts)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, "30", float("nan"), float("inf"), True])
+def test_other_drain_times_are_refused(seconds: object) -> None:
+    with pytest.raises(InvalidProblemError, match="drain_seconds must be a number of seconds > 0"):
+        Draining.of(seconds)  # type: ignore[arg-type]
+
+
+def test_a_capacity_without_a_drain_time_is_refused() -> None:
+    assert Draining.of(None) is None
+    assert Draining.of(1, 2) == Draining(Fraction(1), Capacity.of_user(2))
+    with pytest.raises(InvalidProblemError, match="capacity needs drain_seconds"):
+        Draining.of(None, 2)
