@@ -1,4 +1,4 @@
-"""`evenlag check`: report groups about which something can be done, for cron and CI."""
+"""`evenlag check`: report groups that need action, for cron and CI."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @options.input_format()
 @options.auto_offset_reset
 @click.option("--recoverable", metavar="SHARE", default="20%", show_default=True,
-              help="Report a group if a rebalance saves this share of today's spread, its moves paid.")  # fmt: skip
+              help="Report a group if a rebalance saves this share of today's spread, moves paid.")  # fmt: skip
 @click.option("--drain", metavar="TIME",
-              help="Report a group that does not read all lag within this time.")  # fmt: skip
+              help="Report a group that cannot read all lag within this time.")  # fmt: skip
 @options.capacity
 @options.balance
 @options.stickiness
@@ -47,7 +47,7 @@ def check(
     auto_offset_reset: str, recoverable: str, drain: str | None, capacity: float | None, group_time_limit: float,
     command_config: Path | None, as_json: bool, **solving: Any,
 ) -> None:  # fmt: skip
-    """Report groups about which something can be done, for cron and CI.
+    """Report groups that need action, for cron and CI.
 
     INPUT is a cluster (kafka://HOST:PORT), a problem file, a snapshot table or the output of kafka-consumer-groups
     --describe. The exit status is 0 if no group is reported, 3 if one is, and 1 if a group cannot be read or planned.

@@ -39,11 +39,11 @@ from evenlag.model.interrupt import ending_searches
 def explain(
     source: Source, name: str | None, horizon: str, ceiling: Ceiling, out: Path | None, as_json: bool, **parameters: Any
 ) -> None:
-    """Explain the best assignment of one group.
+    """Explain the best plan of one group, or one partition or member.
 
-    INPUT is as in evenlag plan, which has the same options. Without a name, explain the group as a whole: what the
-    plan brings, why no plan is better, and what each move brings. With the name of a partition (orders-3) or a member
-    (c1), explain why it is where it is, or has what it has, and what the best change to that would cost.
+    INPUT and the options are those of evenlag plan. Without a name, the command explains the plan: its gain, the reason
+    why no plan is better, and the gain of each move. With a partition (orders-3) or a member (c1), it explains the
+    assignment of that partition or member, and the cost of the best alternative.
     """
     source.keep(out)
     problem, notes, record = source.read_with_record(horizon, ceiling.capacity)

@@ -1,4 +1,4 @@
-"""`evenlag fleet report`: write a page about the groups of a fleet audit."""
+"""`evenlag fleet report`: write an HTML page about the groups of a fleet audit."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from evenlag.model.files import write_text
 @options.spark
 @options.as_json
 def fleet_report(tables: str | Path, out: Path, master: str | None, conf: dict[str, str], as_json: bool) -> None:
-    """Write a page about the groups of a fleet audit.
+    """Write an HTML page about the groups of a fleet audit.
 
-    TABLES is what evenlag fleet audit wrote to --out: a folder, an address of an object store or
-    table:CATALOG.NAMESPACE. The page is one HTML file that loads nothing: the groups by what they can gain, each with
-    its members, the strategies over all groups, and what limits the best plans.
+    TABLES is the --out of evenlag fleet audit: a folder, an object store or table:CATALOG.NAMESPACE. The page is one
+    file that loads nothing. It lists the groups by possible gain, each with its members, the strategies over all
+    groups, and the rules that limit the best plans.
     """
     report_fleet(tables, out, options.spark_settings(master, conf), as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""`evenlag report`: write a page about a group or a fleet that can be forwarded."""
+"""`evenlag report`: write an HTML page about a group or a fleet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AUDITED = ("groups", "audit", "plans")  # folders of a fleet audit's tables
 @terms.asked
 @options.pause
 @click.option("--drain", metavar="TIME", default="15m", show_default=True,
-              help="Deadline to read all lag; the page says how many members meet it.")  # fmt: skip
+              help="Deadline for reading all lag; the page shows how many members meet it.")  # fmt: skip
 @options.capacity
 @options.horizon_or_auto
 @options.limiting(20.0)
@@ -40,11 +40,11 @@ AUDITED = ("groups", "audit", "plans")  # folders of a fleet audit's tables
 def report(
     source: Source, drain: str, capacity: float | None, horizon: str, out: Path, as_json: bool, **parameters: Any
 ) -> None:  # fmt: skip
-    """Write a page about a group or a fleet that can be forwarded.
+    """Write an HTML page about a group or a fleet.
 
-    The page is one HTML file that loads nothing. About a group it shows who holds what today and in the best plan, what
-    each move brings, what no plan can reach, the other strategies, and the time to drain. If INPUT is the --out folder
-    of evenlag fleet audit, the page is about its groups, and options about plans are not used.
+    The page is one file that loads nothing, so it can be forwarded. For a group it shows the assignment today and in
+    the best plan, the gain of each move, the proven limit, the other strategies, and the time to drain. If INPUT is the
+    --out folder of evenlag fleet audit, the page shows the groups of the fleet, and options for plans are ignored.
     """
     source.keep(out)
     deadline = options.deadline(drain)

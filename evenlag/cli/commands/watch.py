@@ -1,4 +1,4 @@
-"""`evenlag watch`: serve metrics on what a rebalance of each group would bring."""
+"""`evenlag watch`: serve metrics on the gain of a rebalance for each group."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     metavar="N",
     default=GROUPS,
     show_default=True,
-    help="Most groups to watch, the first by name; metrics and log name the others.",
+    help="Limit of groups to watch, in order of name; metrics and log list the others.",
 )
 @click.option(
     "--stale-after",
@@ -106,7 +106,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     metavar="N",
     default=3.0,
     show_default=True,
-    help="Intervals after which figures are no longer served if there are no newer ones.",
+    help="Intervals without newer figures after which a group's figures are no longer served.",
 )
 @click.option(
     "--timeout",
@@ -121,7 +121,7 @@ def watch(
     capacity: float | None, only_if_better: str, group_time_limit: float, most_groups: int, stale_after: float,
     timeout: float | None, command_config: Path | None, **solving: Any,
 ) -> None:  # fmt: skip
-    """Serve metrics on what a rebalance of each group would bring.
+    """Serve metrics on the gain of a rebalance for each group.
 
     INPUT is a cluster (kafka://HOST:PORT), or a file or folder that others write: a snapshot table, a problem file or
     the output of kafka-consumer-groups --describe. It is only read. Prometheus reads http://HOST:PORT/metrics, and
