@@ -1,11 +1,11 @@
-"""Column enumeration: what every member may do in a plan that meets a target, all of it.
+"""Column enumeration: all exchanges of each member that a plan within a target could use.
 
-Without prices of partitions lists are narrowed by what all others must do (`TargetOptions`). With prices all that
-members hold in a plan is worth all there is (`PricedOptions`). So where they can hold little more than that in a window
-of loads, no member may lose more than this by what it holds: the reduced costs of a linear program, which leave few
-columns where its bound is good (as in the route enumeration of Baldacci, Christofides and Mingozzi 2008).
+Without prices, lists are narrowed by what all other members must do (`TargetOptions`). With prices, the members of a
+plan together hold the whole value of the partitions (`PricedOptions`). In a window of loads they can hold more by the
+slack. So the slack limits the reduced cost of each member's pattern. Few columns are left if the bound of the linear
+program is good (as in the route enumeration of Baldacci, Christofides and Mingozzi 2008).
 
-Lists are then narrowed by completion bounds: what others must do for a plan to be, and lose at least by prices.
+Lists are then narrowed by completion bounds: what others must do to complete a plan, and their least reduced cost.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from evenlag.search.exact.pricing import OwnTable, tables_of
 from evenlag.search.exact.windows import UNIT, Prices, Window
 from evenlag.search.subsets import Bits, EnumerationLimitError, sizes_of, weighed
 
-WORTHWHILE = 0.05  # of all exchanges: where fewer go at once, no more are looked for
-# Of one member at size 1:
-MOST_EXCHANGES = 500_000  # as many as joining can take in
+WORTHWHILE = 0.05  # share of all exchanges; narrowing ends once a pass drops fewer
+# Limits for one member at size 1:
+MOST_EXCHANGES = 500_000  # as many as the join can process
 MOST_PATTERNS = 300_000  # with prices
-MOST_PRICES = 6  # sets of them that a list is held against
-WORTHLESS = 4  # moves: prices that let members lose more exclude next to nothing
+MOST_PRICES = 6  # sets of prices that a list is checked against
+WORTHLESS = 4  # moves: prices with a larger slack exclude next to nothing
 
 NOTHING: Whole = np.zeros(0, dtype=np.int64)
 
 
 class Options(ABC):
-    """The exchanges that each member may make in plans within a target.
+    """Exchanges that each member may make in plans within a target.
 
     Parameters
     ----------
     members : list of MemberOptions
     target : PlanTarget
     stop : callable
-        Asked before each step.
+        Called before each step.
     size : float
-        How much may be listed, as a share of the most there may ever be.
+        Enumeration limits, as a share of the largest ones.
 
     Attributes
     ----------
     gives, takes : list of int
-        What each member must give, and take, at least, as far as is known without its list.
+        Least number of partitions that each member gives and takes, as far as known without its list.
     unlisted : int or None
-        The one member, by its place in the list, that goes without a list: it does what the others leave to it.
+        Index of the only member without a list. It does what the others leave to it.
     slack : int
-        What all members together may lose by prices.
+        Largest total reduced cost of all members.
     """
 
     def __init__(self, members: list[MemberOptions], target: PlanTarget, stop: Callable[[], bool], size: float) -> None:
@@ -65,26 +65,26 @@ class Options(ABC):
 
     @abstractmethod
     def narrow(self) -> bool:
-        """Find out what each member must do; False if that is too much.
+        """Derive what each member must do; return False if no plan can meet the target.
 
         Raises
         ------
         EnumerationLimitError
-            There is too much to list for more than one member, or `stop` ended it.
+            More than one member exceeds the enumeration limits, or `stop` ended the search.
         """
 
     @abstractmethod
     def exchanges(self, i: int) -> Exchanges | None:
-        """Return all that one member may do; None if it is unlisted."""
+        """Return the exchanges of one member, or None if it is unlisted."""
 
 
 class TargetOptions(Options):
-    """The exchanges of each member that a plan within the target could use.
+    """Exchanges of each member that a plan within the target could use.
 
-    What a member must give and take at least follows from the exchanges that it has. Every such need is a move that all
-    plans make, which narrows the loads that the others may have: constraint propagation to a fixed point.
+    The exchanges of a member show how many partitions it must give and take. Each of these is a move of every plan. It
+    narrows the loads that the others may have: constraint propagation to a fixed point.
 
-    Parameters are those of `Options`.
+    The parameters are those of `Options`.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class TargetOptions(Options):
         self._blocks: dict[tuple[int, Shape], tuple[Bits, Whole]] = {}
 
     def narrow(self) -> bool:
-        """Raise what each member must give and take, until no more follows; False if that is too much.
+        """Raise the least gives and takes of members to a fixed point; return False if a member has no exchange.
 
         Raises
         ------
         EnumerationLimitError
-            There is too much to list for more than one member, or `stop` ended it.
+            More than one member exceeds the enumeration limits, or `stop` ended the search.
         """
         changed = True
         while changed:
@@ -123,7 +123,7 @@ class TargetOptions(Options):
         return True
 
     def exchanges(self, i: int) -> Exchanges | None:
-        """Return all that one member may do; None if it is unlisted."""
+        """Return the exchanges of one member, or None if it is unlisted."""
         if i == self.unlisted:
             return None
         try:
@@ -140,7 +140,7 @@ class TargetOptions(Options):
         return Exchanges(bits, idle, loads, gives, np.zeros_like(loads))
 
     def _need(self, i: int, of: Callable[[Shape], int]) -> int | None:
-        """Return the least that the member gives, or takes, in any exchange."""
+        """Return the least number that the member gives, or takes, in any exchange; None if it has no exchange."""
         shapes = sorted(self._shapes(i), key=of)
         return next((of(shape) for shape in shapes if len(self._block(i, shape)[1])), None)
 
@@ -150,13 +150,13 @@ class TargetOptions(Options):
         return [shape for shape in every if self._least_moves(i, shape) <= most]
 
     def _least_moves(self, i: int, shape: Shape) -> int:
-        """How many moves a plan has at least in which this member does that."""
+        """Lower-bound the moves of any plan in which the member makes an exchange of this shape."""
         called_for = shape[2] + max(shape[3] - self.members[i].idle.more, 0)
         gives, takes = sum(self.gives) - self.gives[i], sum(self.takes) - self.takes[i]
         return max(_given(shape) + max(called_for, gives), _taken(shape) + takes - self.target.unowned)
 
     def _block(self, i: int, shape: Shape) -> tuple[Bits, Whole]:
-        """Return the exchanges of a shape whose load suits the moves that they imply, listed the first time."""
+        """Return the exchanges of a shape whose load suits the moves that they imply; enumerate them on first use."""
         moves = self._least_moves(i, shape)
         low, most = self.target.reduced_loads(moves)
         if low > most:
@@ -177,16 +177,16 @@ class TargetOptions(Options):
 
 
 class PricedOptions(Options):
-    """The patterns of each member that a plan could use with all loads in a window, as exchanges.
+    """Exchanges of each member whose patterns a plan could use with all loads in a window.
 
     Parameters
     ----------
     members, target, stop, size
-        Of `Options`; members by lags as they are.
+        As in `Options`; members with plain lags.
     patterns : MovePatterns
     window : Window
     alike : bool
-        Whether a member can do what others leave to it as long as counts are kept: one may go unlisted then.
+        True if a member can take what the others leave, as long as counts are kept. One member may then be unlisted.
     """
 
     def __init__(
@@ -208,12 +208,12 @@ class PricedOptions(Options):
         self._listed: list[Exchanges | None] = [None] * len(members)
 
     def narrow(self) -> bool:
-        """List what each member may hold; False if one may hold nothing.
+        """Enumerate the patterns of each member; return False if one has none.
 
         Raises
         ------
         EnumerationLimitError
-            There is too much to list for more than one member, or `stop` ended it.
+            More than one member exceeds the enumeration limits, or `stop` ended the search.
         """
         if self.slack < 0:
             return False
@@ -228,11 +228,11 @@ class PricedOptions(Options):
         return True
 
     def exchanges(self, i: int) -> Exchanges | None:
-        """Return all that one member may do; None if it is unlisted."""
+        """Return the exchanges of one member, or None if it is unlisted."""
         return self._listed[i]
 
     def _list(self, i: int, table: OwnTable) -> Exchanges | None:
-        """List what a member may hold; None for the first for whom that is too much."""
+        """Enumerate the patterns of a member; return None for the first one that exceeds the limit."""
         me, pricing = self.members[i], self._patterns.pricing
         window = self._window
         slack, prices = self._prices[0]
@@ -261,7 +261,7 @@ class PricedOptions(Options):
 
 
 def _most(prices: Prices, i: int, window: Window) -> int:
-    """Return the most that a member can hold."""
+    """Return the largest value that a member can hold in a window."""
     return int(prices.held[i][window.low : window.high + 1].max())
 
 
@@ -278,14 +278,14 @@ def _taken(shape: Shape) -> int:
 def completed(
     members: Sequence[MemberOptions], lists: Sequence[Exchanges | None], slack: int, stop: Callable[[], bool]
 ) -> tuple[list[Exchanges | None], Completion]:
-    """Return the lists without exchanges that no others complete, and what they can do then.
+    """Return the lists without exchanges that no others complete, and their completion bounds.
 
-    If one is empty there is no plan, and the others are of no use.
+    If one list is empty, there is no plan and the other lists are of no use.
 
     Raises
     ------
     EnumerationLimitError
-        `stop`, asked before each list, ended it.
+        `stop`, called before each list, ended the search.
     """
     left, completion = list(lists), Completion(members, lists, slack)
     while True:
@@ -309,15 +309,15 @@ def completed(
 
 
 class Completion:
-    """What each member can give and take, and loses at least, by the list of what it may do.
+    """Completion bounds: what each member can give and take, and its least reduced cost, by its list.
 
     Parameters
     ----------
     members : list of MemberOptions
     lists : list of Exchanges or None
-        None of a member that goes unlisted: it can do anything, and loses nothing.
+        None for an unlisted member, which can make any exchange at no reduced cost.
     slack : int
-        What all together may lose.
+        Largest total reduced cost of all members.
     """
 
     def __init__(self, members: Sequence[MemberOptions], lists: Sequence[Exchanges | None], slack: int) -> None:
@@ -329,27 +329,27 @@ class Completion:
                 self.learn(i, listed)
 
     def learn(self, i: int, listed: Exchanges) -> None:
-        """Keep what one member can give and take, and loses at least."""
+        """Take the bounds of one member from its list."""
         self._least[i] = int(listed.lost.min())
         self._changes[i] = np.bitwise_or.reduce(listed.bits, axis=1)
 
     def possible(self, rest: list[int], changed: Bits, lost: Whole) -> Bools:
-        """Say which partial plans the rest of the members may complete, shape (N,).
+        """Return a mask of the partial plans that the remaining members may complete, shape (N,).
 
         Parameters
         ----------
         rest : list of int
         changed : uint64 array (W, N)
-            What all others together give and what they take: the rest must take the one, and give the other.
+            Partitions that the other members give, and those that they take. The rest must take and give these.
         lost : int64 array (N,)
-            What the others lose.
+            Reduced cost of the other members.
         """
         theirs, able = np.zeros((2, len(changed)), dtype=np.uint64)
         for i in rest:
             theirs |= self._members[i].inside
-        for i in rest:  # only its owner gives a partition
+        for i in rest:  # only the owner gives a partition
             able |= self._changes[i] & (self._members[i].inside | ~theirs)
-        called_for = changed ^ self._members[0].unowned_bits[:, None]  # what nobody owns, unless they take it
+        called_for = changed ^ self._members[0].unowned_bits[:, None]  # with unowned ones, unless they are taken
         never = (called_for & ~able[:, None]).any(axis=0)
         possible: Bools = ~never & (lost <= self._slack - sum(self._least[i] for i in rest))
         return possible

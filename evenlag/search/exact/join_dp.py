@@ -1,10 +1,9 @@
-"""Puts together what members may do: dynamic programming over sets of members, with dominance.
+"""Join the exchanges of members to plans: dynamic programming over sets of members, with dominance.
 
-A partial plan says what some of the members do together, and what they leave open to the others. Members are joined two
-by two, those with the fewest partial plans first. Of the partial plans of a set of members that leave the same open to
-the others, with as many moves, only those are kept that no other dominates in both the smallest and the largest load.
-The last two sets meet in the middle (Horowitz and Sahni 1974): what is open in one must be what is open in the other,
-so equal bits are looked up.
+A partial plan fixes the exchanges of some members, and so what they leave open to the others. Sets of members are
+joined two by two, those with the fewest partial plans first. Partial plans of one set that leave the same open with as
+many moves are compared. One is dropped if another dominates it in both the smallest and the largest load. The last two
+sets meet in the middle (Horowitz and Sahni 1974): both must leave the same open, so equal bits are looked up.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from evenlag.search.exact.column_enumeration import NOTHING, Options, completed
 from evenlag.search.exact.member_options import Exchanges
 from evenlag.search.subsets import Bits, EnumerationLimitError, runs, sizes_of, undominated, unpacked
 
-MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, some 100 MB
+MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, about 100 MB
 AT_ONCE = 1 << 18  # pairs compared in one step of the clock
 
-Found = tuple[int, Plan]  # with its objective
+Found = tuple[int, Plan]  # objective and plan
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Which partial plans of two smaller sets of members each one was joined of: `i` of `one` with `j` of `two`."""
+    """The pairs from which partial plans were joined: rows `i` of `one` with rows `j` of `two`."""
 
     one: PartialPlans
     i: Whole
@@ -39,26 +38,26 @@ class Origin:
 
 @dataclass
 class PartialPlans:
-    """What some members do together; N ways, the states of the dynamic programming.
+    """N partial plans of some members: states of the dynamic program.
 
     Attributes
     ----------
     members : list of int
-        Places in the list of members.
+        Indices in the list of members.
     inside : uint64 array (W,)
-        The partitions that these members hold today.
+        Partitions that these members hold today.
     open : uint64 array (W, N)
-        What they give and none of them takes, and what they take and none of them gives; without idle partitions.
+        Partitions that they give and none of them takes, and that they take and none of them gives; without idle ones.
     idle : int64 array (N,)
-        How many more idle partitions (member_share.py) they hold than today.
+        Change in their number of idle partitions (member_share.py).
     gives : int64 array (N,)
-        How many partitions leave their owner.
+        Number of partitions that leave their owner.
     low, high : int64 arrays (N,)
-        The smallest load, or `min_load_ub` if that is less; the largest, or `max_load_lb` if that is more.
+        Smaller one of the smallest load and `min_load_ub`, and larger one of the largest load and `max_load_lb`.
     load : int64 array (N,)
-        The sum of reduced lags.
+        Sum of reduced lags.
     lost : int64 array (N,)
-        What the members could hold more by some prices of partitions; 0 without prices.
+        Reduced cost by dual prices; 0 without prices.
     origin : Origin or None
         None for a single member.
     """
@@ -78,7 +77,7 @@ class PartialPlans:
         return len(self.gives)
 
     def take(self, kept: NDArray[np.generic]) -> PartialPlans:
-        """Return only these, in this order."""
+        """Return the partial plans that a mask or index selects."""
         of = self.origin
         origin = None if of is None else Origin(of.one, of.i[kept], of.two, of.j[kept])
         idle, gives, low, high, load, lost = (
@@ -87,14 +86,14 @@ class PartialPlans:
         return PartialPlans(self.members, self.inside, self.open[:, kept], idle, gives, low, high, load, lost, origin)
 
     def by_moves(self, elsewhere: Bits) -> list[tuple[int, Whole]]:
-        """Return which have how many moves, made or called for of partitions held `elsewhere`, fewest first."""
+        """Return the rows by moves, fewest first. Moves are made, or required of partitions held `elsewhere`."""
         moves = self.gives + sizes_of(self.open & elsewhere[:, None])
         order = np.argsort(moves, kind="stable")
         numbers, starts = np.unique(moves[order], return_index=True)
         return list(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else []
 
     def exchanges(self, row: int) -> Iterator[tuple[int, Bits, int]]:
-        """Return what each member does in one of them, and how many more idle partitions it holds."""
+        """Yield each member's exchange in one partial plan, with its change in idle partitions."""
         if self.origin is None:
             yield self.members[0], self.open[:, row], int(self.idle[row])
         else:
@@ -103,7 +102,7 @@ class PartialPlans:
 
 
 def joined(one: PartialPlans, i: Whole, two: PartialPlans, j: Whole) -> PartialPlans:
-    """Return the partial plans that such pairs make."""
+    """Return the partial plans that these pairs form."""
     low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
     gives, load, lost = one.gives[i] + two.gives[j], one.load[i] + two.load[j], one.lost[i] + two.lost[j]
     idle = one.idle[i] + two.idle[j]
@@ -112,10 +111,10 @@ def joined(one: PartialPlans, i: Whole, two: PartialPlans, j: Whole) -> PartialP
 
 
 def compatible(mine: Bits, inside: Bits, theirs: Bits, their_inside: Bits) -> tuple[Whole, Whole]:
-    """Return the pairs in which each takes from the other only what that gives, and not both the same.
+    """Return the pairs in which each takes from the other only what it gives, and both take nothing in common.
 
-    Of what each set of members holds, bits are turned over: then it is the same bit in both that stands in the way,
-    whether one takes what the other keeps, or both take the same.
+    The bits of partitions that a set of members holds are inverted. A conflict is then a common bit, whether one takes
+    what the other keeps, or both take the same partition.
     """
     mine, theirs = mine ^ inside[:, None], theirs ^ their_inside[:, None]
     clash = theirs[0][:, None] & mine[0]
@@ -141,15 +140,15 @@ def equal_pairs(mine: Bits, theirs: Bits) -> tuple[Whole, Whole]:
 
 
 class JoinDP:
-    """The search for the best plan within one target.
+    """Search for the best plan within one target.
 
     Parameters
     ----------
     options : Options
     stop : callable
-        Asked before each step.
+        Called before each step.
     size : float
-        How many partial plans there may be, as a share of the most there may ever be.
+        Limit on the number of partial plans, as a share of the largest one.
     """
 
     def __init__(self, options: Options, stop: Callable[[], bool], size: float) -> None:
@@ -159,12 +158,12 @@ class JoinDP:
         self.idle = self.members[0].idle
 
     def best(self) -> Found | None:
-        """Return the best plan asked for, its objective first, or None if there is none.
+        """Return the best plan within the target, with its objective first, or None if none exists.
 
         Raises
         ------
         EnumerationLimitError
-            There is too much to list, or `stop` ended it.
+            The enumeration limits are exceeded, or `stop` ended the search.
         """
         if not self.options.narrow():
             return None
@@ -185,7 +184,7 @@ class JoinDP:
     # ---- states ------------------------------------------------------------------------------------------------
 
     def _needs(self, lists: list[Exchanges | None]) -> tuple[list[int], list[int]]:
-        """Return what each member gives, and takes, at least."""
+        """Return the least numbers of partitions that each member gives and takes."""
         gives, takes = self.options.gives.copy(), self.options.takes.copy()
         for i, listed in enumerate(lists):
             if listed is not None:
@@ -194,7 +193,7 @@ class JoinDP:
         return gives, takes
 
     def _alone(self, i: int, listed: Exchanges) -> PartialPlans:
-        """Return all that one member may do."""
+        """Return the partial plans of one member."""
         inside = self.members[i].inside
         loads = self.members[i].loads_of(listed.bits ^ inside[:, None], listed.idle, listed.reduced)
         low, high = np.minimum(loads, self.target.min_load_ub), np.maximum(loads, self.target.max_load_lb)
@@ -204,12 +203,12 @@ class JoinDP:
         return self._pruned(plans)
 
     def _pruned(self, plans: PartialPlans) -> PartialPlans:
-        """Drop what leads to nothing, and what another that leaves the same open dominates."""
+        """Drop partial plans that cannot be completed, and those that another one dominates."""
         plans = plans.take(self._promising(plans))
         return plans.take(undominated(plans.low, plans.high, plans.gives, plans.idle, *plans.open))
 
     def _promising(self, plans: PartialPlans) -> Whole:
-        """Return which could lead to a plan, by counts, moves, what load is left for the others and what they lose."""
+        """Return the rows that may lead to a plan, by counts, moves, loads and reduced costs of the other members."""
         rest = [i for i in range(len(self.members)) if i not in plans.members]
         left, got = sizes_of(plans.open & plans.inside[:, None]), sizes_of(plans.open & ~plans.inside[:, None])
         low, high = self._with_rest(plans.low, plans.high, self.target.reduced_total - plans.load, len(rest))
@@ -224,10 +223,10 @@ class JoinDP:
         return np.flatnonzero(kept & self._completion.possible(rest, plans.open, plans.lost))
 
     def _least_moves(self, plans: PartialPlans, rest: list[int], left: Whole, got: Whole) -> Whole:
-        """How many moves a plan has at least that goes on from here: by what others give, and by what they take."""
+        """Lower-bound the moves of any completion, by what the others give and by what they take."""
         idle, from_nobody = self._idle_left(plans), sizes_of(plans.open & self.unowned[:, None])
         called_for = got - from_nobody
-        more = np.zeros_like(called_for)  # than that: what some have to give
+        more = np.zeros_like(called_for)  # other partitions that some must give
         for i in rest:
             if self._gives[i]:
                 more += np.maximum(self._gives[i] - sizes_of(plans.open & self.members[i].inside[:, None]), 0)
@@ -239,12 +238,12 @@ class JoinDP:
         return least
 
     def _idle_left(self, plans: PartialPlans) -> Whole:
-        """Return how many more idle partitions the others hold together than today."""
+        """Return the change in the number of idle partitions of all other members."""
         return self.idle.more - plans.idle
 
     @staticmethod
     def _with_rest(low: Whole, high: Whole, load: Whole, rest: int) -> tuple[Whole, Whole]:
-        """Return smallest and largest load where `rest` more members share this load: one gets at most the mean."""
+        """Bound the smallest and the largest load by the mean of a load that `rest` more members share."""
         if not rest:
             return low, high
         return np.minimum(low, load // rest), np.maximum(high, -(-load // rest))
@@ -252,7 +251,7 @@ class JoinDP:
     # ---- joining -----------------------------------------------------------------------------------------------
 
     def _pairs(self, one: PartialPlans, two: PartialPlans) -> Iterator[tuple[Whole, Whole]]:
-        """Yield the pairs that may go together, some at once."""
+        """Yield pairs that may be joined, in batches."""
         for mine, bits, theirs, moves in self._batches(one, two):
             if self.stop():
                 raise EnumerationLimitError
@@ -260,7 +259,7 @@ class JoinDP:
             yield self._within(one, mine[i], two, theirs[j], moves)
 
     def _join(self, one: PartialPlans, two: PartialPlans) -> PartialPlans:
-        """Return all partial plans of two sets of members together."""
+        """Return the partial plans of two sets of members together."""
         if len(one) < len(two):
             one, two = two, one
         most = self.size * MOST_STATES
@@ -277,9 +276,9 @@ class JoinDP:
         return self._together(one, two, found)
 
     def _batches(self, one: PartialPlans, two: PartialPlans) -> Iterator[tuple[Whole, Bits, Whole, int]]:
-        """Yield which of both to compare, what the first leave open, and the moves that a pair makes or calls for.
+        """Yield rows of both to compare, the open bits of the first, and the moves that a pair makes or requires.
 
-        What is taken from the other set of members is counted there.
+        A partition taken from the other set of members counts as a move there.
         """
         elsewhere = ~(one.inside | two.inside | self.unowned)
         of_one, of_two = one.by_moves(elsewhere), two.by_moves(elsewhere)
@@ -299,13 +298,13 @@ class JoinDP:
                     a += step
 
     def _affordable(self, plans: PartialPlans, rows: Whole, moves: int) -> Whole:
-        """Return those of these rows that are even enough for so many moves."""
+        """Return the rows whose loads meet the target with `moves` moves."""
         return rows[self.target.cost(plans.low[rows], plans.high[rows], moves) <= self.target.objective]
 
     def _within(
         self, one: PartialPlans, i: Whole, two: PartialPlans, j: Whole, moves: int
     ) -> tuple[Whole, Whole]:  # fmt: skip
-        """Return those of the pairs that may still meet the target with so many moves."""
+        """Return the pairs that may still meet the target with `moves` moves."""
         rest = len(self.members) - len(one.members) - len(two.members)
         low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
         low, high = self._with_rest(low, high, self.target.reduced_total - one.load[i] - two.load[j], rest)
@@ -314,14 +313,14 @@ class JoinDP:
         return i[kept], j[kept]
 
     def _together(self, one: PartialPlans, two: PartialPlans, pairs: list[tuple[Whole, Whole]]) -> PartialPlans:
-        """Return the partial plans worth keeping of such pairs."""
+        """Join pairs, and return the partial plans worth keeping."""
         i, j = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
         return self._pruned(joined(one, i, two, j))
 
     # ---- plans -------------------------------------------------------------------------------------------------
 
     def _matched(self, one: PartialPlans, two: PartialPlans) -> Found | None:
-        """Return the best plan of two sets that are the whole: they leave the same open, but for what nobody owns."""
+        """Return the best plan of two sets that make up the group: their open bits differ by the unowned partitions."""
         mine, theirs = one.idle.astype(np.uint64), self._idle_left(two).astype(np.uint64)
         i, j = equal_pairs(np.vstack([one.open, mine]), np.vstack([two.open ^ self.unowned[:, None], theirs]))
         low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
@@ -331,7 +330,7 @@ class JoinDP:
         return self._best_of(cost, [(one, i), (two, j)])
 
     def _completed(self, plans: PartialPlans) -> Found | None:
-        """Return the best plan in which the member that is not listed does what is left to it."""
+        """Return the best plan in which the unlisted member does what the others leave to it."""
         assert self.options.unlisted is not None
         last, idle = self.members[self.options.unlisted], self._idle_left(plans)
         inside = last.inside[:, None]
@@ -343,7 +342,7 @@ class JoinDP:
         return self._best_of(cost, [(plans, np.arange(len(plans)))])
 
     def _best_of(self, cost: Whole, parts: list[tuple[PartialPlans, Whole]]) -> Found | None:
-        """Return the cheapest plan, each made of one row of every part."""
+        """Return the cheapest plan, made of one row of each part; None if it misses the target."""
         if not len(cost) or cost.min() > self.target.objective:
             return None
         best = int(cost.argmin())
@@ -360,5 +359,5 @@ class JoinDP:
 
 
 def _by_loss(plans: PartialPlans, rows: Whole) -> Whole:
-    """Return these rows, those that lose least first."""
+    """Return rows by ascending reduced cost."""
     return rows[np.argsort(plans.lost[rows], kind="stable")]

@@ -1,12 +1,11 @@
-"""How many moves a window of loads takes at least, by a linear program over what each member may hold.
+"""Lower bounds on the moves that load windows take, by column generation over the patterns of each member.
 
-Column generation as in column_generation.py, where members differ: each has patterns of its own (column_pool.py),
-priced by a table of its own (pricing.py). What prices prove is kept of all windows (windows.py). Where the linear
-program is slow to head in, there are subgradient steps (pricing.py).
+Column generation works as in column_generation.py, but members differ. Each has its own patterns (column_pool.py) and
+its own pricing table (pricing.py). The bounds that prices prove are kept for all windows (windows.py). Where the linear
+program starts slowly, subgradient steps help (pricing.py).
 
-The cheapest window that may hold a plan with so many moves is a bound of the objective. Windows are asked about one
-after another (`cheapest_window`), and each answer says something of others too. So what is asked decides how soon the
-bound is there.
+The cheapest window that may hold a plan bounds the objective. `cheapest_window` asks about one window after another.
+Each answer also says something about other windows. So the order of the questions decides how soon the bound is found.
 """
 
 from __future__ import annotations
@@ -29,72 +28,72 @@ from evenlag.search.exact.member_share import idle_of, share_of
 from evenlag.search.exact.pricing import Pricing, Progress, Subgradient, rows_of
 from evenlag.search.exact.windows import LARGEST, UNIT, Answer, Grid, MoveWindows, Prices, Window
 
-CELLS = 1_500_000  # of the tables of all members together: a hundredth of a second or two
-MOST_LOADS = 4_000  # that tables tell apart
-ENOUGH_LOADS = 400  # for first columns and prices; fewer save no time
-FINER = 4  # times as many, on the next finer grid
-FINEST = 16  # times as many loads as on the first grid
-TAKEN_OVER = 12  # prices that are tried again on a finer grid
-STEPS = 10  # of the clock, that a round on the first grid takes, the linear program with it
-MOST_COMPARED = 60  # prices that a window begins with one of, the last ones
-SMOOTHED = 0.7  # how much of the best prices so far is in those that are tried (Wentges 1997)
-ROUNDS_AT_ONCE = 10  # of the linear program, before it is asked whether they lead on
-LEADS_ON = 0.1  # what so many must bring, as a share of what lacks to exclude a window
-NEAR = 0.05  # how near the fewest moves are to what is proven of them when columns are no longer looked for
-COARSER = 2.0  # times as large as a value may the one be, at most, that a grid was made for
-MOST_KEPT = 3  # grids for values of different sizes
+CELLS = 1_500_000  # cells of all members' tables: a hundredth of a second or two
+MOST_LOADS = 4_000  # loads that tables distinguish, at most
+ENOUGH_LOADS = 400  # loads of a coarser grid that provides first columns and prices; fewer save no time
+FINER = 4  # ratio of loads between a grid and the next coarser one
+FINEST = 16  # largest ratio of loads to the first grid
+TAKEN_OVER = 12  # latest prices that a finer grid tries again
+STEPS = 10  # steps of the clock per round on the first grid, including the linear program
+MOST_COMPARED = 60  # latest prices among which a window finds its first
+SMOOTHED = 0.7  # weight of the best prices so far in the prices to try (Wentges 1997)
+ROUNDS_AT_ONCE = 10  # rounds between two checks of progress
+LEADS_ON = 0.1  # progress that a check requires, as a share of the gap to excluding a window
+NEAR = 0.05  # moves between the program's cost and the proven bound at which generation ends
+COARSER = 2.0  # largest ratio of the value that a grid was made for to the value asked about
+MOST_KEPT = 3  # grids kept for values of different sizes
 
-NEAR_FIT = 7  # eighths of the way from what is proven to what fits: where a window is asked about that may not fit
-COARSE = 3  # units between what is proven and what fits that are left to the next finer grid
-OFF_CENTRE = 1.5  # loads that the middle of a window is off the mean load, for one end of it to be what matters
+NEAR_FIT = 7  # where to ask about a window that may not fit, in eighths of the way from the bound to what fits
+COARSE = 3  # units between the bound and what fits that are left to the next finer grid
+OFF_CENTRE = 1.5  # distance in loads from a window's middle to the mean load, beyond which a single end binds
 
 
 def applies(rule: CountRule) -> bool:
-    """Whether loads are whole messages, and there is anything to move."""
+    """Return True if loads are whole messages and there is anything to move."""
     problem = rule.problem
     plain = problem.equal_weights and problem.lags.dtype != object
     return bool(plain and problem.active.any() and (problem.owner != NOBODY).any())
 
 
 class MovePatterns:
-    """What is known of windows on one grid of loads, by the patterns and prices found so far.
+    """Bounds on the windows of one grid of loads, with the patterns and prices found so far.
 
     Parameters
     ----------
     rule : CountRule
-        `applies` says to which.
+        Rule for which `applies` is True.
     bounds : LoadBounds
     value : number
-        The largest objective that will be asked about.
+        Largest objective that will be asked about.
     spread : bool
-        Whether the spread counts; else the makespan alone.
+        True for the spread; False for the makespan alone.
     stop : callable
-        Asked before each round of tables.
+        Called before each round of tables.
     coarser : MovePatterns, optional
-        The same on a coarser grid: its patterns and prices are taken over, and tables are FINER times as large.
+        The same on a coarser grid. Its patterns and prices are taken over, and tables are FINER times as large.
 
     Attributes
     ----------
     value : number
-        The largest objective that may be asked about.
+        Largest objective that may be asked about.
     grid : Grid
-        Of loads, rounded down; all windows here are on it. What rounding each lag loses is left to the tables.
+        Grid of loads, rounded down, for all windows here. Tables account for the rounding of each lag.
     pricing : Pricing
-        The tables of all members.
+        Tables of all members.
     rounded : bool
-        Whether that loses anything.
+        True if rounding loses anything.
     mean : float
-        Of all loads, in its unit.
+        Mean load, in units of the grid.
     windows : MoveWindows
-        What is proven of them.
+        Moves proven for each window.
     fineness : int
-        Times as many loads as on the first grid.
+        Number of loads relative to the first grid.
     finest : bool
-        Whether no finer grid is tried.
+        True if no finer grid is tried.
     columns : PatternPool
-        The patterns found so far.
+        Patterns found so far.
     prices : list of Prices
-        All that have proven something.
+        Prices found so far that have proven something.
     """
 
     def __init__(
@@ -125,13 +124,13 @@ class MovePatterns:
         self.pricing = Pricing(rule, shares, idle, unit, self.windows.largest)
         self.prices: list[Prices] = []
         self.columns = PatternPool(self.pricing, members, unit)
-        self._coarser, self._taken_over = coarser, (0, 0)  # patterns and prices of the coarser grid
+        self._coarser, self._taken_over = coarser, (0, 0)  # patterns and prices taken from the coarser grid
         self.go_on(stop)
         if coarser is not None and coarser.prices:
             self.take_over()
 
     def go_on(self, stop: Callable[[], bool]) -> None:
-        """Let another `stop` be asked from now on."""
+        """Call another `stop` from now on."""
         self._stop = in_steps_of(STEPS * isqrt(self.fineness), stop)
         self._steps = Subgradient(self.pricing, self.columns.add, self._stop)
         if self._coarser is not None:
@@ -139,18 +138,18 @@ class MovePatterns:
 
     @property
     def resolution(self) -> int:
-        """How wide a gap has to be for the bound to be of use, in messages."""
+        """A gap, in messages, must be wider than this for the bound to be of use."""
         return self.grid.loss + self.grid.unit if self.rounded else 0
 
     def solve(self, window: Window, known: int, *, fully: bool = False) -> Answer:
-        """Ask whether a window takes more moves than is known; what is proven is kept.
+        """Test whether a window takes more than `known` moves, and keep what is proven.
 
         Parameters
         ----------
         window : Window
         known : int
         fully : bool
-            Go on though a plan may fit, until prices prove nearly as much as any can.
+            Continue even if a plan may fit, until prices prove nearly as much as any can.
         """
         if not fully and self.fits(window, known):
             return Answer.UNDECIDED
@@ -162,11 +161,11 @@ class MovePatterns:
         return answer
 
     def fits(self, window: Window, known: int) -> bool:
-        """Whether the columns that there are show that a window may take no more moves than is known."""
+        """Return True if the columns found so far show that a window may take at most `known` moves."""
         return self.columns.fit(window, known + self.pricing.idle.unowned)
 
     def _begin_with(self, window: Window, known: int) -> Prices | None:
-        """Return the prices that the linear program goes on from; None: from a coarser grid's columns."""
+        """Return the prices from which the linear program starts; None to start from columns alone."""
         if len(self.columns):
             best = min(self.prices[-MOST_COMPARED:], key=lambda prices: prices.slack(window, 0), default=None)
             return None if best is None else self._steps.raised(best, window, known)
@@ -180,7 +179,7 @@ class MovePatterns:
         return None
 
     def take_over(self) -> None:
-        """Take the patterns that are new on the coarser grid, and what its last new prices prove on this one."""
+        """Take over the coarser grid's new patterns, and learn what its latest new prices prove on this grid."""
         assert self._coarser is not None
         patterns, prices = self._taken_over
         for n, pattern in self._coarser.columns.columns[patterns:]:
@@ -197,22 +196,22 @@ class MovePatterns:
 
 
 class _Question:
-    """Whether a window takes more moves than is known, asked by rounds of the linear program and of tables.
+    """Test whether a window takes more than `known` moves, by rounds of the linear program and of tables.
 
     Parameters
     ----------
     pricing : Pricing
     columns : PatternPool
-        To which what is lacking is added.
+        Pool that receives missing columns.
     window, known, fully
         As in `MovePatterns.solve`.
     best : Prices or None
-        To begin with.
+        Prices to start from.
 
     Attributes
     ----------
     best : Prices or None
-        Those that prove most of the window so far.
+        Prices that prove most for the window so far.
     """
 
     def __init__(
@@ -224,7 +223,7 @@ class _Question:
         self._progress = Progress(self._proven, ROUNDS_AT_ONCE, LEADS_ON)
 
     def answered(self, stop: Callable[[], bool]) -> Answer:
-        """Return what is known in the end, STOPPED where `stop` ended it."""
+        """Return the final answer; STOPPED if `stop` ended the search."""
         if self._excluded:
             return Answer.EXCLUDED
         enough = -1.0 if self._fully else self._known + self._pricing.idle.unowned
@@ -236,10 +235,10 @@ class _Question:
         return self._proven > self._known
 
     def _price(self, prices: Whole, costs: float) -> Answer | None:
-        """Try the linear program's prices, smoothed first; add the columns that they lack."""
+        """Try the linear program's prices, smoothed first, and add the columns that they lack."""
         costs -= self._pricing.idle.unowned
         if self._progress.ended(self._proven, costs if self._fully else min(costs, self._known + 1)):
-            return Answer.UNDECIDED  # for all that is known
+            return Answer.UNDECIDED  # too little progress to go on
         of_rows, of_members = np.split(prices, [len(self._pricing.amounts)])
         values = self._pricing.by_place(of_rows)
         for asked in self._smoothed(values):
@@ -251,10 +250,10 @@ class _Question:
                 return Answer.UNDECIDED
             if self._columns.add_from(tables, self._window, values, of_members):
                 return None
-        return Answer.UNDECIDED  # all columns are there, and no proof: floats are near enough
+        return Answer.UNDECIDED  # no column is missing, within float tolerance
 
     def _smoothed(self, values: Whole) -> tuple[Whole, ...]:
-        """Return what is tried of a linear program's prices: something between the best and them, then them."""
+        """Return the prices to try: a mix of the best ones and the linear program's prices, then the latter."""
         if self.best is None:
             return (values,)
         return (SMOOTHED * self.best.values + (1 - SMOOTHED) * values).astype(np.int64), values
@@ -266,7 +265,7 @@ class _Question:
 
 
 class MoveGrids:
-    """`MovePatterns` for all budgets and prices of moves that are asked about: what one has proven the others know.
+    """`MovePatterns` for all budgets and prices of moves. They share what is proven.
 
     Parameters
     ----------
@@ -276,20 +275,20 @@ class MoveGrids:
 
     def __init__(self, rule: CountRule, bounds: LoadBounds, spread: bool) -> None:
         self._rule, self._bounds, self._spread = rule, bounds, spread
-        self._kept: list[list[MovePatterns]] = []  # for values of different sizes, from coarse to fine
+        self._kept: list[list[MovePatterns]] = []  # for values of different sizes; each from coarse to fine
 
     @property
     def begun(self) -> bool:
-        """Whether anything has been asked."""
+        """True once a question has been asked."""
         return bool(self._kept)
 
     def up_to(self, value: Number, gap: Number, stop: Callable[[], bool]) -> Iterator[MovePatterns]:
-        """Yield what is known on finer and finer grids, those on which rounding loses less than a gap.
+        """Yield finer and finer grids, omitting those whose resolution is not below a gap.
 
         Parameters
         ----------
         value : number
-            The largest objective that will be asked about.
+            Largest objective that will be asked about.
         gap : number
             In messages.
         stop : callable
@@ -302,7 +301,7 @@ class MoveGrids:
         for number in count():
             if stop() or (number == len(grids) and grids[-1].finest):
                 return
-            if number == len(grids):  # for the same values as the first
+            if number == len(grids):  # for the same value as the first
                 grids.append(MovePatterns(self._rule, self._bounds, grids[0].value, self._spread, stop, grids[-1]))
             elif number:
                 grids[number].take_over()
@@ -311,26 +310,26 @@ class MoveGrids:
 
 
 def _serves(grid: MovePatterns, value: Number) -> bool:
-    """Whether objectives of up to a value may be asked about, and the grid is about as fine as one made for it."""
+    """Return True if a grid covers objectives up to a value and is about as fine as one made for it."""
     return value <= grid.value <= COARSER * value
 
 
 def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, price: int = 0) -> Number:
-    """Return a bound of the objective of plans with at most so many moves, up to `value`.
+    """Return a lower bound on the objective of plans with at most `most` moves, at most `value`.
 
-    What is asked next lies between what is proven and what is possible: half way as long as known columns show that it
-    fits, or where moves have a price and each number of them has windows of its own; else nearer to what is possible,
-    because a window that does not fit says the same of all within it. After one that does fit it is half way again.
+    The next window to ask about costs more than the bound and less than what is known to fit. Its cost is half way
+    between if moves have a price, or as long as known columns show that it fits. Otherwise it is nearer to what fits,
+    because excluding a window excludes all windows within it. After a window that fits it is half way again.
 
     Parameters
     ----------
     patterns : MovePatterns
         Keeps what is proven on the way.
     value : number
-        Of some plan: no more is asked.
+        Objective of some plan, which limits the search.
     most : int or None
     price : int
-        Of a move, in messages; at most `value`.
+        Price of a move, in messages; at most `value`.
     """
     windows, mean, unit = patterns.windows, patterns.mean, patterns.grid.unit
     fits = value  # a window that costs this may hold a plan
@@ -362,18 +361,18 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
 
 @dataclass
 class _Ends:
-    """The highest low end and the lowest high end of windows with one end alone that may hold a plan."""
+    """The greatest low end and the least high end of one-sided windows that may hold a plan."""
 
     low: int
     high: int
 
 
 def _ask_ends(patterns: MovePatterns, window: Window, known: int, ends: _Ends) -> Answer:
-    """Ask about windows with one end alone that hold this one; UNDECIDED if none of them is excluded.
+    """Ask about one-sided windows that contain this one; return UNDECIDED if none of them is excluded.
 
-    If such a window holds no plan, none with that end does, however wide. Away from the mean load one question may so
-    answer many: there it is one end that keeps loads from their mean, or one that keeps them from what they are today.
-    The end asked about is half way from this window's to one that is known to fit.
+    If such a window holds no plan, neither does any window with that end, however wide. So one question may answer many
+    for windows away from the mean load. There a single end binds: it keeps loads from their mean or from today's loads.
+    The end to ask about is half way from this window's end to one that is known to fit.
     """
     off = (window.low + window.high) / 2 - patterns.mean
     if abs(off) <= OFF_CENTRE:

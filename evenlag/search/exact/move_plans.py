@@ -1,25 +1,26 @@
-"""The best plan where moves count, or the proof of none better: what members give and take, listed and joined.
+"""The best plan where moves count, or a proof that none is better: exchanges are enumerated and joined.
 
-A better plan leaves every member a load in a range that narrows with every move that is made. For each member all
-exchanges are listed that lead to such a load: partitions of its own to give, of others' to take (member_options.py,
-column_enumeration.py). Two members' exchanges are compatible where what one takes from the other is what that one
-gives; so partial plans are joined, two members, then larger sets, with dominance (join_dp.py). Nothing is left out, so
-where nothing fits there is no better plan. The objective asked for rises from the bound in growing steps, as in
-iterative deepening (Korf 1985): each step that finds nothing raises the bound, and the first that finds a plan has
-found the best there is. It is set partitioning (set_partitioning.py) for members that differ in what they own. What
-differs: columns are listed as changes of what is held today, as few moves leave few of them, and sets of members are
-joined, not one member added at a time.
+A better plan leaves every member a load in a range that narrows with each move. For each member, all exchanges that
+lead to such a load are enumerated: own partitions to give and others' to take (member_options.py,
+column_enumeration.py).
+The exchanges of two members are compatible if each takes from the other only what the other gives. So partial plans are
+joined with dominance, first of two members, then of larger sets (join_dp.py). The enumeration is complete: if nothing
+fits, there is no better plan. The target objective rises from the bound in growing steps (iterative deepening, Korf
+1985). A step without a plan raises the bound, and the first plan found is the best one. This is set partitioning
+(set_partitioning.py) for members that differ in what they own. Here columns are changes to today's assignment, because
+few moves leave few of them. Sets of members are joined, instead of adding one member at a time.
 
-Move columns do so with patterns of low reduced costs. First the cheapest window that may hold a plan is found, a bound
-of the objective (move_patterns.py), and plans are made of what the linear program uses. Then the objective asked for
-rises likewise: for each number of moves the windows that are left are put together, prices are found for all of them,
-the patterns listed that these leave and joined. If that does not end with the best plan, plans are rounded once more.
+Move columns do the same with patterns of low reduced cost. They first find the cheapest window that may hold a plan,
+which bounds the objective (move_patterns.py), and round the solution of the linear program to plans. Then the target
+objective rises in the same way. For each number of moves, the remaining windows are merged and prices are found for all
+of them. The patterns that these prices leave are enumerated and joined. If that does not end with the best plan, plans
+are rounded once more.
 
-The linear program uses several patterns of most members, a part of each. Members take one of theirs at random, those
-that it uses most first (randomized rounding, Raghavan and Thompson 1987), as long as nobody has what is in it; what is
-left goes home. A flow changes as little of that as counts ask for, as it does of what is owned (`fewest_moves_plan`).
-Such a plan makes about as many moves as it may, and most of them are worth it: so a relocation towards the window
-begins with it, and often has little to do.
+The linear program uses several patterns of most members, each in part. Randomized rounding (Raghavan and Thompson 1987)
+gives a member one of its patterns, preferably one that is used much, if nobody holds a partition of it yet. The other
+partitions return to their owners. A flow then changes as few of these as the counts require (`fewest_moves_plan`). Such
+a plan makes about as many moves as permitted, and most of them are worth it. So a relocation towards the window starts
+from it and often has little to do.
 """
 
 from __future__ import annotations
@@ -55,23 +56,23 @@ from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.subsets import EnumerationLimitError
 from evenlag.search.task import Task
 
-MOST_PARTITIONS = 256  # beyond, there is nearly always too much to list
-LARGEST_SUM = 2**62  # of lags, so that no sum of loads and prices leaves 64 bits
+MOST_PARTITIONS = 256  # with more, there is nearly always too much to enumerate
+LARGEST_SUM = 2**62  # limits lags, so that sums of loads and prices fit 64 bits
 
-FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
-LEAST_SECONDS = 0.2  # with less there is no bound at the end, unless something is known from before
-FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
-PROOF = 0.7  # of the time that is left: then plans are looked for in other ways
-FIRST = 0.05  # where the objective asked for begins, as a share of the way from the bound to the best one known
+FEWEST_PARTITIONS = 36  # with fewer, move-dp finds the best plan before the first bound is there
+LEAST_SECONDS = 0.2  # with less time no bound is reached, unless earlier results are there
+FULL_SECONDS = 2.0  # time from which on the largest enumeration limits apply; with less time they are lower
+PROOF = 0.7  # share of the time left for the proof; then plans are found in other ways
+FIRST = 0.05  # first target objective, as a share of the way from the bound to the best known objective
 
-VAIN, VAIN_COARSE = 12, 5  # plans in a row that bring nothing: on the finest grid, and on those before it
-LEAST_LUCK = 0.3  # a pattern counts for so much of what the linear program uses of it, at least
-UNLIKELY = 0.1  # how many patterns count for so little instead
-NOISE, UNDONE = 0.5, (0.0, 0.2, 0.4)  # of relocations; all else is as in relocation.py
+VAIN, VAIN_COARSE = 12, 5  # plans in a row without gain: on the finest grid, and on coarser ones
+LEAST_LUCK = 0.3  # least random factor on the amount of a pattern
+UNLIKELY = 0.1  # share of the patterns whose factor is this number instead
+NOISE, UNDONE = 0.5, (0.0, 0.2, 0.4)  # of relocations; the rest is as in relocation.py
 
 
 def loads_and_moves_alone(rule: CountRule, goal: Objective) -> bool:
-    """Whether plans differ by loads, counts and moves alone, in whole messages."""
+    """Return True if plans differ only by loads, counts and moves, in whole messages."""
     problem = rule.problem
     alike = rule.interchangeable and rule.ranks is None and problem.equal_weights and problem.lags.dtype != object
     owned = (problem.owner != NOBODY).any() and not (problem.pins != NOBODY).any()
@@ -79,34 +80,34 @@ def loads_and_moves_alone(rule: CountRule, goal: Objective) -> bool:
 
 
 def applies(rule: CountRule, goal: Objective) -> bool:
-    """Whether they do, and all that members may give and take can be listed."""
+    """Return True if the rule and objective are supported and the group is small enough to enumerate."""
     few = rule.problem.active.sum() > 1 and len(rule.problem.lags) <= MOST_PARTITIONS
     return bool(few) and loads_and_moves_alone(rule, goal)
 
 
 def sums_fit(problem: Problem, value: int) -> bool:
-    """Whether no sum of loads and prices leaves 64 bits for plans with an objective up to `value`."""
+    """Return True if sums of loads and prices fit 64 bits for plans with an objective up to `value`."""
     return max(value, problem.total_lag) < LARGEST_SUM // MOST_PARTITIONS
 
 
 class MovePlans:
-    """The plans of a group, by all that its members may give and take.
+    """Exact search for plans by enumeration of the exchanges of all members.
 
     Parameters
     ----------
     rule : CountRule
     goal : Objective
-        `applies` says to which of both.
+        Rule and objective for which `applies` is True.
     bounds : LoadBounds
-        What is proven of the largest and the smallest load of any plan.
+        Bounds on the largest and the smallest load of any plan.
     stop : callable
-        Asked before each step.
+        Called before each step.
     size : float
-        How much may be listed, as a share of the most there may ever be; in 1 / `size` of the time it takes less.
+        Enumeration limits, as a share of the largest ones.
     least : int
-        What is proven of the spread (makespan) alone.
+        Proven lower bound on the spread (makespan) alone.
     reduced : bool
-        Whether lists are by reduced lags (model/bounds.py); else by lags as they are.
+        True to enumerate by reduced lags (model/bounds.py); False to use plain lags.
     """
 
     def __init__(
@@ -133,12 +134,12 @@ class MovePlans:
         return plan_target(self.rule, self.goal, self._loads, asked, self._least, self._lags)
 
     def best_within(self, asked: int) -> Found | None:
-        """Return the best plan with an objective of at most `asked`, or None if there is none.
+        """Return the best plan with an objective of at most `asked`, or None if none exists.
 
         Raises
         ------
         EnumerationLimitError
-            There is too much to list, or `stop` ended it.
+            The enumeration limits are exceeded, or `stop` ended the search.
         """
         target = self.target(asked)
         if target.most_moves < 0:
@@ -148,19 +149,19 @@ class MovePlans:
 
 
 def best_plan_with_moves(plans: MovePlans, bound: int, value: int) -> Proof:
-    """Find the best plan with an objective below `value`, or prove that there is none.
+    """Find the best plan with an objective below `value`, or prove that none exists.
 
     Parameters
     ----------
     plans : MovePlans
     bound, value : int
-        What is proven of the objective, and the best one known, in messages.
+        Proven lower bound on the objective, and the best known objective, in messages.
 
     Returns
     -------
     Proof
-        With the best plan there is, if it has been found; without one, the bound is `value` where there is no better
-        plan, and less where there was too much to list or the caller's `stop` ended it.
+        The best plan, if it was found. Without a plan, the bound is `value` if no better plan exists. It is lower if
+        the search exceeded the enumeration limits or the caller's `stop` ended it.
     """
     problem = plans.rule.problem
     if not sums_fit(problem, value):
@@ -170,14 +171,14 @@ def best_plan_with_moves(plans: MovePlans, bound: int, value: int) -> Proof:
 
 @dataclass(frozen=True)
 class MoveDP:
-    """The dynamic programming over moves as a stage.
+    """Dynamic programming over exchanges, as a stage.
 
     Attributes
     ----------
     least_seconds : float
-        With less than this it is not begun.
+        With less time the stage does not start.
     full_seconds : float
-        From so many seconds on as much may be listed as there may ever be, with less time less.
+        Time from which on the largest enumeration limits apply; with less time they are lower.
     """
 
     least_seconds: float = 0.02
@@ -185,11 +186,11 @@ class MoveDP:
     name: str = "move-dp"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where moves count or the objective is the makespan, in small groups of members alike."""
+        """Return True if moves count or the objective is the makespan, in small groups that can be enumerated."""
         return not task.spread_alone and applies(task.rule, task.goal)
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Offer the best plan there is, or prove how good one can be."""
+        """Yield the best plan, or a bound on its objective."""
         seconds = task.clock.allowance()
         if seconds < self.least_seconds and task.clock.ended():
             return
@@ -212,14 +213,14 @@ class MoveColumns:
     name: str = "move columns"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """Where moves count, loads are whole messages, and the group is not so small that all can be listed."""
+        """Return True if moves count, loads are whole messages, and the group is not too small."""
         count = int(task.problem.assignable.sum())
         if count < FEWEST_PARTITIONS or (count + 1) * best.value >= LARGEST or not fits(task.problem):
             return False
         return task.moves_matter and not best.settled and move_patterns.applies(task.rule)
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Prove how good a plan can be, and look for it where what members may hold can be listed."""
+        """Yield bounds and rounded plans, then find the best plan where patterns can be enumerated."""
         seconds, goal = task.clock.allowance(), task.goal
         grids = task.cache.kept(MoveGrids, task.rule, task.spread_matters)
         if seconds < LEAST_SECONDS and not grids.begun and task.clock.ended():
@@ -249,25 +250,25 @@ class MoveColumns:
 
 
 def members_decide(rule: CountRule, goal: Objective) -> bool:
-    """Whether patterns that each member may hold are a plan, and objectives are whole."""
+    """Return True if any patterns that members may hold form a valid plan, and objectives are integers."""
     return rule.ranks is None and not rule.topic_distance and isinstance(goal.stickiness, int)
 
 
 class _Search:
-    """Looks for the best plan up to an objective."""
+    """Search for the best plan up to an objective."""
 
     def __init__(self, plans: MovePlans, patterns: MovePatterns) -> None:
         self._plans, self._patterns, self._stop, self._size = plans, patterns, plans.stop, plans.size
-        self.found: Found | None = None  # the best one so far
+        self.found: Found | None = None  # best so far
         self._alike = loads_and_moves_alone(plans.rule, plans.goal)
 
     def look(self, asked: int) -> Found | None:
-        """Return the best plan with an objective of at most `asked`, or None if there is none.
+        """Return the best plan with an objective of at most `asked`, or None if none exists.
 
         Raises
         ------
         EnumerationLimitError
-            There is too much to list, or `stop` ended it.
+            The enumeration limits are exceeded, or `stop` ended the search.
         """
         target, numbers = self._target(asked)
         found: Found | None = None
@@ -281,18 +282,18 @@ class _Search:
         return found
 
     def _target(self, asked: int) -> tuple[PlanTarget, range]:
-        """Return the target for an objective, and the numbers of moves that are to be looked at each for itself."""
+        """Return the target for an objective, and the numbers of moves to examine one by one."""
         target = self._plans.target(asked)
         return target, range(0 if target.price else max(target.most_moves, 0), target.most_moves + 1)
 
     def _open(self, target: PlanTarget, moves: int) -> tuple[int, Whole]:
-        """Return how wide windows are of plans with so many moves, and the low ends of those that may hold one."""
+        """Return the greatest window width of plans with `moves` moves, and the low ends that may hold one."""
         moves += target.lost
         width = self._patterns.grid.width(target.objective + 1 - target.price * moves) - 1
         return width, self._patterns.windows.open_lows(width, moves)
 
     def _within(self, lows: Whole, width: int, target: PlanTarget) -> Found | None:
-        """Return the best plan with its loads in one of the windows that begin at these low ends."""
+        """Return the best plan with all loads in one of the windows at these low ends."""
         if self._patterns.solve(_around(lows, width), target.all_moves, fully=True) is Answer.STOPPED:
             raise EnumerationLimitError
         lows = lows[np.isin(lows, self._patterns.windows.open_lows(width, target.all_moves))]
@@ -307,14 +308,14 @@ class _Search:
 
 
 def _around(lows: Whole, width: int) -> Window:
-    """Return the window that holds all those which begin at these low ends."""
+    """Return the window that contains all windows of a width at these low ends."""
     return Window(int(lows[0]), int(lows[-1]) + width)
 
 
 def rounded_plans(
     task: Task, best: Incumbent, patterns: MovePatterns, price: int, stop: Callable[[], bool], rng: Random
 ) -> Iterator[Finding]:
-    """Offer plans with loads in windows that better ones may have, until some in a row bring nothing.
+    """Yield plans rounded towards windows that may hold better ones, until several in a row bring no gain.
 
     The price of a move is in whole messages, as for `cheapest_window`.
     """
@@ -333,9 +334,9 @@ def rounded_plans(
 
 
 def rounded_plan(rule: CountRule, used: list[Used], rng: Random) -> Plan:
-    """Return a plan of such patterns, one of each member, as far as counts allow."""
+    """Return a plan from these patterns, one for each member, as far as counts allow."""
     problem = rule.problem
-    lacking = np.maximum(rule.total_bounds.lo - owned_counts(problem), 0)  # those who must take most come first
+    lacking = np.maximum(rule.total_bounds.lo - owned_counts(problem), 0)  # members that must take most come first
     luck = [UNLIKELY if rng.random() < UNLIKELY else rng.uniform(LEAST_LUCK, 1.0) for _ in used]
     wish, served = np.full_like(problem.owner, NOBODY), np.zeros(len(problem.members), dtype=bool)
     for at in sorted(range(len(used)), key=lambda at: (-lacking[used[at].member], -luck[at] * used[at].amount)):
@@ -345,13 +346,13 @@ def rounded_plan(rule: CountRule, used: list[Used], rng: Random) -> Plan:
     home = (wish == NOBODY) & (problem.owner != NOBODY)
     home &= ~served[problem.owner] | (problem.lags == 0)
     wish[home] = problem.owner[home]
-    if rule.balance == Balance.NONE:  # else counts say who takes what is left
+    if rule.balance == Balance.NONE:  # otherwise counts decide who takes the rest
         _give_to_lightest(problem, wish)
     return Plan(problem, fewest_moves_plan(rule.at(problem.at(problem.lags, wish))).member_of)
 
 
 def _give_to_lightest(problem: Problem, wish: Index) -> None:
-    """Let each partition that nobody has go to whoever has least, the biggest one first."""
+    """Give each partition without a holder to the member with the least load, the biggest partition first."""
     loads = Plan(problem, wish.copy()).loads
     left = np.flatnonzero((wish == NOBODY) & problem.assignable)
     for place in left[np.argsort(-problem.lags[left], kind="stable")].tolist():
@@ -363,7 +364,7 @@ def _give_to_lightest(problem: Problem, wish: Index) -> None:
 def _towards(
     start: Plan, window: Window, unit: int, task: Task, most: int | None, stop: Callable[[], bool], rng: Random
 ) -> Plan | None:
-    """Return the best plan, with at most so many moves, of a relocation towards a window and local search after it."""
+    """Return the best plan of a relocation towards a window and local search, with at most `most` moves; or None."""
     loads = window.low * unit, (window.high + 1) * unit
     plans = relocate(
         start, task.rule, loads, stop, rng.randrange(2**31),

@@ -1,12 +1,13 @@
-/* Number partitioning among members alike: the least makespan or spread, proven. small_groups.py calls it.
+/* Number partitioning among identical members: least makespan or spread, with proof. small_groups.py calls it.
  *
- * Sequential number partitioning (Korf 2009) by iterative weakening (Schreiber and Korf 2014): a member takes the
- * largest number left and a subset of the others whose sum lies in its window, put together of two halves (Horowitz and
- * Sahni 1974); then the next member does. Windows follow from the objective that is still allowed, which is widened
- * until there is a plan within it. Of equal numbers the earlier are taken first. Of all best plans the one
- * with the least sum of squared loads may be looked for: in it no two members can bring their loads nearer together by
- * handing over or exchanging a number. That rules out most of what is no plan, but also most plans, so the search with
- * this rule and the one without take turns.
+ * Sequential number partitioning (Korf 2009) with iterative weakening (Schreiber and Korf 2014). A member takes the
+ * largest number left and a subset of the others whose sum lies in its window. The subset is joined from two halves
+ * (Horowitz and Sahni 1974). Then the next member takes its numbers. Windows follow from the allowed objective, which
+ * is widened until a plan meets it. Of equal numbers the earlier ones are taken first.
+ *
+ * Among all best plans, the search may look for one with the least sum of squared loads. In such a plan, no two members
+ * can bring their loads nearer together by handing over or exchanging a number. This rule excludes most sets that lead
+ * to no plan, but also most plans. So a search with the rule and one without it take turns.
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
@@ -21,14 +22,14 @@
 #define MOST_SUMS ((size_t)1 << 20)
 #define UNKNOWN ((int64_t)1 << 62)
 #define FIRST_TURN 10000
-#define WORK_OF_A_STEP 100000 /* sums that are made between two questions of whether to stop */
+#define WORK_OF_A_STEP 100000 /* sums computed between two calls of stop */
 
 enum { GO_ON, PAUSED, TOO_WIDE, STOP, FAILED };
-enum { TOGETHER, BY_COUNT, BY_LAST }; /* into which parts subsets are sorted */
+enum { TOGETHER, BY_COUNT, BY_LAST }; /* order of subsets: one part, parts by count, or parts by last number */
 
-/* Subsets of half the numbers left, in parts, each in order of sums. */
+/* Subsets of half the remaining numbers, in parts. Each part is in ascending order of sums. */
 typedef struct {
-    int64_t *sums, least[MOST_HALF + 1]; /* the smallest number of the sets of a part, where these are by it */
+    int64_t *sums, least[MOST_HALF + 1]; /* smallest number of each part's sets, if parts are by last number */
     uint32_t *sets;
     size_t room, starts[MOST_HALF + 2];
     int parts;
@@ -36,25 +37,25 @@ typedef struct {
 
 /* What is left for a member and those after it. */
 typedef struct {
-    int64_t sum, low, high, floor; /* of the loads so far; no load may be below the floor */
+    int64_t sum, low, high, floor; /* sum left; least and greatest load so far; no load may be below floor */
 } Left;
 
 typedef struct {
-    int numbers, items[MOST_NUMBERS], order; /* order: of the second half */
-    uint64_t taken, set;                     /* places of `items` that the member takes, and these items */
+    int numbers, items[MOST_NUMBERS], order; /* order: that of the second half */
+    uint64_t taken, set;                     /* taken: places in `items`; set: the items themselves */
     int64_t load;
-    int64_t cap;                             /* sums that were listed */
+    int64_t cap;                             /* largest sum that was listed */
     Half halves[2];
 } Level;
 
 typedef struct {
     int64_t lags[MOST_NUMBERS];
     int32_t *takers;
-    int lower[MOST_NUMBERS]; /* lower: place of the first number below each */
+    int lower[MOST_NUMBERS]; /* lower: place of the first number that is smaller */
     int members, count_lo, count_hi, counted, spread, strict, found, state;
-    long long bound; /* of every plan */
+    long long bound; /* lower bound on every plan */
     int64_t allowed, best;
-    int64_t work, turn; /* work: until it is asked whether to stop; turn: until the other's turn */
+    int64_t work, turn; /* work left before the next call of stop, and before the other search's turn */
     PyObject *stop;
     Half spare;
     Level *levels;
@@ -63,7 +64,7 @@ typedef struct {
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Count work, and ask now and then whether to stop. */
+/* Count work and call stop from time to time. Return 1 to go on. */
 static int goes_on(Search *s, size_t work) {
     s->work -= (int64_t)work, s->turn -= (int64_t)work;
     if (s->work > 0 || s->state != GO_ON) return s->state == GO_ON;
@@ -85,8 +86,8 @@ static int reserve(Search *s, Half *half, size_t room) {
     return 0;
 }
 
-/* Write the sums of a part, and those of another part plus a number, in order. The sets of the part must lack `barred`,
- * those of the other must have `asked`, where these are not 0. */
+/* Merge the sums of a part with those of another part plus a number, in ascending order. Sets of the part must not
+ * contain `barred`. Sets of the other part must contain `asked`, unless it is 0. */
 static size_t merge(Half *to, size_t at, const Half *from, int part, int other, int64_t number, int64_t cap, uint32_t bit,
                     uint32_t barred, uint32_t asked) {
     size_t a = from->starts[part], b = other < 0 ? 0 : from->starts[other];
@@ -103,7 +104,7 @@ static size_t merge(Half *to, size_t at, const Half *from, int part, int other, 
     }
 }
 
-/* List the subsets of the numbers of a level from one place to another: at most so many, with no larger sum. */
+/* List the subsets of a level's numbers in [from, to) with at most `most` numbers and a sum of at most the cap. */
 static int list(Search *s, const Level *level, Half *half, int order, int from, int to, int most) {
     if (!reserve(s, half, 16)) return 0;
     half->parts = order == BY_COUNT ? (int)smaller(to - from, most) + 1 : 1;
@@ -137,7 +138,7 @@ static int list(Search *s, const Level *level, Half *half, int order, int from, 
     return 1;
 }
 
-/* Return the least and the most that the next member may have; `first` is the largest number left. */
+/* Compute the window of the next member's load; return 0 if it is empty. `first` is the largest number left. */
 static int window(const Search *s, const Left *left, int members, int64_t first, int64_t *least, int64_t *most) {
     const int64_t high = larger(left->high, (left->sum + members - 1) / members);
     const int64_t low = smaller(left->low, left->sum / members);
@@ -149,7 +150,7 @@ static int window(const Search *s, const Left *left, int members, int64_t first,
     return *least <= *most && (s->spread ? high - low : high) <= s->allowed;
 }
 
-/* Keep the plan in which each member has what its level took, and the last one has what is left. */
+/* Keep the plan in which each member has the numbers of its level, and the last one has the rest. */
 static void keep(Search *s, int depth, int64_t low, int64_t high) {
     const int64_t value = s->spread ? high - low : high;
     if (value > s->allowed) return;
@@ -158,7 +159,7 @@ static void keep(Search *s, int depth, int64_t low, int64_t high) {
         for (int i = 0; i < level->numbers; i++)
             if (member == depth || level->taken >> i & 1) s->takers[level->items[i]] = member;
     }
-    if (value - s->bound > (s->allowed - s->bound) * 3 / 4) s->state = TOO_WIDE; /* plans are many, and better ones too */
+    if (value - s->bound > (s->allowed - s->bound) * 3 / 4) s->state = TOO_WIDE; /* many plans, so likely better ones too */
     s->found = 1, s->best = value, s->allowed = value - 1;
 }
 
@@ -176,7 +177,8 @@ static int lowest(uint64_t set) {
     return place;
 }
 
-/* Say whether the fuller of two members could give the other a number, or a larger for a smaller, and stay fuller. */
+/* Return 1 if the fuller of two members can hand over a number, or exchange a larger for a smaller one, and bring
+ * their loads nearer together. */
 static int evens_out(const Search *s, const Level *one, const Level *other) {
     const Level *full = one->load > other->load ? one : other, *light = full == one ? other : one;
     const int64_t apart = full->load - light->load;
@@ -190,7 +192,7 @@ static int evens_out(const Search *s, const Level *one, const Level *other) {
     return 0;
 }
 
-/* Let a member take a set, and go on with the others. */
+/* Give a set to a member and continue with the others. */
 static void take(Search *s, int depth, uint64_t set, int64_t sum, int64_t without_smallest, Left left) {
     Level *level = &s->levels[depth], *next = &s->levels[depth + 1];
     level->taken = set, level->set = 0, level->load = sum, next->numbers = 0;
@@ -211,7 +213,7 @@ static int64_t smallest(const Search *s, const Level *level, uint64_t set) {
     return s->lags[level->items[place]];
 }
 
-/* Look at all sets of two parts that the next member may take. */
+/* Try all sets from two parts that the next member may take. */
 static void join(Search *s, int depth, int part, int other, int middle, const Left *left) {
     Level *level = &s->levels[depth];
     const Half *ones = &level->halves[0], *others = &level->halves[1];
@@ -241,7 +243,7 @@ static void join(Search *s, int depth, int part, int other, int middle, const Le
     }
 }
 
-/* Let the next member take whatever it may. */
+/* Try all sets that the next member may take. */
 static void fill(Search *s, int depth, Left left) {
     Level *level = &s->levels[depth];
     const int numbers = level->numbers, members = s->members - depth, middle = 1 + (numbers - 1) / 2;
@@ -258,7 +260,7 @@ static void fill(Search *s, int depth, Left left) {
     const int wide = smaller(left.low, left.sum / members) + last < most;
     const int order = s->counted ? BY_COUNT : wide ? BY_LAST : TOGETHER;
     Half *ones = &level->halves[0], *others = &level->halves[1];
-    if (depth || level->cap < most - first || level->order != order) { /* those of all numbers are kept */
+    if (depth || level->cap < most - first || level->order != order) { /* at depth 0 lists are kept */
         level->cap = most - first + (depth ? 0 : most / 4), level->order = order;
         if (!list(s, level, ones, s->counted ? BY_COUNT : TOGETHER, 1, middle, most_held - 1)) return;
         if (!list(s, level, others, order, middle, numbers, most_held - 1)) return;
@@ -269,7 +271,7 @@ static void fill(Search *s, int depth, Left left) {
                 join(s, depth, part, other, middle, &left);
 }
 
-/* Look for a plan within what is allowed, with and without the rule on pairs in turns. */
+/* Search for a plan within the allowed objective, in turns with and without the rule on pairs of members. */
 static void look(Search *s, int64_t total) {
     for (int64_t turn = FIRST_TURN; s->state == GO_ON; turn *= 2) {
         s->strict = !s->strict, s->turn = turn;
@@ -279,7 +281,7 @@ static void look(Search *s, int64_t total) {
     }
 }
 
-/* Widen what is allowed until there is a plan, and narrow it where plans are many. */
+/* Widen the allowed objective until there is a plan, and narrow it where plans are many. */
 static void deepen(Search *s, int64_t known, int64_t total) {
     for (int64_t step = 0; s->bound < known;) {
         const int64_t pass = s->allowed = smaller(s->bound + step, known - 1);
@@ -302,7 +304,7 @@ static void release(Search *s) {
     free(s->spare.sums), free(s->spare.sets), free(s->levels), free(s->takers);
 }
 
-/* Read the numbers, the largest first, and make room; return their sum, or -1. */
+/* Read the numbers, largest first, and allocate memory. Return their sum, or -1 on error. */
 static int64_t begin(Search *s, const Py_buffer *lags) {
     int64_t total = 0;
     const int numbers = (int)smaller(lags->len / 8, MOST_NUMBERS + 1);
@@ -331,7 +333,7 @@ static int64_t begin(Search *s, const Py_buffer *lags) {
     return total;
 }
 
-/* Search for a plan below what is known. */
+/* Search for a plan with an objective below the best known one. */
 static PyObject *partition(PyObject *module, PyObject *args) {
     Search s = {0};
     Py_buffer lags;
