@@ -112,7 +112,7 @@ class ClaimCheck:
             "moves": moves_of(group, self.holds),
             "assigned": given,
             "pays": self.document.get("pays"),
-            "weighted": not group.equal_weights,
+            "weighted": not self.group.equal_weights,
             **self._measured,
         }
         if group.futures:
@@ -140,7 +140,7 @@ class ClaimCheck:
         return {
             **self._measured,
             "before": self._measure(self.whole.owner) if self._owned else None,
-            "after": self._measure(self.holder, group),
+            "after": self._measure(self.holder, group.judged_by),
             "priced": priced,
             "objective": self._objective,
         }
@@ -179,8 +179,11 @@ class ClaimCheck:
             named = [part for p in order[:MOST_NAMES][:holders] for part in self._names(p)]
             data |= {"holders": holders, "partitions": named, "lag": sum(group.lags[p] for p in order[:holders])}
         if name in ("biggest", "oversized"):
-            least = max(holders * loads.fewest, len(order) - (len(group.active) - holders) * loads.most, holders)
-            others = least - holders
+            others = (
+                max(holders * loads.fewest, len(order) - (len(group.active) - holders) * loads.most, holders) - holders
+            )
+            if not self._even and isinstance(claim["companions"], int):
+                others = min(others, max(claim["companions"], 0))  # to count fewer is right, and proves less
             data |= {"companions": others, "their_lag": sum(group.lags[p] for p in order[len(order) - others :])}
         if name in ("member", "subscriptions"):
             data["member"] = group.members[number]
@@ -193,11 +196,16 @@ class ClaimCheck:
         return data
 
     def _argument(self, argument: Any, end: int, claimed: Any) -> Fraction:
-        """Return what an argument proves of one end: as it is, or rounded to a multiple of all loads if claimed so."""
+        """Return what an argument proves of one end, or the claimed number if that is right.
+
+        The number may be rounded to a multiple of all loads. Where counts depend on each other, the limits that are
+        derived here may be narrower than those of the claim, which then proves less.
+        """
         assert self._arguments is not None
-        pair = self._arguments.of(argument[0], int(argument[1]))
-        values = [Fraction(self._arguments.rounded(pair)[end]), Fraction(pair[end])]
-        return values[1] if _plain(values[1]) == claimed else values[0]
+        pair, number = self._arguments.of(argument[0], int(argument[1])), Fraction(claimed)
+        exact, rounded = Fraction(pair[end]), Fraction(self._arguments.rounded(pair)[end])
+        weaker = not self._even and (number <= rounded if end == 0 else number >= rounded)
+        return number if weaker or number == exact else rounded
 
     def _is_limit(self, claim: Claim) -> Data:
         rule, group, question = claim["rule"], self.group, self.question
@@ -245,7 +253,7 @@ class ClaimCheck:
         return {"moves": moves_of(self.group, self.holder), "fewest": fewest}
 
     def _is_ceiling(self, _: Claim) -> Data:
-        each = [max(self._loads(self.holder, lags, self.group)) for _, lags in self.group.judged_by]
+        each = [max(self._loads(self.holder, lags)) for _, lags in self.group.judged_by]
         return {"max_load": self.check.terms.max_load, "highest": max(each)}
 
     # ---- steps
@@ -292,7 +300,7 @@ class ClaimCheck:
             "partitions": self._names(unit),
             "lag": sum(self.whole.lags[p] for p in parts),
             "member": self._name(self.holder[unit]),
-            "owner": self._name(owners.pop()) if len(owners) == 1 else None,
+            "owners": sorted(self.whole.members[m] for m in owners if m is not None) if None not in owners else [],
         }
 
     def _is_takers(self, claim: Claim) -> Data:
@@ -358,8 +366,8 @@ class ClaimCheck:
             "other": claim["other"],
             "exchanged": None if exchanged is None else self._names(exchanged),
             "measure": self.question.kind,
-            "before": self._measure(self.holder, self.group),
-            "after": self._measure(there, self.group),
+            "before": self._measure(self.holder, self.group.judged_by),
+            "after": self._measure(there, self.group.judged_by),
             "moves": [moves_of(self.whole, self.holds), moves_of(self.whole, parts)],
             "counts": counts,
             "costs": [each for each in costs if each[1] != each[2]],
@@ -381,8 +389,8 @@ class ClaimCheck:
 
     def _is_holds(self, claim: Claim) -> Data:
         group, m = self.whole, self.whole.members.index(claim["member"])
-        loads = dict(zip(group.active, self._loads(self.holds), strict=True))
-        mean = Fraction(sum(group.lags[p] for p in group.here), len(group.active))
+        loads = dict(zip(self.group.active, self._loads(self.holds), strict=True))
+        mean = Fraction(sum(group.lags[p] for p in group.here), len(loads))
         today = self._held(group.owner, m) if self._owned else (None, None)
         count, load = self._held(self.holds, m)
         return {
@@ -391,7 +399,7 @@ class ClaimCheck:
             "load": load,
             "count_today": today[0],
             "load_today": today[1],
-            "share": mean * group.share[m],
+            "share": mean * self.group.share[m],
             "most": loads[m] == max(loads.values()),
             "least": loads[m] == min(loads.values()),
         }
@@ -454,9 +462,13 @@ class ClaimCheck:
     @property
     def _plain_counts(self) -> bool:
         """True if each member's count has limits of its own."""
+        return self._even and self.question.balance != "none" and self.group.parts is None
+
+    @property
+    def _even(self) -> bool:
+        """True if members are alike, so that a formula gives the limits of counts."""
         group = self.group
-        even = group.equal_subscriptions and group.equal_weights and not group.sided
-        return even and self.question.balance != "none" and group.parts is None
+        return group.equal_subscriptions and group.equal_weights and not group.sided
 
     @property
     def _owned(self) -> list[int | None] | None:
@@ -476,17 +488,17 @@ class ClaimCheck:
     def _value(self, holder: Sequence[int | None]) -> Fraction:
         return self.question.value(self.group, holder) + self.check.terms.price(holder)
 
-    def _measure(self, holder: Sequence[int | None], group: Group | None = None) -> Fraction:
-        """Return the spread (makespan) of an assignment, over all scenarios."""
-        group = group or self.whole
-        each = [self.question.measured(group, holder, lags) for _, lags in group.judged_by]
-        return self.question.combined(group, each)
+    def _measure(
+        self, holder: Sequence[int | None], judged_by: Sequence[tuple[Fraction, Sequence[int]]] | None = None
+    ) -> Fraction:
+        """Return the spread (makespan) of an assignment of partitions, or of units with their lags."""
+        lags_of = self.whole.judged_by if judged_by is None else judged_by
+        each = [self.question.measured(self.group, holder, lags) for _, lags in lags_of]
+        return self.question.combined(self.group, each)
 
-    def _loads(
-        self, holder: Sequence[int | None], lags: Sequence[int] | None = None, group: Group | None = None
-    ) -> list[Fraction]:
-        group = group or self.whole
-        return self.question.loads(group, holder, group.lags if lags is None else lags)
+    def _loads(self, holder: Sequence[int | None], lags: Sequence[int] | None = None) -> list[Fraction]:
+        """Return the loads per weight of members that can hold something, in an assignment with these lags."""
+        return self.question.loads(self.group, holder, self.whole.lags if lags is None else lags)
 
     def _held(self, holder: Sequence[int | None], m: int) -> tuple[int, int]:
         mine = [p for p, each in enumerate(holder) if each == m]

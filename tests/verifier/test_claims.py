@@ -130,6 +130,7 @@ GROUPS: dict[str, tuple[evenlag.Problem, Document]] = {
     "solo": (evenlag.Problem.from_lags({"t": [9, 8], "u": [1]}, {"a": ["t"], "b": ["u"]}), {}),
     "pinned": (evenlag.Problem.from_lags({"t": [9, 8, 1]}, ["a", "b"], pins=[("t", 0, "a")]), {}),
 }
+ALIKE = {"giant", "few", "alone"}  # groups of members alike, whose limits of counts are a formula
 STEPS = {"assigned", "step", "more steps"}
 ECHOED = {"number", "floor_by"}  # numbers of arguments, of which some ignore theirs
 
@@ -168,6 +169,15 @@ def changes(value: Any) -> Iterator[Any]:
         yield 1
 
 
+def weaker(claim: Document, field: str, other: Any) -> bool:
+    """True if a changed number of an argument on loads makes it say less."""
+    if claim[field] is None:
+        return False
+    if field in ("floor", "value") and claim["kind"] != "smallest load":
+        return bool(Fraction(other) < Fraction(claim[field]))
+    return bool(field == "value" and Fraction(other) > Fraction(claim[field]))
+
+
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_claim_with_anything_changed_is_not_verified(group: str) -> None:
     problem, result, explanations = solution(group)
@@ -176,6 +186,8 @@ def test_a_claim_with_anything_changed_is_not_verified(group: str) -> None:
         for place, claim in enumerate(explanation["claims"]):
             for field in claim.keys() - {"sentence", *ECHOED}:
                 for other in changes(claim[field]):
+                    if weaker(claim, field, other) and group not in ALIKE:
+                        continue  # it states less, which is right too
                     broken = claim | {field: other}
                     if claim["kind"] in STEPS:  # these depend on those before them
                         anew = ClaimCheck(result, read_group(problem), EFFORT)

@@ -32,12 +32,12 @@ def group_claims(asked: Decided) -> Iterator[Claim]:
 
 def outcome_claim(asked: Decided) -> Claim:
     """Return the claim on what the plan brings: to the busiest member, or to the objective's measure of scenarios."""
-    result, today = asked.result, asked.today
+    result, today, lags = asked.result, asked.today, asked.whole.lags
     data: dict[str, Any] = {
         "moves": result.moves,
         "assigned": result.forced_moves,
         "pays": result.pays,
-        "weighted": not asked.whole.equal_weights,
+        "weighted": not asked.problem.equal_weights,
     }
     if asked.whole.futures:
         data |= {
@@ -48,8 +48,8 @@ def outcome_claim(asked: Decided) -> Claim:
         }
     else:
         data |= {
-            "before": None if today is None else today.makespan,
-            "after": result.makespan,
+            "before": None if today is None else max(asked.loads(lags, today.member_of).values()),
+            "after": max(asked.loads(lags, result.plan.member_of).values()),
             "floor": asked.bounds.max_load_lb,
             "floor_by": list(asked.bounds.largest_by),
         }

@@ -23,13 +23,12 @@ def partition_claims(asked: Decided, partition: int) -> Iterator[Claim]:
     """Yield the claims on a partition of the group, by its index."""
     plan, problem, unit = asked.result.plan, asked.problem, asked.unit_of(partition)
     named = {"partitions": asked.names(unit)}
-    owners = {int(asked.whole.owner[p]) for p in asked.parts(unit)}
     member = int(plan.member_of[partition])
     yield Claim("place", {
         **named,
         "lag": int(sum(asked.whole.lags[p] for p in asked.parts(unit))),
         "member": _member(asked, member),
-        "owner": _member(asked, owners.pop()) if len(owners) == 1 else None,
+        "owners": _owners(asked, unit),
     })  # fmt: skip
     if member == NOBODY:
         return
@@ -80,6 +79,12 @@ def member_claims(asked: Decided, member: int) -> Iterator[Claim]:
     yield bound_claim(asked)
 
 
+def _owners(asked: Decided, unit: int) -> list[str]:
+    """Return the members that own the partitions of a unit today, or none if one of these has no owner."""
+    owners = {int(asked.whole.owner[p]) for p in asked.parts(unit)}
+    return [] if NOBODY in owners else [asked.whole.members[m] for m in sorted(owners)]
+
+
 def _member(asked: Decided, member: int) -> str | None:
     return None if member == NOBODY else asked.whole.members[member]
 
@@ -110,17 +115,17 @@ def _other(asked: Decided, place: Place, kind: str, member: str | None = None) -
 
 def _holds(asked: Decided, member: int) -> Claim:
     plan, problem, today = asked.result.plan, asked.whole, asked.today
-    weight = problem.weights[member] / problem.mean_weight
-    scaled = Fraction(problem.load_unit) * int(plan.loads[member] * problem.load_factors[member])
+    loads = asked.loads(problem.lags, plan.member_of)
+    mean = Fraction(problem.total_lag, len(loads))
     return Claim("holds", {
         "member": problem.members[member],
         "count": int(plan.counts[member]),
         "load": int(plan.loads[member]),
         "count_today": None if today is None else int(today.counts[member]),
         "load_today": None if today is None else int(today.loads[member]),
-        "share": whole(problem.mean_load * weight),
-        "most": scaled == plan.makespan,
-        "least": scaled == plan.makespan - plan.spread,
+        "share": whole(mean * problem.weights[member] / asked.problem.mean_weight),
+        "most": loads[member] == max(loads.values()),
+        "least": loads[member] == min(loads.values()),
     })  # fmt: skip
 
 

@@ -25,8 +25,8 @@ def _measure(data: Data) -> str:
     of = "spread" if data["measure"] == ObjectiveKind.SPREAD else "largest load"
     if not data["scenarios"]:
         return f"the {of}"
-    across = "mean" if data["across"] == Across.MEAN else "worst"
-    return f"the {across} {of} of {quantity(data['scenarios'], 'scenario')}"
+    scenarios = quantity(data["scenarios"], "scenario")
+    return f"the mean {of} of {scenarios}" if data["across"] == Across.MEAN else f"the {of} in the worst of {scenarios}"
 
 
 def _change(data: Data) -> str:
@@ -49,9 +49,11 @@ def _outcome(data: Data) -> str:
         kept = "Today's assignment is kept" if data["pays"] is False else "Nothing moves"
         text = f"{kept}: {of} {'stays at' if data['scenarios'] else 'has'} {number(after)}{unit}"
     elif before is None:
-        text = f"{_capital(how)} give {of} {number(after)}{unit}"
+        verb = "give" if data["moves"] + data["assigned"] > 1 else "gives"
+        text = f"{_capital(how)} {verb} {of} {number(after)}{unit}"
     elif before == after:
-        text = f"{_capital(how)} leave {of} at {number(after)}{unit}"
+        verb = "leave" if data["moves"] + data["assigned"] > 1 else "leaves"
+        text = f"{_capital(how)} {verb} {of} at {number(after)}{unit}"
     else:
         verb = "bring" if data["moves"] + data["assigned"] > 1 else "brings"
         text = f"{_capital(how)} {verb} {of} from {number(before)} to {number(after)}{unit}"
@@ -75,15 +77,15 @@ def _objective(data: Data) -> str:
     if data["measure"] == ObjectiveKind.SPREAD and not data["scenarios"]:
         text += ", the largest load less the smallest,"
     text += f" is {number(data['after'])}" if data["before"] is None else f" {_change(data)}"
-    if not data["priced"]:
+    terms = [_term(*each) for each in data["priced"] if each[1]]
+    if not terms:
         return f"{text} messages."
-    terms = [_term(*each) for each in data["priced"]]
     return f"{text} messages. Counting {joined(terms)}, the plan comes to {number(data['objective'])} (the objective)."
 
 
 def _term(name: str, units: int, price: Number) -> str:
     """Return the price of one term, and its units."""
-    each = f"{priced(price)} messages for"
+    each = f"{priced(price)} message{'' if price == 1 else 's'} for"
     if name in ("moves", "crossings"):
         one = name.removesuffix("s")
         return f"{each} 1 {one}" if units == 1 else f"{each} each of {quantity(units, one)}"
@@ -126,8 +128,12 @@ def _limit(data: Data) -> str:
 def _hot(data: Data) -> str:
     if data["partitions"] is None:
         return "Limited by the partition with the most lag."
-    share = percent(data["lag"] / data["total"])
-    return f"Limited by a hot partition: {partitions(data['partitions'])} alone has {share} of all lag."
+    return f"Limited by a hot partition: {partitions(data['partitions'])} alone has {_share(data)}."
+
+
+def _share(data: Data) -> str:
+    """Return the share of a lag in the total."""
+    return "all lag" if data["lag"] == data["total"] else f"{percent(data['lag'] / data['total'])} of all lag"
 
 
 def _counts(data: Data) -> str:
@@ -151,9 +157,13 @@ _LIMITS: dict[str, Callable[[Data], str]] = {
     "stickiness": _stickiness,
     "subscriptions": lambda _: "Limited by the subscriptions: members may not take every topic.",
     "pins": lambda data: f"Limited by {quantity(data['pins'], 'pin')}.",
-    "pair-costs": lambda data: f"Limited by what members cost partitions: {joined(data['costs'])}.",
+    "pair-costs": lambda data: f"Limited by prices, budgets or the order of {joined(_spoken(data['costs']))}.",
     "max-load": lambda data: f"Limited by the ceiling of {number(data['max_load'])} messages.",
 }
+
+
+def _spoken(names: Sequence[str]) -> list[str]:
+    return [name.replace("_", " ") for name in names]
 
 
 def _cost(data: Data) -> str:
@@ -164,10 +174,9 @@ def _cost(data: Data) -> str:
 
 
 def _first(data: Data) -> str:
-    name = data["name"].replace("_", " ")
-    if data["units"] == data["least"]:
-        return f"{_capital(name)} come first: {number(data['units'])}, and no plan has less."
-    return f"{_capital(name)} come first: {number(data['units'])}; no plan has less than {number(data['least'])}."
+    units = f"{data['name'].replace('_', ' ')} ({number(data['units'])})"
+    least = "" if data["units"] == data["least"] else f" than {number(data['least'])}"
+    return f"Minimized first: {units}; no plan has less{least}."
 
 
 def _fewest(data: Data) -> str:
@@ -202,18 +211,16 @@ def _more_steps(data: Data) -> str:
 
 
 def _place(data: Data) -> str:
-    what, owner, member = partitions(data["partitions"]), data["owner"], data["member"]
-    several = len(data["partitions"]) > 1
-    what = f"{what}, which go together," if several else what
-    lag = f"{number(data['lag'])} messages"
-    verb = ("stay", "move", "go") if several else ("stays", "moves", "goes")
+    owners, member, several = data["owners"], data["member"], len(data["partitions"]) > 1
+    what = f"{partitions(data['partitions'])} ({number(data['lag'])} messages{' together' if several else ''})"
+    stay, move, go = ("stay", "move", "go") if several else ("stays", "moves", "goes")
     if member is None:
-        return f"{what} ({lag}) {verb[2]} to nobody: no member subscribes to it."
-    if owner == member:
-        return f"{what} ({lag}) {verb[0]} with {named(member)}."
-    if owner is None:
-        return f"{what} ({lag}) {verb[2]} to {named(member)}; no single owner is known."
-    return f"{what} ({lag}) {verb[1]} from {named(owner)} to {named(member)}."
+        return f"{what} {go} to nobody: no member subscribes to {'them' if several else 'it'}."
+    if not owners:
+        return f"{what} {go} to {named(member)}; {'some of them' if several else 'it'} had no owner."
+    if owners == [member]:
+        return f"{what} {stay} with {named(member)}."
+    return f"{what} {move} from {joined([named(owner) for owner in owners])} to {named(member)}."
 
 
 def _takers(data: Data) -> str:
@@ -222,9 +229,8 @@ def _takers(data: Data) -> str:
 
 
 def _heavy(data: Data) -> str:
-    share = percent(data["lag"] / data["total"])
     return (
-        f"{partitions(data['partitions'])} alone has {share} of all lag, more than the mean load of "
+        f"{partitions(data['partitions'])} alone has {_share(data)}, more than the mean load of "
         f"{number(data['mean'])}: any member that holds it has {number(data['lag'])} at least."
     )
 
@@ -234,10 +240,8 @@ def _pinned(data: Data) -> str:
 
 
 def _no_other_place(data: Data) -> str:
-    return (
-        f"No single move or exchange takes {partitions(data['partitions'])} from {named(data['member'])} within the "
-        "rules."
-    )
+    what = partitions(data["partitions"])
+    return f"No single move or exchange takes {what} from {named(data['member'])} and keeps all rules and budgets."
 
 
 def _swap(data: Data) -> str:
@@ -254,8 +258,9 @@ def _other_place(data: Data) -> str:
 
 def _other_plan(data: Data) -> str:
     what = partitions(data["partitions"])
+    way = named(data["other"]) if data["exchanged"] is None else _swap(data)
     return (
-        f"The best single move or exchange that changes the load of {named(data['of'])} is {what} to {_swap(data)}: "
+        f"The best single move or exchange that changes the load of {named(data['of'])} is {what} to {way}: "
         f"{_consequences(data)}."
     )
 
@@ -273,8 +278,8 @@ def _consequences(data: Data) -> str:
         parts.append(f"{name.replace('_', ' ')} {number(changed)} instead of {number(present)}")
     if data["counts"][:2] != data["counts"][2:]:
         mine, theirs = data["counts"][2:]
-        counts = f"{named(data['member'])} would hold {number(mine)} and {named(data['other'])} {number(theirs)}"
-        parts.append(f"{counts} partitions")
+        counts = f"{named(data['member'])} would hold {quantity(mine, 'partition')}"
+        parts.append(f"{counts} and {named(data['other'])} {number(theirs)}")
     change = data["objective_there"] - data["objective"]
     if change == 0:
         return ", ".join(parts) + "; the objective would be the same"

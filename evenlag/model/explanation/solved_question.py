@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenlag.model.arrays import held_loads
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.certificate import Proof
 from evenlag.model.check import violation
-from evenlag.model.objective import Objective
+from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.pair_costs import costs_of
-from evenlag.model.plan import Number, Plan, current_plan
-from evenlag.model.problem import NOBODY, Index, Problem
+from evenlag.model.plan import Number, Plan, current_plan, whole
+from evenlag.model.problem import NOBODY, Index, Ints, Problem
 from evenlag.model.units import gathered
 
 if TYPE_CHECKING:
@@ -104,7 +105,18 @@ class Decided:
 
     def measure(self, member_of: Index) -> Number:
         """Return the spread (makespan) of an assignment of `whole`, over all scenarios if there are any."""
-        return self.goal.base(Plan(self.whole, member_of.copy()))
+        spread = self.goal.kind == ObjectiveKind.SPREAD
+        each = [self.loads(future.lags, member_of).values() for future in self.whole.judged_by]
+        return self.goal.combined(self.whole, [max(loads) - (min(loads) if spread else 0) for loads in each])
+
+    def loads(self, lags: Ints, member_of: Index) -> dict[int, Number]:
+        """Return the load per weight of each member that can hold something, for an assignment of `whole`."""
+        problem = self.problem
+        held = held_loads(lags, member_of, len(problem.members))
+        return {
+            m: whole(problem.load_unit * (int(held[m]) * int(problem.load_factors[m])))
+            for m in np.flatnonzero(problem.active).tolist()
+        }
 
 
 def decided(result: Result) -> Decided | None:
