@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command import evenlag, refused
+
 ROOT = Path(__file__).parents[2]
 PLAN = ("plan", str(ROOT / "examples" / "kip-169.json"))
 # Packages that are slow to import, none of which a plan of a small file needs.
@@ -95,3 +97,16 @@ def test_public_names_are_listed_before_they_are_imported() -> None:
             assert getattr(package, name) is getattr(package, name)
         with pytest.raises(AttributeError, match="no attribute 'of_old'"):
             _ = package.of_old
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_the_demo_names_a_missing_package_before_it_begins(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    extra = {"jinja2": "pages", "matplotlib": "pictures"}[package]
+    refused(
+        evenlag("demo", "--out", tmp_path / "out"),
+        f"evenlag demo needs {package}; in a clone of evenlag: pip install '.[{extra}]'",
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.resources import as_file, files
+from importlib.util import find_spec
 from pathlib import Path
 
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.commands.fleet_report import report_fleet
 from evenlag.cli.terminal import progress, show
-from evenlag.errors import SourceError
+from evenlag.errors import SourceError, to_get
 
 PICTURE, PAGE = "picture.png", "report.html"
 
@@ -27,6 +28,7 @@ def demo(out: Path, group_time_limit: float) -> None:
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.batch import audited, draw_most_gained
 
+    _check_packages()
     picture, page = out / PICTURE, out / PAGE
     with as_file(files("evenlag.examples")) as folder, progress("groups audited") as update:
         tables = (folder / "offsets.csv", folder / "members.csv")
@@ -39,3 +41,10 @@ def demo(out: Path, group_time_limit: float) -> None:
     draw_most_gained(spark, found, picture)
     show(replace(found, written=[*found.written, str(picture)]).report())
     report_fleet(out, page)
+
+
+def _check_packages() -> None:
+    """Raise a SourceError for a missing package now, not after the fleet is audited."""
+    for package in ("jinja2", "matplotlib"):
+        if find_spec(package) is None:
+            raise SourceError(f"evenlag demo needs {package}; {to_get(package)}")
