@@ -81,6 +81,18 @@ def test_the_page_says_why_no_plan_is_better() -> None:
     assert all(each in page for each in document["explanation"])
 
 
+def test_the_sentences_are_those_of_the_explanation_without_single_moves() -> None:
+    seen, document = seen_and_document(owned_group())
+    explained = seen.result.explain()
+    assert document["headline"] == explained.sentences[0]
+    shown = [document["headline"], *document["reasons"]]
+    left_out = [
+        claim.kind for claim, text in zip(explained.claims, explained.sentences, strict=True) if text not in shown
+    ]
+    assert set(left_out) <= {"step", "more steps", "assigned"}
+    assert shown == [text for text in explained.sentences if text in shown]
+
+
 def test_each_point_of_the_slider_has_the_spread_that_it_names() -> None:
     _, document = seen_and_document(owned_group())
     points = document["frontier"]["points"]
@@ -135,7 +147,7 @@ def test_a_group_without_owners_has_no_frontier_and_says_so() -> None:
 
 def test_a_group_with_nothing_to_assign_has_a_page() -> None:
     seen, document = seen_and_document(Problem.from_lags({"t": [5, 3]}, []))
-    assert document["headline"].endswith("has nothing to assign.")
+    assert document["headline"] == str(seen.result.explain())
     assert document["headline"] in report.group_page(seen, document, MADE)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from evenlag.compare.drain import NEVER
 from evenlag.compare.overview import Overview, times_ahead
 from evenlag.compare.strategies import CURRENT, OPTIMAL
-from evenlag.figures import number, quantity
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
@@ -18,6 +17,7 @@ from evenlag.report.costs_text import cost_lines
 from evenlag.report.payoff_text import payoff_document
 from evenlag.report.size_text import answer_to
 
+STEPS = {"step", "more steps", "assigned"}  # claims on single moves, for which the page has a table
 MOST_CHANGES = 50_000  # in all plans of a frontier: some 500 kB
 SHOWN = (
     "strategy", "balance", "status", "spread", "objective", "bound", "excess", "moves", "count_min", "count_max",
@@ -39,13 +39,15 @@ def group_document(seen: Overview, source: str, notes: Sequence[str] = ()) -> di
         Assumptions made while reading.
     """
     result, problem, today = seen.result, seen.problem, seen.today
+    headline, *reasons = [sentence for claim, sentence in _claims(result) if claim not in STEPS]
     certified = result.to_dict()
     del certified["certificate"], certified["assignment"]
     return {
         "kind": "group",
         "group": problem.group,
         "source": source,
-        "headline": headline(seen),
+        "headline": headline,
+        "reasons": reasons,
         "result": certified,
         "costs": list(cost_lines(result)),
         "members": _members(seen),
@@ -70,26 +72,11 @@ def _reasons(result: Result) -> list[str]:
     return [sentence for claim, sentence in pairs if claim.kind in WHY]
 
 
-def headline(seen: Overview) -> str:
-    """Return the sentence that decides: what the plan brings, and what is the best that any plan could bring."""
-    result, today = seen.result, seen.today
-    if result.status == "EMPTY":
-        return f"{seen.problem.group} has nothing to assign."
-    kind = str(result.kind)
-    if result.status == "OPTIMAL":
-        proof = "no plan is better, and that is proven"
-    elif result.gap is not None:
-        proof = f"the best possible plan is at most {number(result.objective - result.bound)} messages better"
-    else:
-        proof = "nothing is proven about other plans"
-    if today is None:
-        return f"The best plan found has a {kind} of {number(getattr(result, kind))} messages; {proof}."
-    if not result.moves and not result.forced_moves:
-        return f"Nothing needs to move: {proof}."
-    moved = quantity(result.moves, "move") if result.moves else quantity(result.forced_moves, "new assignment")
-    before, after = number(today.makespan), number(result.makespan)
-    brings = "brings" if (result.moves or result.forced_moves) == 1 else "bring"
-    return f"{moved} {brings} the busiest member from {before} to {after} messages; {proof}."
+def _claims(result: Result) -> list[tuple[str, str]]:
+    """Return the kind and the sentence of each claim of the group's explanation, the decisive one first."""
+    explanation = result.explain()
+    kinds = [claim.kind for claim in explanation.claims]
+    return list(zip(kinds, explanation.sentences, strict=True))
 
 
 def _members(seen: Overview) -> list[dict[str, Any]]:
