@@ -35,7 +35,7 @@ class Stage(Protocol):
         """Return True if the stage can help this task in its current state."""
 
     def run(self, task: Task, best: Incumbent, /) -> Iterator[Finding]:
-        """Yield plans, bounds and notes as they are found, within the time (or work) of the task's clock.
+        """Yield each plan, bound and note once it is found, within the time (or work) of the task's clock.
 
         A stage that could do more with more time calls `Clock.ended`. Treat `best` as read-only: it is updated between
         two findings. A plan derived from `best.plan` passes on its `from_current`.

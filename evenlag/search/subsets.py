@@ -141,7 +141,7 @@ def nearest_subset(values: Column, target: Any, within: Any, rng: np.random.Gene
         At most some 25 values. Their sums and the distances to `target` must not overflow the type.
     target : int
     within : int
-        How far the sum may be from `target`.
+        Largest distance of the sum from `target`.
     rng : numpy.random.Generator
         Breaks ties.
 
@@ -184,7 +184,7 @@ def subset_of_size(
     size : int
     target : int
     within : int
-        How far the sum may be from `target`.
+        Largest distance of the sum from `target`.
     rng : numpy.random.Generator
 
     Returns

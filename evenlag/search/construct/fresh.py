@@ -1,21 +1,24 @@
-"""Plans from nothing, by differencing or longest first where members are alike, else greedily; and with fewest moves.
+"""Fresh plans and the plan with the fewest moves.
 
-Largest differencing (Karmarkar and Karp 1982) in its balanced form (BLDM: Yakir 1996 for two sets, Michiels et al. 2003
-for more). Partitions are cut into layers of one for each member, biggest first, within their topic where topics are
-balanced. Any way to put layers on top of one another keeps the counts, so the two layers that differ most in themselves
-are laid together, big on small, until one is left. What differs: layers of many topics go into one differencing, where
-BLDM knows one class of items. What is left over of the topics after full layers makes one more layer, filled so that
-totals stay even. Partitions too big for an even share are taken out first, each with the smallest companions that its
-counts ask for.
+If members are alike, a fresh plan comes from differencing, or from longest processing time first without a count
+balance. Otherwise it is greedy.
 
-Longest processing time first (Graham 1969, "Bounds on multiprocessing timing anomalies"): at most 4/3 of the least
+Largest differencing (Karmarkar and Karp 1982) is used in its balanced form (BLDM: Yakir 1996 for two sets, Michiels et
+al. 2003 for more). Partitions are cut into layers of one per member, biggest first; balanced topics have layers of
+their own. Any way to stack layers keeps the counts. So the two layers with the largest differences inside are merged,
+big on small, until one is left. In contrast to BLDM, which has one class of items, the layers of many topics enter one
+differencing. The partitions of all topics beyond full layers form one more layer, filled so that totals stay even.
+Partitions too big for an even share are removed first, each with the smallest companions that its counts require.
+
+Longest processing time first (Graham 1969, "Bounds on multiprocessing timing anomalies") gives at most 4/3 of the least
 makespan.
 
-Greedy plans keep any count rule. They serve longest first under counts that are fixed beforehand: the rule's flow says
-how many partitions of each topic each member gets, and nobody takes another before all with as much room have had one.
+Greedy plans keep any count rule. They place the longest first under counts that are fixed beforehand: a flow gives the
+number of partitions of each topic for each member. A member takes another partition only after all members with as much
+room have taken one.
 
-Members that are alike may exchange all they hold. Of all plans that differ in names alone, `relabel` finds the one
-with the fewest moves: Kuhn 1955's assignment problem, solved by OR-Tools.
+Members that are alike may exchange everything they hold. Among all plans that differ only in names, `relabel` finds the
+one with the fewest moves: the assignment problem of Kuhn 1955, solved by OR-Tools.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from evenlag.model.problem import NOBODY, Index, Ints, Problem
 
 
 def fresh_plan(rule: CountRule) -> Plan:
-    """Start from nothing: by differencing, or longest first, where members are alike, else greedily."""
+    """Return a fresh plan: by differencing or longest processing time first if members are alike, else a greedy one."""
     if not members_alike(rule):
         return greedy(rule)
     return (lpt if rule.balance == Balance.NONE else differenced)(rule)
@@ -43,7 +46,7 @@ def fresh_plan(rule: CountRule) -> Plan:
 
 Column = NDArray[Any]
 
-MOST_MEMBERS = 500  # the assignment takes about the square of them
+MOST_MEMBERS = 500  # for `relabel`, whose time grows with about the square of this number
 
 
 # ---- largest differencing --------------------------------------------------------------------------------------------
@@ -56,7 +59,7 @@ def members_alike(rule: CountRule) -> bool:
 
 
 def differenced(rule: CountRule) -> Plan:
-    """Return a fresh plan with even counts, within the rule; `members_alike` says for which problems."""
+    """Return a fresh plan with even counts that keeps the rule; `members_alike` must hold."""
     problem = rule.problem
     items = np.flatnonzero(problem.assignable)
     classes = problem.topic_of[items] if rule.topic_bounds is not None else np.zeros(len(items), dtype=np.int32)
@@ -72,11 +75,11 @@ def differenced(rule: CountRule) -> Plan:
 
 
 class _Columns:
-    """The members as columns to be filled; lags are sorted within each class, biggest first."""
+    """Members as columns to fill; lags are sorted within each class, biggest first."""
 
     def __init__(self, lags: Column, starts: Whole, columns: int, rule: CountRule) -> None:
         self.lags, self.columns = lags.copy(), columns
-        self.at = np.arange(len(lags))  # where the item of each place came from
+        self.at = np.arange(len(lags))  # original index of the item at each place
         self.sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
         self.head, self.tail = starts[:-1].copy(), starts[1:].copy()
         self.even_totals = rule.balance != Balance.TOPIC
@@ -96,9 +99,9 @@ class _Columns:
     # ---- oversized partitions ------------------------------------------------------------------------------------
 
     def _take_out_oversized(self) -> int:
-        """Give every partition that is more than an even share a column with the smallest companions; count them."""
+        """Give each partition above an even share a column with the smallest companions; return their number."""
         if len(self.lags) <= 2 * self.columns:
-            return 0  # two layers on top of one another are best as they are
+            return 0  # for at most two layers, differencing alone is best
         for column in range(self.columns - 1):
             left = self.columns - column
             sizes = self.tail - self.head
@@ -119,13 +122,13 @@ class _Columns:
         return self.columns - 1
 
     def _step_up(self, wanted: Whole, short: int) -> bool:
-        """Where companions leave the column just short and the next bigger one is too big a step, let it have that one.
+        """Replace a companion by the next bigger one if the column is just short and that step is large enough.
 
-        Say whether it had to be. In lags like 0, 0, 0, 9, … a partition 5 short has no companion that fits it.
+        Return True if it was replaced. With lags 0, 0, 0, 9, …, no companion fills a column that is 5 short exactly.
         """
         if len(wanted) != 1 or not wanted[0]:
             return False
-        first = int(self.tail[0] - wanted[0])  # the biggest of the companions
+        first = int(self.tail[0] - wanted[0])  # the biggest companion
         lags, head = self.lags, int(self.head[0]) + 1
         bigger = head + int(np.searchsorted(-lags[head:first], -lags[first])) - 1  # the smallest above it
         if bigger < head or lags[bigger] - lags[first] < short:
@@ -137,9 +140,9 @@ class _Columns:
         return True
 
     def _companions(self, sizes: Whole, left: int, origin: int) -> Whole:
-        """How many of each class go with an oversized partition of class `origin`.
+        """Return the number of companions per class for an oversized partition of class `origin`.
 
-        As few as leave the other columns even counts.
+        It is the smallest number that leaves even counts for the other columns.
         """
         each, over = np.divmod(sizes, left)
         wanted = each.copy()
@@ -165,7 +168,7 @@ class _Columns:
         ]
 
     def _rest(self, over: Whole, width: int) -> tuple[Column, list[tuple[Whole, Whole]]]:
-        """Hand out what is less than a layer, at most one of a class to a column: the loads, and who got what."""
+        """Place the items beyond full layers, one per class and column; return the loads and the places by class."""
         loads = np.zeros(width, dtype=self.lags.dtype)
         held = np.zeros(width, dtype=np.int64)
         handed_out = []
@@ -186,7 +189,7 @@ class _Columns:
         return loads, handed_out
 
     def _lay(self, layers: list[Whole], rest: Column, handed_out: list[tuple[Whole, Whole]], left: Whole) -> None:
-        """Lay the layers together and write down every item's column."""
+        """Merge the layers and record the column of every item."""
         loads = [self.lags[layer] for layer in layers]
         if handed_out:
             loads.append(rest)
@@ -200,12 +203,12 @@ class _Columns:
 
 
 def _differenced(layers: list[Column]) -> list[Whole]:
-    """Lay the two layers that differ most together, big on small, until one is left.
+    """Merge the two layers with the largest ranges, big on small, until one is left.
 
     Returns
     -------
     list of int64 arrays
-        For every layer, the final slot of each of its entries.
+        For each layer, the final slot of each of its entries.
     """
     nodes = list(layers)
     merged: list[tuple[int, int, Whole, Whole]] = []
@@ -233,12 +236,12 @@ def _differenced(layers: list[Column]) -> list[Whole]:
 
 
 def lpt(rule: CountRule) -> Plan:
-    """Return a fresh plan that minds no counts.
+    """Return a fresh plan by longest processing time first, without a count rule.
 
     Parameters
     ----------
     rule : CountRule
-        Without a balance, of members that are all alike (`members_alike`).
+        Has no count balance, and `members_alike` holds.
     """
     problem = rule.problem
     active = np.flatnonzero(problem.active).tolist()
@@ -255,21 +258,21 @@ def lpt(rule: CountRule) -> Plan:
     return Plan(problem, member_of)
 
 
-# ---- other names for members that are alike --------------------------------------------------------------------------
+# ---- renaming members that are alike ---------------------------------------------------------------------------------
 
 
 def relabel(plan: Plan, rule: CountRule) -> Plan:
-    """Return the plan with the active members renamed so that it moves least; loads and counts only change hands.
+    """Return the plan with the active members renamed for the fewest moves; the set of loads and counts stays the same.
 
-    Who takes whose place is an assignment problem: the more a member owned of what another is to hold, the better.
+    The renaming is an assignment problem. Its gain is the number of planned partitions that a member already owns.
 
     Parameters
     ----------
     plan : Plan
-        Returned as it is where members are not all alike (`members_alike`) or too many, or where no other names
-        move less.
+        Returned unchanged if members are not all alike (`members_alike`), if there are more than `MOST_MEMBERS`, or if
+        no renaming saves moves.
     rule : CountRule
-        That the plan keeps.
+        Rule that the plan keeps.
     """
     problem = plan.problem
     active = np.flatnonzero(problem.active)
@@ -286,7 +289,7 @@ def relabel(plan: Plan, rule: CountRule) -> Plan:
     if solver.solve() != solver.OPTIMAL:
         return plan
     name = np.arange(len(problem.members) + 1, dtype=np.int32)
-    name[-1] = NOBODY  # for what nobody gets
+    name[-1] = NOBODY  # for partitions without a member
     name[active] = active[[solver.right_mate(i) for i in range(len(active))]]
     renamed = Plan(problem, name[plan.member_of])
     return renamed if renamed.moves < plan.moves else plan
@@ -296,7 +299,9 @@ def relabel(plan: Plan, rule: CountRule) -> Plan:
 
 
 def greedy(rule: CountRule) -> Plan:
-    """Return a fresh plan: some counts that the rule allows, each round's biggest partition to the least loaded member.
+    """Return a greedy plan with counts that the rule allows.
+
+    In each round, the biggest partition goes to the least loaded member.
 
     Parameters
     ----------
@@ -304,7 +309,7 @@ def greedy(rule: CountRule) -> Plan:
         Any; pins and caps are kept.
     """
     problem = rule.problem
-    if rule.balance == Balance.NONE:  # any counts would do; even ones leave least to repair
+    if rule.balance == Balance.NONE:  # any counts are allowed; even ones leave the least to repair
         rule = count_rule(problem, Balance.BOTH)
     counts = rule.some_counts()
     member_of = problem.pins.copy()
@@ -319,8 +324,9 @@ def greedy(rule: CountRule) -> Plan:
 def fewest_moves_plan(rule: CountRule) -> Plan:
     """Return a plan with the fewest moves that the rule allows.
 
-    A min-cost flow says how many partitions of each topic each member gets, so the number of moves is exact. An owner
-    who must give some away gives the biggest; what nobody keeps is placed as in `greedy`.
+    A min-cost flow gives the number of partitions of each topic for each member, so the number of moves is the least
+    possible. An owner with too many partitions gives away the biggest ones. These and unowned partitions are placed as
+    in `greedy`.
 
     Parameters
     ----------
@@ -342,12 +348,12 @@ def fewest_moves_plan(rule: CountRule) -> Plan:
 
 
 def _room(problem: Problem, member_of: Index, counts: Cells) -> Cells:
-    """Partitions of each topic that each member still gets; shape (T, M)."""
+    """Return the number of partitions of each topic that each member still gets; shape (T, M)."""
     return counts - Plan(problem, member_of.copy()).topic_counts
 
 
 def _fill_by_topic(problem: Problem, member_of: Index, counts: Cells) -> None:
-    """Fill up to these counts, the topic with most lag first."""
+    """Fill members up to these counts, topics with the most lag first."""
     room = _room(problem, member_of, counts)
     loads = _scaled(problem, member_of)
     sizes = [float(problem.lags[problem.topic_slice(t)].sum()) for t in range(len(problem.topics))]
@@ -358,7 +364,7 @@ def _fill_by_topic(problem: Problem, member_of: Index, counts: Cells) -> None:
 
 
 def _scaled(problem: Problem, member_of: Index) -> Ints:
-    """Loads · factors of a plan that is not finished."""
+    """Return loads · factors of an unfinished plan."""
     loads: Ints = Plan(problem, member_of.copy()).loads * problem.load_factors
     return loads
 
@@ -366,14 +372,14 @@ def _scaled(problem: Problem, member_of: Index) -> Ints:
 def _fill_in_rounds(problem: Problem, member_of: Index, partitions: Cells, room: Cells, loads: Ints) -> None:
     """Place the free ones of `partitions`, biggest first, in rounds: one to each member with room, lightest first.
 
-    `member_of` and `loads` are brought up to date.
+    `member_of` and `loads` are updated in place.
     """
     free = partitions[member_of[partitions] == NOBODY]
     queue = free[np.lexsort((free, -problem.lags[free].astype(np.float64)))]
     room = room.copy()
     start = 0
     while start < len(queue):
-        # Those with most room left go first, so that nobody is left with several to take in the last rounds.
+        # Members with the most room go first, so that none has to take several in the last rounds.
         takers = np.flatnonzero(room == room.max()) if problem.equal_weights else np.flatnonzero(room > 0)
         takers = takers[np.lexsort((takers, loads[takers].astype(np.float64)))][: len(queue) - start]
         placed = queue[start : start + len(takers)]

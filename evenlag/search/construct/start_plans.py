@@ -1,4 +1,4 @@
-"""The stages that give the search something to start from."""
+"""Stages that give the search its first plans."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from evenlag.search.task import Target, Task
 
 @dataclass(frozen=True)
 class Construct:
-    """A plan from nothing."""
+    """Fresh plan that ignores today's assignment, then renamed for few moves."""
 
     name: str = "construct"
-    handles: ClassVar[frozenset[str]] = EVERY_TERM  # plans may break a budget or the ceiling: then they do not count
+    handles: ClassVar[frozenset[str]] = EVERY_TERM  # a plan that breaks a budget or the ceiling is rejected later
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
-        """For every group."""
+        """Return True: every group is supported."""
         return True
 
     def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
-        """Offer one plan."""
+        """Yield one plan."""
         yield Candidate(relabel(fresh_plan(task.rule), task.rule))
 
 
 @dataclass(frozen=True)
 class Baselines:
-    """The published heuristics, as they are.
+    """Published heuristics, unchanged.
 
     Attributes
     ----------
     only : sequence of str
-        Which of them.
+        Names of the heuristics to try.
     largest : mapping of heuristic to partitions
-        Beyond which it takes longer than stages that do more.
+        Largest problem for a heuristic. On larger ones it is slower than stages that find more.
     """
 
     only: Sequence[str] = tuple(HEURISTICS)
@@ -51,11 +51,11 @@ class Baselines:
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
-        """For every group."""
+        """Return True: every group is supported."""
         return True
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Offer each that is defined for the problem."""
+        """Yield the plan of each heuristic that is defined for the problem."""
         for name in self.only:
             if best.found and task.clock.passed():
                 return
@@ -63,24 +63,24 @@ class Baselines:
                 continue
             try:
                 plan = task.cache.plan(name)
-            except EvenlagError:  # not defined for this problem, so no baseline of it
+            except EvenlagError:  # not defined for this problem
                 continue
             yield Candidate(plan, name, fallback=True)
 
 
 @dataclass(frozen=True)
 class Greedy:
-    """Plans that keep every rule, where no baseline does."""
+    """Plans that keep every count rule, for tasks where no baseline does."""
 
     name: str = "greedy"
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, _task: Task, best: Incumbent) -> bool:
-        """Where no baseline keeps the rule."""
+        """Return True if no baseline keeps the rule."""
         return not best.found
 
     def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
-        """Offer the plan with the fewest moves, and a fresh one where the budget of moves allows it."""
+        """Yield the plan with the fewest moves, and without a budget of moves a fresh one."""
         if task.has_owners:
             yield Candidate(task.fewest_moves_plan)
         if task.goal.max_moves is None or not task.has_owners:
@@ -92,12 +92,12 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The portfolio for the makespan alone, until a plan keeps the ceiling or none can.
+    """Portfolio for the makespan alone, until a plan keeps the ceiling or none can.
 
     Attributes
     ----------
     steps : callable
-        Gives that portfolio.
+        Returns that portfolio.
     """
 
     steps: Callable[[], tuple[Step, ...]]
@@ -105,11 +105,11 @@ class Ceiling:
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """Where loads have a ceiling and no plan keeps it yet."""
+        """Return True if loads have a ceiling and no plan keeps it yet."""
         return task.goal.ceiling is not None and not best.found and not task.problem.futures
 
     def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
-        """Offer a plan that keeps the ceiling; where none can, all plans have been seen."""
+        """Yield the plan with the lowest makespan found, and Exhausted if no plan can keep the ceiling."""
         ceiling = task.goal.ceiling
         assert ceiling is not None
         goal = Objective(ObjectiveKind.MAKESPAN, max_moves=task.goal.max_moves, across=task.goal.across)

@@ -1,1 +1,1 @@
-"""Local search: better plans out of a plan."""
+"""Local search: improve a given plan."""

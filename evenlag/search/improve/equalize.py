@@ -1,19 +1,19 @@
-"""Equalizing: the search for a plan with all loads inside the window that the bounds leave, moves not counted.
+"""Equalizing: search for a plan with all loads inside the window that the bounds leave, for any number of moves.
 
-A variable neighbourhood search (Mladenović and Hansen 1997): small neighbourhoods until they bring little, then
-larger ones. Members with few partitions: best pair, three members, destroy and repair, and kicks between. Members
-with many: pairs by subset sums, and before them, where subscriptions differ and a pair has little in common, single
-swaps and shifts with whoever serves best. There one search often ends in a moment what another would take long for,
-so pairs and destroy and repair take turns, each twice as long as the turn before.
+It is a variable neighbourhood search (Mladenović and Hansen 1997): small neighbourhoods until they gain little, then
+larger ones. Members with few partitions get best pairs, three members at once, destroy and repair, and kicks between.
+Members with many partitions get pairs by subset sums. If subscriptions differ, a pair has little in common, so single
+swaps and shifts with the best partner come first. Either of pairs and destroy and repair may be much faster than the
+other, so they take turns, each twice as long as the turn before.
 
-Destroy and repair is large neighbourhood search as Shaw 1998 and Pisinger and Ropke 2010 have it: several members give
-up all they hold and share it out anew, nearer to the window. *Destroy* takes the members farthest outside the window
-and some others at random that make up for them. *Repair* depends on how much they hold. Few partitions: an exact cover
-of all of them by patterns, solved by CP-SAT; the neighbourhood grows until chance alone would leave it several covers.
-More: sequential number partitioning (Korf, Schreiber and Moffitt 2018) without its proof: the largest partition that is
-left and others by a subset sum near the mean are one member's, and so on, with a few tries each. What differs from the
-textbook: a repair is accepted if all loads come within a target distance from the window, at first half the worst
-distance; where none does, the target gives way.
+Destroy and repair is large neighbourhood search (Shaw 1998; Pisinger and Ropke 2010): several members give up all their
+partitions and share them out anew, nearer to the window. *Destroy* selects the members farthest outside the window and
+random others that compensate for them. *Repair* depends on the number of partitions. For few, CP-SAT solves an exact
+cover by patterns; the neighbourhood grows until several covers are expected by chance alone. For more, it is sequential
+number partitioning (Korf, Schreiber and Moffitt 2018) without the proof: one member gets the largest partition left and
+others by a subset sum near the mean, then the next member, with a few tries each. The acceptance differs from the
+textbook: a repair is accepted if all loads come within a target distance of the window. The target starts at half the
+worst distance and is relaxed when no repair reaches it.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from evenlag.search.subsets import (
 )
 from evenlag.search.task import Task
 
-STEPS_OF_A_TURN = 8  # for each member, of the first turn
-STEPS_OF_A_REPAIR = 20  # what one destroy and repair takes, in steps of pairs
-PATIENCE = 3  # descents of destroy and repair, and the kicks after each, without progress
-KICKS = 6  # times that the worst are helped at others' cost after a descent: one member, two, …
+STEPS_OF_A_TURN = 8  # steps for each member in the first turn
+STEPS_OF_A_REPAIR = 20  # cost of one destroy and repair, in steps of pairs
+PATIENCE = 3  # descents of destroy and repair without progress, each with its kicks
+KICKS = 6  # kicks after a descent; the first helps one member at others' cost, the second two, …
 
 
-Search = Callable[[Callable[[], bool]], None]  # takes the question that it asks before each step: stop now?
+Search = Callable[[Callable[[], bool]], None]  # takes the stop criterion, which it calls before each step
 
 
 def equalize(
@@ -67,7 +67,7 @@ def equalize(
     *,
     keep_home: bool = False,
 ) -> Plan:
-    """Return a plan with loads no farther from `window`; one that reaches it has the least spread there is.
+    """Return a plan with loads no farther from `window`; a plan inside it has the least possible spread.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def equalize(
         Must keep the rule.
     rule : CountRule
     window : (low, high)
-        Loads per weight, in messages, beyond which no plan can be bettered (model/bounds.py).
+        Target window of loads per weight, in messages. A plan inside it is optimal (model/bounds.py).
     stop : callable
-        Asked before each step.
+        Stop criterion, called before each step.
     seed : int
     keep_home : bool
-        Leave every partition that is with its owner where it is, so that the plan gets no more moves.
+        Keep every partition that is with its owner there, so that the plan gets no more moves.
     """
     state = SearchState(plan, rule, window, seed, keep_home=keep_home)
     alike = repairs_keep(rule, plan) and not keep_home
@@ -104,7 +104,7 @@ def equalize(
 
 
 def _in_turns(state: SearchState, searches: tuple[Search, ...], stop: Callable[[], bool]) -> None:
-    """Let searches go on from one another, in turns of more and more steps, until all of them give up in one turn."""
+    """Run searches in turns of growing length, each from the last one's result, until all give up in one turn."""
     steps = STEPS_OF_A_TURN * (len(state.active) + STEPS_OF_A_TURN)
     while True:
         turns = [Turn(steps, stop) for _ in searches]
@@ -116,7 +116,7 @@ def _in_turns(state: SearchState, searches: tuple[Search, ...], stop: Callable[[
 
 
 def _destroy_and_repair(state: SearchState, stop: Callable[[], bool]) -> None:
-    """Descend by destroy and repair, then by kicks where members hold few partitions, while that brings something."""
+    """Descend by destroy and repair, with kicks if members hold few partitions, until nothing improves."""
     search, pairs = NeighbourhoodSearch(state), PairSearch(state)
     stop_repairs = in_steps_of(STEPS_OF_A_REPAIR, stop)
     best, idle = BestState(state), 0
@@ -139,41 +139,41 @@ def _destroy_and_repair(state: SearchState, stop: Callable[[], bool]) -> None:
 
 @dataclass(frozen=True)
 class Equalize:
-    """Search for loads inside the bounds from a fresh plan, moves not counted."""
+    """Equalize a fresh plan, for any number of moves."""
 
     name: str = "equalize"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """Where plans may move more than half of what is owned."""
+        """Return True if plans may move at least half of the owned partitions."""
         most = best.moves_worth
         few = most is not None and most < int((task.problem.owner != NOBODY).sum()) // 2
         return not few
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Offer one plan."""
+        """Yield one plan."""
         plan = equalize(fresh_plan(task.rule), task.rule, best.wanted, task.clock.stop(), task.drawn)
         yield Candidate(relabel(plan, task.rule))
 
 
 @dataclass(frozen=True)
 class Restarts:
-    """Equalize from a fresh plan, then from the best one, drawing anew.
+    """Equalize a fresh plan (in later rounds the best one), then go on with new random draws.
 
     Attributes
     ----------
     most_idle : int
-        Draws that may bring nothing before it is given up.
+        Draws without a better plan before the stage gives up.
     """
 
     most_idle: int = 100
     name: str = "equalize"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where only loads count."""
+        """Return True if moves have neither a price nor a budget."""
         return not task.moves_matter
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Offer a plan for each draw, until none has been better for long."""
+        """Yield a plan for each draw, until `most_idle` draws in a row bring no better one."""
         stop, seed, start = task.clock.stop(), task.drawn, best.plan
         if not task.round:
             start = equalize(fresh_plan(task.rule), task.rule, best.wanted, stop, seed)
@@ -189,42 +189,45 @@ class Restarts:
 
 # ---- destroy and repair ----------------------------------------------------------------------------------------------
 
-MOST_HELD = 40  # partitions that a member may hold
-DRAWS = 8  # neighbourhoods that are drawn, to take the one with the mean load nearest to the window
+MOST_HELD = 40  # most partitions of a member
+DRAWS = 8  # neighbourhoods drawn; the one with the mean load nearest to the window is used
 
-COVER_HELD = 6  # partitions that a member may hold for patterns of them to be listed
-SMALLEST = 5  # members of the smallest neighbourhood that is repaired by a cover
-MOST_PATTERNS = 1_200  # that a cover is chosen from
+COVER_HELD = 6  # most partitions of a member for a repair by cover
+SMALLEST = 5  # members of the smallest neighbourhood for a repair by cover
+MOST_PATTERNS = 1_200  # most patterns of a cover problem
 COVER_WORK = 0.05  # CP-SAT's deterministic time for one cover
-SMALL_SLACK = 8  # messages that one member may take of what is over
-COVERS_WANTED = 3.0  # log of the number of covers that a neighbourhood should have if lags were drawn at random
-COVERS_MORE = 0.5  # by how much more is wanted after a neighbourhood that had none after all
-COVER_PATIENCE = 4  # neighbourhoods without a cover before the target gives way
+SMALL_SLACK = 8  # messages of the slack that one member may always take
+COVERS_WANTED = 3.0  # log of the wanted number of covers of a neighbourhood, expected for random lags
+COVERS_MORE = 0.5  # increase of that log after a neighbourhood without a cover
+COVER_PATIENCE = 4  # neighbourhoods without a cover before the target is relaxed
 
-SEQUENCE = 4  # members of a neighbourhood that are served one after another
-SEQUENCE_TRIES = (1, 8, 2)  # shares tried for the last member but one, but two and but more: few splits of two fit
-SEQUENCE_SAMPLE = 26  # partitions that a member's share is chosen from
-SEQUENCE_PATIENCE = 40  # neighbourhoods that could not be served in sequence before the target gives way
+SEQUENCE = 4  # members of a neighbourhood for a repair in sequence
+SEQUENCE_TRIES = (1, 8, 2)  # shares tried with one, two, or more members left after this one
+SEQUENCE_SAMPLE = 26  # partitions from which a member's share is chosen
+SEQUENCE_PATIENCE = 40  # failed repairs in sequence before the target is relaxed
 
 Column = NDArray[Any]
 
 
 class _Repair(Enum):
-    """What came of one repair."""
+    """Outcome of one repair."""
 
     DONE = auto()
-    FAILED = auto()  # no way was found
+    FAILED = auto()  # no repair was found
     TOO_SMALL = auto()  # too few patterns for a cover to be likely
     TOO_LARGE = auto()  # too many patterns to try
 
 
 def repairs_keep(rule: CountRule, plan: Plan) -> bool:
-    """Return True if repairs keep the rule: partitions interchangeable, members alike, not too many partitions each."""
+    """Return True if repairs keep the rule.
+
+    Partitions must be interchangeable and members alike, with at most `MOST_HELD` partitions each.
+    """
     return exact_cover_is_a_plan(rule) and int(plan.counts.max()) <= MOST_HELD
 
 
 class NeighbourhoodSearch:
-    """Destroy and repair on one state, for which `repairs_keep` says yes; `step` repairs one neighbourhood.
+    """Destroy and repair on one state for which `repairs_keep` holds; `step` repairs one neighbourhood.
 
     Parameters
     ----------
@@ -233,7 +236,7 @@ class NeighbourhoodSearch:
     Attributes
     ----------
     by_cover : bool
-        Whether repairs are exact covers; otherwise they are made in sequence.
+        Repair by exact covers; otherwise in sequence.
     """
 
     def __init__(self, state: SearchState) -> None:
@@ -243,13 +246,13 @@ class NeighbourhoodSearch:
         self.restart()
 
     def restart(self) -> None:
-        """Take the state as it is for the one to better."""
+        """Start again from the current state."""
         self.worst = int(self.state.badness().max(initial=0))
         self.target = self.worst // 2
         self.fails, self.covers_wanted = 0, COVERS_WANTED
 
     def step(self) -> bool:
-        """Repair one neighbourhood; say whether to go on: not if all is done or nothing helps."""
+        """Repair one neighbourhood; return False if all loads are inside or nothing helps."""
         count = len(self.state.active)
         bad = self.state.badness()
         worst = int(bad.max(initial=0))
@@ -276,7 +279,7 @@ class NeighbourhoodSearch:
         return True
 
     def _relax_target(self) -> bool:
-        """Be content with less; say whether that still betters the worst."""
+        """Relax the target; return False, and reset it, if it would no longer improve the worst load."""
         if self.target >= self.worst - 1:
             self.target = self.worst // 2
             return False
@@ -284,7 +287,7 @@ class NeighbourhoodSearch:
         return True
 
     def _destroy(self, bad: Column) -> Whole:
-        """Choose the worst few, and others that make up for them."""
+        """Return the worst few members, and others that compensate for them."""
         state = self.state
         outside = np.flatnonzero(bad > self.target)
         outside = outside[np.lexsort((self.rng.random(len(outside)), -bad[outside]))][: max(1, self.size // 3)]
@@ -341,7 +344,7 @@ class NeighbourhoodSearch:
         return _Repair.DONE
 
     def _serve(self, members: Whole, left: Whole) -> list[Whole] | None:
-        """Shares within the target for members that get all that is left, the first of them served first."""
+        """Return shares within the target for members that get all partitions left; None if none are found."""
         state, others = self.state, members[1:]
         whole = int(state.lags[left].sum())
         low, high = state.low - self.target, state.high + self.target
@@ -360,13 +363,13 @@ class NeighbourhoodSearch:
         return None
 
     def _share_of(self, left: Whole, count: int, wanted: int) -> Whole | None:
-        """`count` partitions of those left with a load near the one wanted, the largest among them."""
+        """Return `count` of the partitions left, the largest among them, with a load near `wanted`."""
         lags = self.state.lags[left]
         order = self.rng.permutation(len(left))
         largest = order == lags.argmax()
         order = np.concatenate([order[largest], order[~largest]])
         few = SEQUENCE_SAMPLE
-        fixed = 1 + max(count - 1 - few // 2, 0)  # beyond what half a sample gives, any will do
+        fixed = 1 + max(count - 1 - few // 2, 0)  # half a sample is chosen; any partitions serve for the rest
         sample = order[fixed : fixed + few]
         aim = wanted - int(lags[order[:fixed]].sum())
         taken = subset_of_size(lags[sample], count - fixed, aim, int(lags.sum()), self.rng)
@@ -374,7 +377,7 @@ class NeighbourhoodSearch:
 
 
 def _log_covers(items: int, sizes: Whole, repeats: Whole, patterns: list[Whole]) -> float:
-    """Log of how many covers there would be if each subset were a pattern by chance alone."""
+    """Return the log of the expected number of covers if each subset were a pattern by chance alone."""
     ways = lgamma(items + 1)
     chance = 0.0
     for size, repeat, block in zip(sizes.tolist(), repeats.tolist(), patterns, strict=True):

@@ -1,12 +1,12 @@
-"""The best exchange of one member with any of several others: a swap of two partitions, or a shift of one.
+"""Best exchange of one member with any of several others: a swap of two partitions, or a shift of one.
 
-All searches of this room that exchange single partitions ask here. What is allowed and what it costs is the same for
-all; a judge says which exchange is best. `by_objective` is exact: the least objective, then the least Σ load² / weight,
-then the fewest moves. `by_distance` is for descents: by how much the squared distances of both members to the window
-fall, for what that costs.
+All searches that exchange single partitions use this module. Feasibility and costs are the same for all; an evaluator
+chooses the best exchange. `by_objective` is exact: least objective, then least Σ load² / weight, then fewest moves.
+`by_distance` is for descents: the largest reduction in the squared distances of both members to the window, relative to
+its cost.
 
-Each judge has two forms that give the same answer to the last bit: the compiled one (kernel.c), and the one here with
-NumPy, which also takes numbers of any size. Whoever changes one changes the other; a test compares them.
+Each evaluator has two forms with the same result to the last bit: the compiled one (kernel.c) and the NumPy one here,
+which also takes numbers of any size. Change both together; a test compares them.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from evenlag.search.improve.state import NO_LIMIT, Column, SearchState
 
 Floats = NDArray[np.float64]
 
-LEAST_GAIN = 1e-9  # of the distances: squares are floats, so less may be nothing
-ALL = 2**31  # partitions of each other member that are looked at
-FREE = 1e6  # how much better a gain is that costs nothing
-GOLDEN, MIX_ROW, MIX_BOTH = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # of splitmix64
+LEAST_GAIN = 1e-9  # as a share of the distances; less may be rounding, because squares are floats
+ALL = 2**31  # width that includes all partitions of each other member
+FREE = 1e6  # factor of the gain of an exchange without cost
+GOLDEN, MIX_ROW, MIX_BOTH = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # constants of splitmix64
 
 
 @dataclass(frozen=True)
 class Taste:
-    """How `by_distance` judges.
+    """Acceptance parameters of `by_distance`.
 
     Attributes
     ----------
     roots : int
-        The gain is divided by the cost of which the square root is taken so many times; from 3 on costs do not count.
+        Number of square roots taken of the cost before the gain is divided by it; from 3 on, costs are ignored.
     noise : float
-        How far, as a share, gains are misjudged.
+        Largest random error of a gain, as a share.
     careful : bool
-        Whether nobody else may get farther outside the window.
+        Reject exchanges that take the other member farther outside the window.
     """
 
     roots: int = 0
@@ -52,9 +52,9 @@ class Taste:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What a member gives to another and what it takes, `NOBODY` for none.
+    """Partitions that a member gives to another and takes from it; `NOBODY` for none.
 
-    `worth` is the change of the objective, in units of the state, or what the exchange costs.
+    `worth` is the change of the objective in units of the state, or the cost of the exchange.
     """
 
     other: int
@@ -64,9 +64,9 @@ class Exchange:
 
 
 def by_objective(state: SearchState, me: int, others: Whole) -> Exchange | None:
-    """Return the exchange that is best for the objective; None if none is better than nothing.
+    """Return the exchange that improves the objective most; None if no exchange improves it.
 
-    The first one in order counts where several are as good: by what is given, then by what is taken.
+    Ties go to the first exchange in order of the given, then the taken partition.
     """
     if state.kernel is not None:
         return _exchange(kernel.by_objective(state.kernel, me, others, state.moves_left))
@@ -89,7 +89,7 @@ def by_objective(state: SearchState, me: int, others: Whole) -> Exchange | None:
 def by_distance(
     state: SearchState, me: int, others: Whole, taste: Taste, budget: float, width: int = ALL, seed: int = 0
 ) -> Exchange | None:
-    """Return the exchange that lets squared distances to the window fall most for what it costs; None if none does.
+    """Return the exchange with the best gain in squared distances for its cost; None if no exchange gains.
 
     Parameters
     ----------
@@ -98,11 +98,11 @@ def by_distance(
     others : int64 array (N,)
     taste : Taste
     budget : float
-        The most that it may cost, in moves, or where pairs cost something in messages.
+        Highest cost, in moves, or in messages if the goal has terms beyond loads and moves.
     width : int
-        Partitions of each other member that are looked at.
+        Most partitions to consider of each other member.
     seed : int
-        For the noise, and for which these are.
+        Seed of the noise and of the choice of these partitions.
     """
     per_move = 1.0 if not state.goal.terms else float(state.goal.stickiness)
     if state.kernel is not None:
@@ -133,7 +133,7 @@ def by_distance(
 
 
 def ways_home(state: SearchState, p: int) -> list[Exchange]:
-    """Return the exchanges that cost least of those that let a partition go where it belongs; none if none saves."""
+    """Return the cheapest exchanges that send a partition home; an empty list if no such exchange saves anything."""
     me, home = int(state.member_of[p]), np.array([state.home[p]], np.int64)
     table = Exchanges(state, me, home, ALL, 0, give=np.array([p, NOBODY]))
     cost = table.cost(1.0 if not state.goal.terms else float(state.goal.stickiness))[0]
@@ -147,7 +147,7 @@ def _exchange(found: tuple[int, int, int, float] | None) -> Exchange | None:
 
 
 class Exchanges:
-    """All exchanges: rows are what a member gives, columns what it takes of the others; nothing is last of each."""
+    """Table of all exchanges. Rows: partitions given, then none. Columns: those taken, after each member none."""
 
     def __init__(
         self, state: SearchState, me: int, others: Whole, width: int, seed: int, give: Whole | None = None
@@ -181,11 +181,11 @@ class Exchanges:
             self.fits &= (self.other <= np.maximum(state.ceiling, state.loads[self.holder])).all(axis=-1)
 
     def exchange(self, i: int, j: int, worth: float) -> Exchange:
-        """Return an exchange of the table."""
+        """Return one exchange of the table."""
         return Exchange(int(self.holder[j]), int(self.ours[i]), int(self.theirs[j]), worth)
 
     def _within_counts(self, others: Whole, columns: Whole) -> Bools:
-        """Which exchanges keep subscriptions and counts."""
+        """Return a mask of the exchanges that keep subscriptions and counts."""
         state, me, rule, problem = self.state, self.me, self.state.rule, self.state.problem
         nothing, no_return = (self.ours == NOBODY)[:, None], self.theirs == NOBODY
         t, u = problem.topic_of[self.ours], problem.topic_of[self.theirs]
@@ -203,7 +203,7 @@ class Exchanges:
         return fits
 
     def _off(self, topics: Column, members: Column | int, step: int) -> Column:
-        """Return how much farther outside its bounds a topic's count is with one partition more or less."""
+        """Return the change in the distance of topic counts from their bounds when they change by `step`."""
         bounds, counts = self.state.rule.topic_bounds, self.state.topic_counts[topics, members]
         assert bounds is not None
         lo, hi = bounds.lo[topics, members], bounds.hi[topics, members]
@@ -219,13 +219,13 @@ class Exchanges:
         return moves
 
     def _change(self, costs: Column) -> Column:
-        """Return how much more pairs cost."""
+        """Return the change of a pair cost for every exchange."""
         give = costs[self.ours][:, self.holder] - costs[self.ours, self.me][:, None]
         change: Column = give + (costs[self.theirs, self.me] - costs[self.theirs, self.holder])
         return change
 
     def cost(self, per_move: float) -> Floats:
-        """Return what exchanges cost, in moves, or where pairs cost something in messages."""
+        """Return the cost of every exchange: moves times `per_move`, plus pair costs in messages."""
         cost: Floats = per_move * self.moves.astype(np.float64)
         for rate, each in zip(self.state.rates, self.costs, strict=True):
             cost = cost + rate * each.astype(np.float64)
@@ -234,7 +234,7 @@ class Exchanges:
     # ---- by distance -------------------------------------------------------------------------------------------------
 
     def gains(self, careful: bool) -> tuple[Floats, Floats, Bools | None]:
-        """Return by how much squared distances fall, what they are, and whether the other gets no farther out."""
+        """Return the fall of the squared distances, their old sum, and where the other member gets no farther out."""
         state, closer = self.state, None
         gain, before = np.zeros(()), np.zeros(())
         for s, weight in enumerate(state.weights):
@@ -256,7 +256,7 @@ class Exchanges:
         return distance
 
     def drawn(self, rows: Whole, columns: Whole, seed: int) -> Floats:
-        """Return a number in [0, 1) for each of these exchanges, by its partitions, members and the seed alone."""
+        """Return a number in [0, 1) per exchange that depends only on its partitions, its other member and the seed."""
         give = (self.ours + 2).astype(np.uint64) * np.uint64(GOLDEN) + np.uint64(seed)
         take = ((self.theirs + 2).astype(np.uint64) * np.uint64(MIX_ROW) + self.holder.astype(np.uint64)) * np.uint64(
             GOLDEN
@@ -269,7 +269,7 @@ class Exchanges:
     # ---- by the objective --------------------------------------------------------------------------------------------
 
     def change_of_objective(self) -> Column:
-        """Return by how much exchanges raise the objective, in units of the state; exact."""
+        """Return the exact change of the objective for every exchange, in units of the state."""
         state, loads = self.state, self.state.loads
         spread = state.goal.kind == ObjectiveKind.SPREAD
         change: Column = state.move_price * self.moves.astype(state.dtype)
@@ -290,7 +290,7 @@ class Exchanges:
         return change
 
     def change_of_squares(self) -> Floats:
-        """Return by how much Σ load² / weight rises, times a constant, in the mean of scenarios by weight."""
+        """Return the change of Σ load² / weight, times a constant, as the weighted mean over scenarios."""
         state, uneven = self.state, np.zeros(self.fits.shape)
         mine, factors = state.factors[self.me], state.factors[self.holder]
         for s, weight in enumerate(state.weights):
@@ -306,9 +306,9 @@ def _outside(counts: Any, lo: Any, hi: Any) -> Any:
 
 
 def _beside(loads: Column, active: Whole, me: int, holder: Whole) -> tuple[Any, Any]:
-    """Return the highest and lowest load of each scenario among the others than both members; (C, S) each.
+    """Return the highest and lowest load of each scenario over all members except the pair; (C, S) each.
 
-    With two members there are none: then the pair's own loads decide.
+    With only two members, return values that leave the decision to the loads of the pair.
     """
     rest = active[active != me]
     if len(rest) < 2:

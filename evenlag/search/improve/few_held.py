@@ -1,16 +1,16 @@
 """Searches for members that hold few partitions: best pair, and three members at once.
 
-Best pair: the member farthest outside the window repartitions with whoever serves it best. Every way to split what a
-pair holds, for all pairs of one member at once, is one matrix product. It is pairwise interchange (Kernighan and Lin
-1970) with the whole neighbourhood of a pair looked at, best improvement first.
+Best pair: the member farthest outside the window repartitions with its best partner. One matrix product evaluates every
+split of the partitions of a pair, for all pairs of one member at once. This is pairwise interchange (Kernighan and Lin
+1970) over the whole neighbourhood of a pair, by best improvement.
 
-Three-way search: a member outside the window repartitions with two others, all pairs of others at once. Pairs alone
-soon find nothing more. Three members have so many more ways to share that one nearly always helps, but too many to
-list. So what the member is to hold is put together of subsets: some of its own, some of one other's, and, looked up in
-the sorted sums of all members, some of a third's. Only where that is within reach are the ways to split what remains
-between the two others tried. Known as a cyclic exchange among three (Ahuja, Orlin and Sharma 2000, very large-scale
-neighbourhoods), with sets of partitions in place of single ones; the look-up is meeting in the middle (Horowitz and
-Sahni 1974).
+Three-way search: a member outside the window repartitions with two others; all pairs of others are searched at once.
+Pairs alone soon find no improvement. Three members have many more ways to share, and one of them nearly always helps,
+but there are too many to enumerate. So a share for the member is composed of three subsets: one of its own partitions,
+one of another member's, and one of a third member's, found in the sorted sums of all members. Only if this share is
+within reach are the splits of the rest between the two others tried. This is a cyclic exchange among three (Ahuja,
+Orlin and Sharma 2000, very large-scale neighbourhoods) with sets of partitions instead of single ones. The look-up is
+meeting in the middle (Horowitz and Sahni 1974).
 """
 
 from __future__ import annotations
@@ -31,47 +31,47 @@ from evenlag.search.clock import in_steps_of
 from evenlag.search.improve.state import Column, SearchState, Stagnation
 
 # ---- best pair
-MOST_SLOTS = 7  # partitions that a member may hold
-MOST_SPLITS = 600_000  # of one member with all others
-SPLITS_OF_A_STEP = 20_000  # that take as long as one pair does elsewhere
+MOST_SLOTS = 7  # most partitions of a member
+MOST_SPLITS = 600_000  # most splits of one member with all others
+SPLITS_OF_A_STEP = 20_000  # splits that count as one step of the clock
 
 # ---- three-way search
-MOST_MEMBERS = 2_000  # beyond them the sums of one look-up take too long
-MOST_HELD = 8  # partitions of a member, beyond which pairs have ways enough to share
+MOST_MEMBERS = 2_000  # for more members, the sums of one look-up take too long
+MOST_HELD = 8  # most partitions of a member; with more, pairs have enough splits
 EXACT = 2.0**50  # loads below this are exact as doubles
-MEMBERS_OF_A_STEP = 40  # members whose subsets are looked up in the time that a step of a pair takes elsewhere
+MEMBERS_OF_A_STEP = 40  # members whose look-up counts as one step of the clock
 SLOTS = 5  # partitions of each member that may change hands at a time
-MOST_TRIED = 1_500  # subsets for the member, of one kind, whose remainder is tried
-PARTNERS = 80  # members that the first look-up for a member begins with
-MORE_PARTNERS = 6  # how many times as many the next one takes
-NEARER = 0.6  # of the worst distance, that a round brings all members within
+MOST_TRIED = 1_500  # most shares of one kind for which the rest is split
+PARTNERS = 80  # members in the first look-up
+MORE_PARTNERS = 6  # factor of the members in each further look-up
+NEARER = 0.6  # target of a round for all members, as a share of the worst distance
 PATIENCE = 150  # perturbations without progress
 
 Sizes = tuple[int, int, int]
 
 
 def best_pair_applies(state: SearchState) -> bool:
-    """Return True if all splits of a member's pairs can be listed.
+    """Return True if all splits of a member's pairs can be enumerated.
 
-    Of a state of interchangeable partitions, with members alike.
+    The partitions of the state must be interchangeable and its members alike.
     """
     counts = state.counts[state.active]
     slots = int(counts.max(initial=0))
-    even = slots - int(counts.min(initial=slots)) <= 1  # nobody has more than one slot empty
+    even = slots - int(counts.min(initial=slots)) <= 1  # each member has at most one empty slot
     return even and slots <= MOST_SLOTS and len(state.active) * comb(2 * slots, slots) // 2 <= MOST_SPLITS
 
 
 def best_pair_search(state: SearchState, stop: Callable[[], bool], *, briefly: bool = False) -> None:
-    """Let the worst member repartition with its best partner until no member outside the window gains by that.
+    """Repartition the worst member with its best partner until no member outside the window improves.
 
     Parameters
     ----------
     state : SearchState
-        For which `best_pair_applies` says yes.
+        A state for which `best_pair_applies` holds.
     stop : callable
-        Asked before each repartition, several times where it takes longer than a pair elsewhere.
+        Stop criterion, called before each repartition; a large one counts as several steps.
     briefly : bool
-        Go on only as long as every round of as many steps as there are members brings a quarter of the way.
+        Stop after a round that reduces the total distance by less than a quarter. A round has one step per member.
     """
     members = len(state.active)
     if members < 2 or not any(len(state.held[m]) for m in state.active):
@@ -100,7 +100,7 @@ def best_pair_search(state: SearchState, stop: Callable[[], bool], *, briefly: b
 
 
 class _Slots:
-    """What some members hold, as a row of slots each; an empty slot is the last of its row."""
+    """Partitions of some members, one row of slots per member; empty slots come last in a row."""
 
     def __init__(self, state: SearchState, members: Whole) -> None:
         self.state, self.members = state, members
@@ -110,7 +110,7 @@ class _Slots:
             self.held[row, : len(state.held[m])] = state.held[m]
 
     def give_back(self) -> None:
-        """Tell the state who holds what."""
+        """Write the assignment back to the state."""
         member_of = self.state.member_of.copy()
         for held, m in zip(self.held, self.members.tolist(), strict=True):
             member_of[held[held != NOBODY]] = m
@@ -118,22 +118,22 @@ class _Slots:
 
 
 class _BestPair(_Slots):
-    """Every way to split what an active member and any other hold."""
+    """All splits of the partitions of one active member and any other."""
 
     def __init__(self, state: SearchState) -> None:
         super().__init__(state, state.active)
         self.slots = slots = self.held.shape[1]
-        self.lags = np.append(state.lags, 0)  # the last stands for an empty slot: held is NOBODY there
+        self.lags = np.append(state.lags, 0)  # the last entry is for empty slots, which hold NOBODY
         self.worth = self.lags[self.held]
         self.empty = self.held[:, -1] == NOBODY
         self.loads = self.worth.sum(axis=1)
         self.splits = _splits(slots)
-        self.together = self.splits[slots - 1] == self.splits[2 * slots - 1]  # both last slots with the same member
+        self.together = self.splits[slots - 1] == self.splits[2 * slots - 1]  # both last slots go to the same member
 
     def best_split(self, a: int, bad: Any) -> tuple[int, int] | None:
-        """The partner and split that bring the farther of the two nearest to the window; None if none is nearer.
+        """Return the partner and split with the least larger distance of the two; None if no split reduces it.
 
-        Where several bring both inside, the most even of them with the partner found.
+        If several splits with that partner bring both inside the window, return the most even one.
         """
         state, splits, worth, loads = self.state, self.splits, self.worth, self.loads
         ours = worth[a] @ splits[: self.slots] + worth @ splits[self.slots :]  # (A, S): what `a` would hold
@@ -151,7 +151,7 @@ class _BestPair(_Slots):
         return b, int(as_good[np.abs(ours[b, as_good] - theirs[b, as_good]).argmin()])
 
     def carry_out(self, a: int, b: int, split: int) -> None:
-        """Split what the two rows hold."""
+        """Apply a split to two rows."""
         both, goes = np.concatenate([self.held[a], self.held[b]]), self.splits[:, split].astype(bool)
         for row, items in ((a, both[goes]), (b, both[~goes])):
             items = np.concatenate([items[items != NOBODY], items[items == NOBODY]])
@@ -161,7 +161,7 @@ class _BestPair(_Slots):
 
 @lru_cache(maxsize=8)
 def _splits(slots: int) -> Whole:
-    """Every way to give `slots` of twice as many to the first member, but for its mirror image; shape (2·slots, S)."""
+    """Return all splits of 2·slots slots into two halves, without mirror images; shape (2·slots, S)."""
     chosen = [(0, *subset) for subset in combinations(range(1, 2 * slots), slots - 1)]
     splits = np.zeros((2 * slots, len(chosen)), dtype=np.int64)
     splits[np.array(chosen).T, np.arange(len(chosen))] = 1
@@ -172,9 +172,10 @@ def _splits(slots: int) -> Whole:
 
 
 def three_way_applies(state: SearchState) -> bool:
-    """Return True if three can share: even, small counts, not too few or many members, loads exact as doubles.
+    """Return True if the three-way search can run on a state of interchangeable partitions and members that are alike.
 
-    Of a state of interchangeable partitions, with members alike.
+    Counts must be even and small, and loads exact as doubles. The number of members must lie between 3 and
+    `MOST_MEMBERS`.
     """
     counts = state.counts[state.active]
     members = int((~state.oversized[state.active]).sum())
@@ -183,17 +184,17 @@ def three_way_applies(state: SearchState) -> bool:
 
 
 def three_way_search(state: SearchState, stop: Callable[[], bool]) -> None:
-    """Bring the worst distance from the window down, round by round, until nothing helps.
+    """Reduce the worst distance from the window, round by round, until nothing helps.
 
-    A round brings all members within `reach` of the window. Where some stay outside, the reach gives way, and in the
-    end members inside are perturbed so that the others meet them changed.
+    A round aims to bring all members within `reach` of the window. If some stay outside, the reach is relaxed. At last,
+    members inside are perturbed to give the others new partners.
 
     Parameters
     ----------
     state : SearchState
-        For which `three_way_applies` says yes.
+        A state for which `three_way_applies` holds.
     stop : callable
-        Asked before each look-up, several times where it takes longer than a pair elsewhere.
+        Stop criterion, called before each look-up; a large one counts as several steps.
     """
     search = _ThreeWay(state)
     stop = in_steps_of(1 + len(search.loads) // MEMBERS_OF_A_STEP, stop)
@@ -223,46 +224,46 @@ def three_way_search(state: SearchState, stop: Callable[[], bool]) -> None:
 
 
 class _ThreeWay(_Slots):
-    """The first slots of each member may change hands; holders of oversized partitions take no part."""
+    """Search in which the first slots of each member may change hands; holders of oversized partitions are left out."""
 
     def __init__(self, state: SearchState) -> None:
         super().__init__(state, state.active[~state.oversized[state.active]])
         self.rng = state.rng
         self.slots = min(self.held.shape[1], SLOTS)
-        self.lags = np.append(state.lags, 0).astype(np.float64)  # the last stands for an empty slot
+        self.lags = np.append(state.lags, 0).astype(np.float64)  # the last entry is for empty slots
         self.loads = state.scaled[self.members].astype(np.float64)
         self.low, self.high = float(state.low), float(state.high)
         self.draw()
 
     def badness(self) -> Column:
-        """How far each load lies outside the window."""
+        """Return the distance of each load outside the window."""
         bad: Column = np.maximum(np.maximum(self.low - self.loads, self.loads - self.high), 0)
         return bad
 
     def score(self) -> tuple[float, int]:
-        """The worst distance, and how many members lie outside."""
+        """Return the worst distance and the number of members outside."""
         bad = self.badness()
         return float(bad.max()), int((bad > 0).sum())
 
     def draw(self) -> None:
-        """Choose anew which slots may change hands."""
+        """Draw the slots that may change hands."""
         if self.held.shape[1] > self.slots:
             order = self.rng.random(self.held.shape).argsort(axis=1)
             self.held = np.take_along_axis(self.held, order, axis=1)
         self._sum_subsets()
 
     def _sum_subsets(self) -> None:
-        """Sum up all subsets of what may change hands, by size, and sort the sums of all members."""
+        """Compute the sums of all subsets of these slots by size, and sort those of all members."""
         chosen = self.held[:, : self.slots]
         worth = self.lags[chosen]
         self.fixed = self.loads - worth.sum(axis=1)
-        self.room = 1 - (self.held[:, self.slots :] == NOBODY).sum(axis=1)  # for empty slots among the chosen
+        self.room = 1 - (self.held[:, self.slots :] == NOBODY).sum(axis=1)  # for an empty slot among the first ones
         self.sums = [worth @ _subsets(self.slots, size).T for size in range(self.slots + 1)]
         self.order = [np.argsort(sums, axis=None) for sums in self.sums]
         self.ascending = [sums.ravel()[order] for sums, order in zip(self.sums, self.order, strict=True)]
 
     def perturb(self, reach: float, stop: Callable[[], bool]) -> None:
-        """Let a few that lie within reach share out anew, so that the others meet them changed."""
+        """Repartition some members within reach, to give the others new partners."""
         within = np.flatnonzero(self.badness() <= reach)
         for a in self.rng.permutation(within)[: 1 + len(self.loads) // 2].tolist():
             if stop():
@@ -270,7 +271,10 @@ class _ThreeWay(_Slots):
             self._repartition(a, reach, PARTNERS)
 
     def bring_within(self, a: int, reach: float, stop: Callable[[], bool]) -> bool:
-        """Look for two others with whom all three come within reach, among more and more of them."""
+        """Repartition with two others so that all three come within reach, among more and more members.
+
+        Return True on success.
+        """
         partners = PARTNERS
         while not self._repartition(a, reach, partners):
             if partners >= len(self.loads) or stop():
@@ -279,7 +283,7 @@ class _ThreeWay(_Slots):
         return True
 
     def _repartition(self, a: int, reach: float, partners: int) -> bool:
-        """Share out anew what `a` and two others hold, if that brings all three within reach."""
+        """Repartition `a` and two others if that brings all three within reach; return True on success."""
         low, high = self.low - reach, self.high + reach
         spare = max(float(self.loads.mean()) - low, 0)
         window = (low, high, min(high, low + 2 * spare + 1))
@@ -292,7 +296,7 @@ class _ThreeWay(_Slots):
         return False
 
     def _try_sizes(self, a: int, first: Column, sizes: Sizes, window: tuple[float, float, float]) -> bool:
-        """Try all ways in which `a` keeps i of its slots and gets j of a member among `first` and n of any third."""
+        """Try all shares of `a` with i of its own slots, j of a member in `first` and n of a third one."""
         low, high, most = window
         i, j, n = sizes
         have = self.fixed[a] + self.sums[i][a][:, None, None] + self.sums[j][first][None]
@@ -314,12 +318,12 @@ class _ThreeWay(_Slots):
         return self._split(a, b, c, np.concatenate(ours, axis=1), np.concatenate(others, axis=1), rest[fine], low, high)
 
     def _look_up(self, size: int, wanted: Column, width: float) -> tuple[Column, Column]:
-        """Of each number wanted, the subsets of `size` slots with a sum in [wanted, wanted + width].
+        """Find for each entry of `wanted` the subsets of `size` slots with a sum in [wanted, wanted + width].
 
         Returns
         -------
         pair, entry : int64 arrays (N,)
-            Position in `wanted`, and in the flattened sums of that size; drawn at random where there are too many.
+            Positions in `wanted` and in the flattened sums of that size; a random sample if there are too many.
         """
         known = self.ascending[size]
         start = np.searchsorted(known, wanted)
@@ -336,10 +340,10 @@ class _ThreeWay(_Slots):
     def _split(
         self, a: int, b: Column, c: Column, ours: Column, others: Column, rest: Column, low: float, high: float
     ) -> bool:
-        """Split what `a` does not hold between the two others, and carry one way out that fits, if there is any."""
+        """Split the rest between the two others and apply one split that fits; return False if none does."""
         splits = _subsets(2 * self.slots, self.slots)
         if self.slots == self.held.shape[1]:
-            splits = splits[: len(splits) // 2]  # what the one gets in the others, the other gets in these
+            splits = splits[: len(splits) // 2]  # the second half holds the mirror images
         lowest, highest = np.maximum(low, rest - high), np.minimum(high, rest - low)
         theirs = self.lags[others] @ splits.T
         theirs -= ((lowest + highest) / 2 - self.fixed[b])[:, None]
@@ -366,7 +370,7 @@ class _ThreeWay(_Slots):
 
 @lru_cache(maxsize=32)
 def _parts(slots: int, size: int) -> tuple[Column, Column]:
-    """The positions that each subset of `size` slots holds, and those that it leaves."""
+    """Return the positions in each subset of `size` slots, and those outside it."""
     inside = list(combinations(range(slots), size))
     outside = [[s for s in range(slots) if s not in subset] for subset in inside]
     return (
@@ -377,7 +381,7 @@ def _parts(slots: int, size: int) -> tuple[Column, Column]:
 
 @lru_cache(maxsize=32)
 def _subsets(slots: int, size: int) -> NDArray[np.float64]:
-    """Which slots each subset of that size holds, as 0 and 1; shape (N, slots)."""
+    """Return the membership of slots in each subset of that size as 0 and 1; shape (N, slots)."""
     inside, _ = _parts(slots, size)
     subsets = np.zeros((len(inside), slots))
     np.put_along_axis(subsets, inside, 1.0, axis=1)

@@ -1,7 +1,7 @@
-/* The compiled form of exchanges.py: same names, same answers to the last bit. kernel.py says when it is used.
+/* Compiled form of exchanges.py: same names, same results to the last bit. kernel.py decides when it is used.
  *
- * Sums of floats are taken in the same order as there, and never fused (-ffp-contract=off): no compiler may round
- * otherwise. Whole numbers stay below 2^62 by SearchState.dtype.
+ * Floats are summed in the same order as there and never fused (-ffp-contract=off), so that all compilers round
+ * alike. SearchState.dtype keeps integers below 2^62.
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
@@ -30,7 +30,7 @@ enum {
     PAIR_PRICES, RATES, ACTIVE, ARRAYS
 };
 
-/* Bytes of an entry of each array, and whether it is changed. */
+/* Size of an entry of each array in bytes; 1 in `changed` if calls write to the array. */
 static const int entry_of[ARRAYS] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 1, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8};
 static const int changed[ARRAYS] = {0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0};
 
@@ -48,7 +48,7 @@ typedef struct {
     int64_t topic_distance, rank_total, unit, move_price, ceiling;
 } State;
 
-/* One pair of members: what each of its partitions means for counts, moves and costs; the last entry is nothing. */
+/* Effect of giving one partition to the other member of a pair on counts, moves and costs; the last entry: none. */
 typedef struct {
     int64_t id, off, moves;
     const int64_t *lags;
@@ -67,7 +67,7 @@ static void release(PyObject *capsule) {
 
 static int64_t length(const State *s, int i) { return (int64_t)(s->views[i].len / entry_of[i]); }
 
-/* Say whether the arrays fit one another, so that no loop leaves them. */
+/* Return 1 if the sizes of the arrays are consistent, so that no loop leaves them. */
 static int consistent(State *s) {
     s->P = length(s, OWNER), s->M = length(s, FACTORS), s->S = length(s, WEIGHTS), s->K = length(s, RATES);
     s->A = length(s, ACTIVE);
@@ -148,7 +148,7 @@ static int64_t outside(int64_t count, int64_t lo, int64_t hi) {
     return count < lo ? lo - count : count > hi ? count - hi : 0;
 }
 
-/* How much farther outside its bounds the count of a topic is with one partition more or less. */
+/* Return the change in the distance of a topic count from its bounds when it changes by `step`. */
 static int64_t off(const State *s, int64_t topic, int64_t m, int step) {
     int64_t at = topic * s->M + m, lo = s->topic_lo[at], hi = s->topic_hi[at], count = s->topic_counts[at];
     return outside(count + step, lo, hi) - outside(count, lo, hi);
@@ -171,7 +171,7 @@ static const int64_t *pair_costs(const State *s, int64_t k, int64_t p) {
     return s->costs + (k * (s->P + 1) + (p == NOBODY ? s->P : p)) * s->M;
 }
 
-/* Describe what one member may give to another: some of its partitions, or nothing, which comes last. */
+/* List the partitions that one member may give to another, and none as the last entry. */
 static int64_t fill(const State *s, Side *side, int64_t source, int64_t target, int nothing_fits, int64_t width,
                     uint64_t seed) {
     int64_t first = s->starts[source], size = s->starts[source + 1] - first, n = size < width ? size : width;
@@ -188,7 +188,7 @@ static int64_t fill(const State *s, Side *side, int64_t source, int64_t target, 
     return n + 1;
 }
 
-/* Room for the sides of any two members. */
+/* Return the length of the longest list of a member. */
 static int64_t longest(const State *s) {
     int64_t most = 0;
     for (int64_t m = 0; m < s->M; m++)
@@ -196,7 +196,7 @@ static int64_t longest(const State *s) {
     return most + 1;
 }
 
-/* Say whether an exchange of `a` and `b` keeps counts and the budgets of moves and pairs. */
+/* Return 1 if an exchange of `a` and `b` keeps counts and the budgets of moves and pairs. */
 static int keeps(const State *s, const Side *give, const Side *take, int64_t a, int64_t b, int64_t room,
                  int64_t moves_left) {
     if (!give->fits || !take->fits || (give->id == NOBODY && take->id == NOBODY)) return 0;
@@ -214,7 +214,7 @@ static int within_ceiling(const State *s, int64_t now, int64_t then) {
     return s->ceiling >= NO_LIMIT || then <= (now > s->ceiling ? now : s->ceiling);
 }
 
-/* ---- the arguments of a judge ----------------------------------------------------------------------------------- */
+/* ---- arguments of an evaluator ---------------------------------------------------------------------------------- */
 
 typedef struct {
     State *s;
@@ -289,7 +289,7 @@ static PyObject *by_distance(PyObject *module, PyObject *args) {
         const int64_t rows = fill(s, call.ours, a, b, may_shift(s, b, a), INT32_MAX, 0);
         const int64_t columns = fill(s, call.theirs, b, a, may_shift(s, a, b), width, seed);
         const int64_t *load_a = s->loads + a * S, *load_b = s->loads + b * S, fa = s->factors[a], fb = s->factors[b];
-        double inside = 0; /* what all distances of the two come to */
+        double inside = 0; /* weighted sum of the squared distances of both members */
         for (int64_t t = 0; t < S; t++) {
             const double now_a = distance(load_a[t], s->lows[t], s->highs[t]);
             const double now_b = distance(load_b[t], s->lows[t], s->highs[t]);
@@ -300,7 +300,7 @@ static PyObject *by_distance(PyObject *module, PyObject *args) {
             if (!give->fits) continue;
             for (int64_t j = 0; j < columns; j++) {
                 const Side *take = &call.theirs[j];
-                if (S == 1) { /* most exchanges gain nothing: see so before anything else is asked */
+                if (S == 1) { /* most exchanges gain nothing: test that first */
                     const int64_t delta = *take->lags - *give->lags;
                     const double mine = distance(*load_a + delta * fa, *s->lows, *s->highs);
                     const double other = distance(*load_b - delta * fb, *s->lows, *s->highs);
@@ -351,7 +351,7 @@ static PyObject *by_distance(PyObject *module, PyObject *args) {
 /* ---- by the objective ------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    int64_t high, next_high, low, next_low, top, bottom; /* of all but one member, and whose the extremes are */
+    int64_t high, next_high, low, next_low, top, bottom; /* over all members but one; holders of the extremes */
 } Extremes;
 
 static void extremes(const State *s, int64_t a, Extremes *ends) {
@@ -370,7 +370,7 @@ static void extremes(const State *s, int64_t a, Extremes *ends) {
     }
 }
 
-/* What the objective's loads come to: the spread (or the highest load) of each scenario, their worst or their sum. */
+/* Add the spread (or highest load) of scenario t to the worst or the priced sum of those before it. */
 static int64_t put_together(const State *s, int64_t all, int64_t value, int64_t t) {
     if (!s->worst_counts) return all + value * s->units[t];
     return t == 0 || value > all ? value : all;
@@ -458,7 +458,7 @@ static int64_t place_of(const State *s, int64_t m, int64_t p) {
     return -1;
 }
 
-/* Take the item at a place out of the source's and put it at the end of the target's. */
+/* Move the item at a position from the source's part to the end of the target's. */
 static void shift(State *s, int64_t source, int64_t target, int64_t at) {
     const int64_t item = s->items[at];
     int64_t last;

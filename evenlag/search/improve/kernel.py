@@ -1,10 +1,10 @@
-"""The compiled form of what exchanges.py does, where it is there; chosen once, when this is imported.
+"""Compiled form of exchanges.py, used if it is available; the choice is made once, at import.
 
-`evenlag/search/improve/_kernel` is built from kernel.c when evenlag is installed, where there is a compiler. Without
-it, from an archive, or with the environment variable EVENLAG_KERNEL=off, NumPy does the same. A call works through
-arrays of whole numbers of a `SearchState` in place, holds no Python object in its loops, and keeps nothing between
-calls but pointers to them: it may be used in threads of their own, after a fork, and on machines of which only some
-have it. Numbers whose sums could pass 64 bits are left to NumPy (`SearchState.dtype`).
+`evenlag/search/improve/_kernel` is built from kernel.c when evenlag is installed with a compiler. NumPy does the same
+work if it is missing, if evenlag runs from an archive, or if the environment variable EVENLAG_KERNEL is "off". A call
+works in place on integer arrays of a `SearchState`. Its loops hold no Python object, and it keeps only pointers to the
+arrays between calls. So it can run in several threads, after a fork, and on a cluster where only some machines have it.
+Numbers whose sums could exceed 64 bits are left to NumPy (`SearchState.dtype`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from evenlag.search.improve.state import SearchState
 
 VARIABLE = "EVENLAG_KERNEL"
-VERSION = 1  # of the calls; a kernel that was built from other code is not used
+VERSION = 1  # of the interface; a kernel with another version is not used
 
 Found = tuple[int, int, int, float] | None
 
 
 def compiled(name: str, version: int) -> Any:
-    """Return a compiled module of evenlag whose calls have this version; None where it is not there or switched off."""
+    """Return a compiled module of evenlag with this version; None if it is missing or switched off."""
     if os.environ.get(VARIABLE) == "off":
         return None
     try:
@@ -42,12 +42,12 @@ _compiled: Any = compiled("evenlag.search.improve._kernel", VERSION)
 
 
 def status() -> str:
-    """Return "compiled" or "numpy": which form is used."""
+    """Return the form in use: "compiled" or "numpy"."""
     return "numpy" if _compiled is None else "compiled"
 
 
 def prepare(state: SearchState) -> Any:
-    """Return what the other calls need of a state, whose arrays must stay where they are; None: let NumPy do it."""
+    """Return the handle of a state for the other calls; None: use NumPy. The arrays must keep their memory."""
     if _compiled is None or state.dtype is not np.int64 or state.costs.dtype == object:
         return None
     rule, problem = state.rule, state.problem
@@ -75,7 +75,7 @@ _SMALL = (np.dtype(np.int32), np.dtype(np.bool_))
 
 
 def exchange(prepared: Any, a: int, b: int, p: int, q: int) -> None:
-    """Carry out an exchange of two members: `a` gives p and takes q; -1 is none."""
+    """Apply an exchange of two members: `a` gives p and takes q; -1 is none."""
     _compiled.exchange(prepared, a, b, p, q)
 
 

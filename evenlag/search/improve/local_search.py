@@ -1,21 +1,23 @@
-"""Local search: swap two partitions of two members, or shift one to the other, as long as the plan gets better.
+"""Local search: swap two partitions of two members, or shift one to the other, while the plan improves.
 
-The swap and shift neighbourhoods of generalized assignment, best improvement for one member with several others at
-once. Better means a lower objective, then lower Σ load² / weight, then fewer moves. Counts stay within the rule and
-moves within the budget. The result is a local optimum for single swaps and shifts unless the search was stopped.
+It uses the swap and shift neighbourhoods of generalized assignment, with best improvement for one member and several
+others at once. A plan is better if its objective is lower, then if Σ load² / weight is lower, then if it has fewer
+moves. Counts stay within the rule and moves within the budget. The result is a local optimum for single swaps and
+shifts unless the search was stopped.
 
-Relocation: from a plan with few moves to an even one, always by the exchange that equalizes most for its moves.
+Relocation goes from a plan with few moves to an even one. Each step takes the exchange with the best gain for its
+moves.
 
-The member farthest outside the window swaps one partition with one of another member (or shifts one to it, or takes
-one over, where counts allow); a move home costs less than nothing. Where that helps no more and moves are limited, a
-partition goes home and its holder takes one of a third member: a rotation that adds no move. What falls is Σ of squared
-distances to the window, so that exchanges are liked best that bring two members nearer at once. Every plan on the way
-that is better than all before it, at the moves it took, is a point of the frontier of spread against moves.
+The member farthest outside the window swaps one partition with another member, gives one away or takes one, if counts
+allow it. A move home has a negative cost. If no exchange helps and moves are limited, a rotation adds no move: one
+partition goes home, and its holder takes another from a third member. The search minimizes Σ of squared distances to
+the window, which prefers exchanges that bring two members nearer at once. Every plan on the way that is better than all
+before it is a point of the frontier of spread against moves.
 
-A greedy descent by gain for cost, as for a knapsack; one exchange leads to the next, since whoever is the worst
-afterwards goes on, so that several make a chain (Glover 1996, ejection chains). To take other ways, gains are misjudged
-at random: the noising method of Charon and Hudry 1993. And a descent may begin with a good plan of which some moves
-are undone: iterated greedy (Ruiz and Stützle 2007).
+This is a greedy descent by gain per cost, as for a knapsack. Exchanges form chains, because the worst member after one
+exchange starts the next (Glover 1996, ejection chains). Random errors of the gains diversify the search (the noising
+method of Charon and Hudry 1993). A descent may also start from a good plan with some of its moves undone (iterated
+greedy, Ruiz and Stützle 2007).
 """
 
 from __future__ import annotations
@@ -33,14 +35,14 @@ from evenlag.model.objective import EVERY_TERM, Objective
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.improve.exchanges import ALL, Exchange, Taste, by_distance, by_objective, ways_home
+from evenlag.search.improve.exchanges import ALL, LEAST_GAIN, Exchange, Taste, by_distance, by_objective, ways_home
 from evenlag.search.improve.state import LOADS_ALONE, Column, SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
-MOST_TOGETHER = 20_000  # exchanges that are looked at together, times scenarios
-EXCHANGES_OF_A_STEP = 10_000  # that take as long as a step of a pair does elsewhere
-MOSTLY = 0.8  # of the time, where what is spent in vain is given back after
+MOST_TOGETHER = 20_000  # exchanges, times scenarios, that are evaluated in one call
+EXCHANGES_OF_A_STEP = 10_000  # exchanges that count as one step of the clock
+MOSTLY = 0.8  # share of the time for the search if unused budget units are given back afterwards
 
 
 def local_search(plan: Plan, rule: CountRule, objective: Objective, stop: Callable[[], bool]) -> Plan:
@@ -53,7 +55,7 @@ def local_search(plan: Plan, rule: CountRule, objective: Objective, stop: Callab
     rule : CountRule
     objective : Objective
     stop : callable
-        Asked before each look at a member with others, once for a few of these.
+        Stop criterion, called before each evaluation of a member with a few others.
     """
     search = _LocalSearch(SearchState(plan, rule, (0, 0), 0, goal=objective))
     while search.sweep(stop):
@@ -62,11 +64,11 @@ def local_search(plan: Plan, rule: CountRule, objective: Objective, stop: Callab
 
 
 class _LocalSearch:
-    """The search on one state, and when pairs of members were looked at: none is again before something has changed.
+    """Search on one state that evaluates a pair of members again only after a relevant change.
 
-    Times are numbers of exchanges. `looked` is when a member was last looked at with all others, `changed` when it last
-    gave or took anything, `shifted` when something changed that all pairs depend on: the extremes, or what is left of
-    the budgets.
+    Times are numbers of exchanges. `looked` is the time when a member was last evaluated with all others. `changed` is
+    the time when it last gave or took a partition. `shifted` is the time of the last change to a value on which all
+    pairs depend: the extreme loads or the remaining budgets.
     """
 
     def __init__(self, state: SearchState) -> None:
@@ -75,12 +77,12 @@ class _LocalSearch:
         self.time = self.shifted = 0
         self.stopped = False
         self.looked, self.changed = np.full(members, -1), np.zeros(members, np.int64)
-        # Loads alone: what a pair without an extreme gains is Σ load², which depends on nothing else.
+        # Loads alone: a pair without an extreme load can only reduce Σ load², which depends on no other member.
         free = goal.max_moves is None and not (goal.stickiness or goal.terms or state.problem.futures)
         self.pair_is_all = free and state.problem.equal_weights
 
     def sweep(self, stop: Callable[[], bool]) -> bool:
-        """Look at all pairs that may hold something better; say whether another sweep is worth it."""
+        """Search all pairs that may improve the plan; return True if another sweep is worthwhile."""
         better = False
         state = self.state
         order = state.active[np.argsort(state.loads[state.active] @ state.weights, kind="stable")]
@@ -89,7 +91,7 @@ class _LocalSearch:
             while found is not None:
                 self._carry_out(me, found)
                 better = True
-                if found.worth < 0:  # the extremes have moved: start again with them
+                if found.worth < 0:  # the extreme loads have changed: start again with them
                     return True
                 found = self._best(me, order, stop)
             if self.stopped:
@@ -98,7 +100,7 @@ class _LocalSearch:
         return better
 
     def _best(self, me: int, order: Whole, stop: Callable[[], bool]) -> Exchange | None:
-        """Return the best exchange of a member with the first others of whom one has any."""
+        """Return the best exchange of a member with the first batch of others that has an improvement."""
         state = self.state
         others = order[self._worth_a_look(me, order)]
         rows = len(state.held[me]) + 1
@@ -118,7 +120,7 @@ class _LocalSearch:
         return None
 
     def _worth_a_look(self, me: int, order: Whole) -> Bools:
-        """Return with which members there may be something that was not seen yet."""
+        """Return a mask of the members with which an unseen improvement may exist."""
         looked = np.maximum(self.looked[me], self.looked[order])
         changed = np.maximum(self.changed[me], self.changed[order])
         if not self.pair_is_all or me in (order[0], order[-1]):
@@ -139,13 +141,13 @@ class _LocalSearch:
             self.shifted = self.time
 
     def _left(self) -> tuple[int, ...]:
-        """Return what is left of each budget."""
+        """Return the remainder of each budget."""
         state, limited = self.state, [pair.budget is not None for pair in self.state.goal.pairs]
         return state.moves_left, *(state.budgets - state.used)[limited].tolist()
 
 
 def _outer_first(order: list[int]) -> Iterator[int]:
-    """The last of an order, the first, the last but one, and so on."""
+    """Yield the last entry of an order, the first, the last but one, and so on."""
     for light, heavy in zip(order[: (len(order) + 1) // 2], reversed(order), strict=False):
         yield heavy
         if light != heavy:
@@ -154,12 +156,12 @@ def _outer_first(order: list[int]) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class LocalSearch:
-    """Single swaps and shifts.
+    """Local search by single swaps and shifts.
 
     Attributes
     ----------
     last : bool
-        Nothing follows, so what the plan spends of a budget in vain is given back.
+        No stage follows, so budget units spent without an effect on the objective are given back.
     """
 
     last: bool = False
@@ -167,11 +169,11 @@ class LocalSearch:
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, _task: Task, best: Incumbent) -> bool:
-        """For every group."""
+        """Return True if a plan exists."""
         return best.found
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Go on from the best plan to a local optimum: lower Σ load² / weight leads on where the objective stands."""
+        """Yield a local optimum from the best plan; ties in the objective are broken by lower Σ load² / weight."""
         from_current, thrifty = best.from_current, task.goal.thrifty(task.problem)
         give_back = thrifty is not task.goal and (self.last or bool(best.settled))
         if not (give_back and best.settled):
@@ -184,14 +186,13 @@ class LocalSearch:
 
 # ---- relocation ------------------------------------------------------------------------------------------------------
 
-STEPS_OF_AN_EXCHANGE = 3  # what one exchange takes, in steps of pairs
-IN_VAIN = 1e-9  # of the distances: less may be nothing, squares are floats
-MOST_EXCHANGES = 120_000  # that are looked at in one step
-PARTNERS = 48  # members that the worst may exchange with: half of them those farthest on the other side
-REACH = 12  # partitions on both sides of the lag that would serve best, whose holders are partners too
-MOST_STUCK = 2  # members whom nothing helps until rotations are no longer looked for
-MOST_PLANS = 4_000  # that are kept on the way
-LARGE, LARGE_FALL = 20_000, 0.02  # partitions from which on the spread must fall by this share for a plan to be kept
+STEPS_OF_AN_EXCHANGE = 3  # cost of one exchange, in steps of the clock
+MOST_EXCHANGES = 120_000  # most exchanges evaluated in one step
+PARTNERS = 48  # members that the worst one may exchange with; half are the farthest on the other side
+REACH = 12  # partitions on each side of the ideal lag whose holders are partners too
+MOST_STUCK = 2  # stuck members from which on no rotation is searched
+MOST_PLANS = 4_000  # most plans that are returned
+LARGE, LARGE_FALL = 20_000, 0.02  # from this many partitions on, keep a plan only if the base falls by this share
 
 
 def relocate(
@@ -208,35 +209,35 @@ def relocate(
     careful: bool = False,
     goal: Objective = LOADS_ALONE,
 ) -> list[Plan]:
-    """Return plans of falling spread (makespan) and mostly rising moves, `plan` first, or what undoing leaves of it.
+    """Return plans of falling spread (makespan) and mostly rising moves. The first is the start after `undone`.
 
     Parameters
     ----------
     plan : Plan
-        Must keep the rule; the fewer moves it has, the better.
+        Start; must keep the rule. The fewer moves it has, the better.
     rule : CountRule
     window : (low, high)
-        Loads per weight, in messages, beyond which no plan can be bettered; as `SearchState` takes it.
+        Target window of loads per weight, in messages; see `SearchState`.
     stop : callable
-        Asked before each step.
+        Stop criterion, called before each step.
     seed : int
     most_moves : int, optional
-        Go no further than this; in messages where pairs cost something.
+        Most moves; in messages if the goal has terms beyond loads and moves.
     greed : float
-        1: as much as possible for each move; 0: as much as possible, whatever it costs. Between them, 1/2 and 1/4.
+        1: best gain per cost; 0: best gain at any cost; 1/2 and 1/4 are values between.
     noise : float
-        How far, as a share, what an exchange is worth is misjudged at random.
+        Largest random error of a gain, as a share.
     undone : float
-        First so large a share of the partitions that have moved, drawn at random, goes home.
+        Share of the moved partitions that go home first, drawn at random.
     careful : bool
-        Nobody else may get farther outside the window by an exchange of the worst member.
+        Reject exchanges that take another member farther outside the window.
     goal : Objective
-        What falls: the spread or the makespan. Its budgets and ceiling are kept, and costs of pairs counted.
+        Minimizes the spread or the makespan. Its budgets and ceiling are kept, and pair costs count as costs.
 
     Returns
     -------
     list of Plan
-        Each keeps the rule.
+        Plans that keep the rule.
     """
     state = SearchState(plan, rule, window, seed, goal=goal)
     search = _Relocation(state, Taste(_roots(greed), noise, careful))
@@ -258,12 +259,12 @@ def relocate(
 
 
 def _roots(greed: float) -> int:
-    """Return how many square roots of a cost its power by a greed is nearest to; 3 for none."""
+    """Return the number of square roots that comes nearest to the power `greed` of a cost; 3 means no cost."""
     return 3 if greed <= 0 else min(max(round(-log2(greed)), 0), 3)
 
 
 def exchange_worst(state: SearchState, stop: Callable[[], bool]) -> None:
-    """Carry out such exchanges on a state whatever they move, until none helps or `stop`, asked before each."""
+    """Apply the best exchange of the worst member at any cost until none helps or `stop`, called before each."""
     search = _Relocation(state, Taste(roots=3))
     stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     while not stop() and search.step(None):
@@ -271,16 +272,16 @@ def exchange_worst(state: SearchState, stop: Callable[[], bool]) -> None:
 
 
 class _Relocation:
-    """The descent on one state."""
+    """Descent on one state."""
 
     def __init__(self, state: SearchState, taste: Taste) -> None:
         self.state, self.problem = state, state.problem
         self.taste = taste
         self.stuck, self.changed = np.zeros(len(state.counts), dtype=bool), False
-        self.by_lag: dict[int, tuple[Whole, Column]] = {}  # the free partitions by rising lag, and their lags
+        self.by_lag: dict[int, tuple[Whole, Column]] = {}  # free partitions by rising lag, and their lags
 
     def undo(self, share: float, stop: Callable[[], bool]) -> None:
-        """Send so large a share of the partitions that have moved home, as far as the rule allows, or until `stop`."""
+        """Send a share of the moved partitions home, as far as the rule allows, or until `stop`."""
         state = self.state
         moved = state.away()
         left = ceil(share * len(moved))
@@ -294,9 +295,9 @@ class _Relocation:
                 left -= 1
 
     def step(self, most: float | None) -> bool:
-        """Carry out the best exchange of the worst member, if it has one; say whether to go on.
+        """Apply the best exchange of the worst member, if it has one; return False when the descent is over.
 
-        A member that has none is stuck until it takes part in an exchange, or all members outside are stuck.
+        A member without an exchange is stuck until it takes part in one or all members outside are stuck.
         """
         state = self.state
         bad = state.badness()
@@ -315,7 +316,7 @@ class _Relocation:
         return True
 
     def _best(self, a: int, budget: float) -> Exchange | None:
-        """Return the best exchange of the worst member with its partners."""
+        """Return the best exchange of the worst member with its partners; None if none gains."""
         state = self.state
         me, others = int(state.active[a]), self._partners(a)
         rows, width = len(state.held[me]) + 1, ALL
@@ -325,7 +326,7 @@ class _Relocation:
         return by_distance(state, me, others, self.taste, budget, width, seed)
 
     def _partners(self, a: int) -> Whole:
-        """Those farthest on the other side, some at random, and holders of what would serve best."""
+        """Return the partners: farthest on the other side, random ones, and holders of the best-fitting partitions."""
         state, partners, active = self.state, PARTNERS, self.state.active
         if len(active) - 1 <= partners:
             return np.delete(active, a)
@@ -347,7 +348,7 @@ class _Relocation:
         return int(weighed.argmax())
 
     def _holders_of_what_lacks(self, me: int, scenario: int) -> Column:
-        """Members that hold what takes a member nearest to the window, one partition for another."""
+        """Return the holders of the partitions whose swap brings a member nearest to the window."""
         state, mine = self.state, self.state.held[me]
         if not len(mine):
             return np.zeros(0, np.int64)
@@ -359,15 +360,15 @@ class _Relocation:
         free, lags = self.by_lag[scenario]
         over = load - (high if load > high else low)
         wanted = state.table[mine, scenario] - over // int(state.factors[me])
-        reach = min(len(mine), REACH) + 1  # so that not all of it is the member's own
+        reach = min(len(mine), REACH) + 1  # more than its own partitions, so that others are found
         near = np.searchsorted(lags, wanted)[:, None] + np.arange(-reach, reach)
         holders: Column = state.member_of[free[np.minimum(np.maximum(near, 0), len(free) - 1)]]
         return holders
 
     def _rotate(self, me: int, budget: float) -> bool:
-        """Let one partition go home and its holder take another, of a third member; say whether that helps `me`.
+        """Send one partition home and let its holder take another from a third member; return True if that helps `me`.
 
-        Where counts leave nobody room, as for a member that has just joined, it takes three to send anything home.
+        If counts leave no room, as for a member that has just joined, a partition can go home only among three members.
         """
         state, owner = self.state, self.problem.owner
         if state.goal.terms or len(state.weights) > 1 or self.stuck.sum() >= MOST_STUCK:
@@ -386,7 +387,7 @@ class _Relocation:
         return False
 
     def _best_rotation(self, me: int, back: Column, instead: Column, budget: float) -> tuple[int, int] | None:
-        """Return which of these goes home, and which of those its holder takes."""
+        """Return which of `back` goes home and which of `instead` its holder takes; None if no rotation gains."""
         state, problem = self.state, self.problem
         most = max(MOST_EXCHANGES // len(back), 1)
         if len(instead) > most:
@@ -411,7 +412,7 @@ class _Relocation:
             before, gain = before + old**2, gain + old**2 - new**2
             if self.taste.careful:
                 fits &= (new <= old) | (members == me)
-        fits &= gain > IN_VAIN * before
+        fits &= gain > LEAST_GAIN * before
         if not fits.any():
             return None
         if self.taste.noise:
@@ -420,7 +421,7 @@ class _Relocation:
         return int(back[row]), int(instead[column])
 
     def _sample(self, theirs: Column, most: int) -> Column:
-        """Positions of what is looked at where there is too much: evenly over the lags."""
+        """Return positions of `most` partitions, spread evenly over the sorted lags."""
         order = np.argsort(self.state.lag_of(theirs), kind="stable")
         kept: Column = order[np.unique(np.linspace(0, len(order) - 1, most).astype(np.int64))]
         return kept

@@ -1,18 +1,17 @@
 """Pair search: members outside the window repartition with others, two at a time, until all loads are inside.
 
-Which pairs, and what to do where none helps, is an iterated local search (Lourenço, Martin and Stützle 2003). The
-local search is pairwise repartitioning. The kick (perturbation) brings the worst member into the window at another's
-cost, who then is the worst and passes on what it lacks: what Glover 1996 calls an ejection chain, each link of it
-found by the search itself. Those who were helped are tabu meanwhile. Where nothing better comes of it, all goes back
-to the best assignment before the next kick.
+The search is an iterated local search (Lourenço, Martin and Stützle 2003). Its local search is pairwise repartitioning.
+Its kick (perturbation) brings the worst member into the window at another's cost. That member is then the worst and
+passes the difference on: an ejection chain (Glover 1996) whose links the search finds itself. Members that were just
+helped are tabu. If no improvement follows, the search returns to the best assignment before the next kick.
 
-Two members share out anew what they hold, as evenly as their lags allow. Their exchanges are drawn so that they are
-disjoint: swaps of two partitions that the rule does not tell apart (of one topic where topics are balanced, otherwise
-any that both may take) and shifts of one partition that counts allow. Any subset of them keeps every rule, so the best
-subset is a subset sum (subsets.py). Equal loads are best for a pair whatever the window is: at a fixed sum, the larger
-of the two distances to an interval grows with the difference of the loads. Known as pairwise interchange: Kernighan and
-Lin 1970 repartition two sets by a sequence of swaps, and differencing (Karmarkar and Karp 1982) with two sets has the
-same aim. Here all subsets of the swaps drawn are compared at once.
+Two members share out their partitions anew, as evenly as the lags allow. Their exchanges are drawn to be disjoint:
+swaps of two partitions that are equivalent under the rule (of one topic if topics are balanced, otherwise any that both
+may take), and shifts of one partition that counts allow. Any subset of them keeps every rule, so the best subset is a
+subset sum (subsets.py). Equal loads are best for a pair under any window: at a fixed sum, the larger of the two
+distances to an interval grows with the difference of the loads. The method is pairwise interchange: Kernighan and Lin
+1970 repartition two sets by a sequence of swaps, and differencing (Karmarkar and Karp 1982) with two sets has the same
+aim. Here, all subsets of the drawn exchanges are compared at once.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ from evenlag.model.problem import NOBODY
 from evenlag.search.improve.state import BestState, Column, SearchState, Stagnation
 from evenlag.search.subsets import nearest_subset
 
-EXCHANGES = 22  # of one pair that a subset is chosen from: two halves of 11 have 2,048 sums each
-QUICK_EXCHANGES = 14  # the same in `rounds`, where many pairs have much to gain
-WORST_SHARE = 0.8  # of the steps, that go to the worst member; the others go to any member outside the window
-STEPS_IN_VAIN = 25  # per member, before the search gives up
-KICK_AFTER = 12  # steps without progress, and as many more for every ten members, before the worst is kicked
-KICK_SWAPS = 20_000  # swaps that are looked at to help one member
-KICK_PARTNERS = 8  # partners that are tried to help one member where its topics restrict what can be swapped
+EXCHANGES = 22  # exchanges of a pair from which a subset is chosen: two halves of 11 have 2,048 sums each
+QUICK_EXCHANGES = 14  # the same in `rounds`, where many pairs can gain much
+WORST_SHARE = 0.8  # share of steps for the worst member; the others go to any member outside the window
+STEPS_IN_VAIN = 25  # steps per member without progress before the search gives up
+KICK_AFTER = 12  # steps without progress before a kick, and as many more for every ten members
+KICK_SWAPS = 20_000  # most swaps evaluated to help one member
+KICK_PARTNERS = 8  # partners tried to help one member if topics or costs restrict its swaps
 
 
 class PairSearch:
-    """The search over pairs of members of one state.
+    """Search over pairs of members of one state.
 
     Parameters
     ----------
@@ -52,9 +51,9 @@ class PairSearch:
     # ---- which pairs ---------------------------------------------------------------------------------------------
 
     def rounds(self, stop: Callable[[], bool]) -> None:
-        """Repartition the heaviest with the lightest, the next with the next, while each round brings a quarter.
+        """Repartition the heaviest member with the lightest, the second heaviest with the second lightest, and so on.
 
-        `stop` is asked before each pair.
+        Rounds go on while each reduces the total distance by a quarter. `stop` is called before each pair.
         """
         state = self.state
         able = np.ones(len(state.active), dtype=bool)
@@ -75,12 +74,12 @@ class PairSearch:
                     able[heavy if bad[heavy] <= bad[light] else light] = False
 
     def worst_first(self, stop: Callable[[], bool]) -> None:
-        """Repartition the member farthest outside the window with others until none is outside, or nothing helps.
+        """Repartition the member farthest outside the window with others until none is outside or nothing helps.
 
         Parameters
         ----------
         stop : callable
-            Asked before each step.
+            Stop criterion, called before each step.
         """
         state = self.state
         count = len(state.active)
@@ -113,8 +112,8 @@ class PairSearch:
     def _step(self, bad: Column, worst: int, failures: NDArray[np.int64]) -> None:
         """Repartition the worst member, or one that failed less often, with a partner.
 
-        Where that brings nothing, the partner shares out with another at random within the worst's distance: the
-        worst meets both changed next time.
+        If that does not help, the partner repartitions with a random third member, within the worst distance. This
+        gives the worst member new partners in the next step.
         """
         most = EXCHANGES
         of_worst = self.state.rng.random() < WORST_SHARE
@@ -133,7 +132,7 @@ class PairSearch:
         return repartition(self.state, int(active[a]), int(active[b]), most, around)
 
     def _partner(self, a: int, failures: int) -> int:
-        """Who makes up best for `a`; after a failure anyone on the other side of the window, or anyone who may."""
+        """Return the best partner for `a`; after a failure a random one, alternately from beyond the window."""
         state = self.state
         scaled = state.scaled[state.active]
         heavy = bool(scaled[a] > state.high)
@@ -141,7 +140,7 @@ class PairSearch:
         if heavy or not able.any():
             able[:] = True
         able[a] = False
-        if not able.any():  # nobody else may, so anybody else is tried
+        if not able.any():  # every other member is excluded, so allow all of them
             able[:] = True
             able[a] = False
         if failures == 0:
@@ -151,14 +150,14 @@ class PairSearch:
             other = able & (scaled < state.low if heavy else scaled > state.high)
             if (
                 not other.any()
-            ):  # beside oversized partitions none is above the window; who is above its low end can give
+            ):  # with oversized partitions, no other member may lie above the window; one above its low end can give
                 other = able & (scaled < state.high if heavy else scaled > state.low)
             if other.any():
                 return self._any(other)
         return self._any(able)
 
     def _bystander(self, a: int) -> int:
-        """Draw another member; `a` itself if it is one to be left alone."""
+        """Return another random member; `a` itself if that one must not be burdened."""
         b = int(self.state.rng.integers(len(self.state.active) - 1))
         b += b >= a
         return b if self.state.may_be_partner()[b] else a
@@ -170,7 +169,7 @@ class PairSearch:
     # ---- the kick --------------------------------------------------------------------------------------------------
 
     def kick(self, members: int = 1) -> None:
-        """Bring the worst members into the window, each at another's cost, and make them tabu for now."""
+        """Bring the worst members into the window, each at another's cost, and make them tabu."""
         state = self.state
         state.tabu[:] = False
         bad = state.badness()
@@ -180,7 +179,7 @@ class PairSearch:
             state.tabu[a] = self._help_by_swap(a) if state.interchangeable else self._help_by_pair(a)
 
     def _help_by_swap(self, a: int) -> bool:
-        """Swap two partitions whose lags differ by about what brings the member into the window."""
+        """Swap two partitions to bring a member into the window; return True if such a swap exists."""
         state, me = self.state, int(self.state.active[a])
         lags, held = state.lags, state.held[me]
         need = -(-(state.low - state.scaled[me]) // state.factors[me])
@@ -191,7 +190,7 @@ class PairSearch:
         able[me] = False
         others = np.flatnonzero(state.free & able[state.member_of])
         most = max(KICK_SWAPS // max(len(others), 1), 1)
-        if len(held) > most:  # the one that leaves the most to choose from, and any others
+        if len(held) > most:  # keep the one with the most possible swaps, and random others
             widest = lags[held].argmin() if need > 0 else lags[held].argmax()
             held = np.append(state.rng.permutation(np.delete(held, widest))[: most - 1], held[widest])
         gain = (lags[others][None, :] - lags[held][:, None]).ravel()
@@ -199,13 +198,13 @@ class PairSearch:
         if not len(fits):
             return False
         nearest = fits[np.argsort(np.abs(gain[fits] - need), kind="stable")]
-        rank = int(len(nearest) ** state.rng.random()) - 1  # more often near
+        rank = int(len(nearest) ** state.rng.random()) - 1  # prefer near ones
         give, take = divmod(int(nearest[rank]), len(others))
         state.carry_out(me, int(state.member_of[others[take]]), held[[give]], others[[take]])
         return True
 
     def _help_by_pair(self, a: int) -> bool:
-        """Repartition with one partner after another, whatever becomes of them, until the member is inside."""
+        """Repartition with one partner after another, at their cost; return True once the member is inside."""
         state, me = self.state, int(self.state.active[a])
         need = int(state.low - state.scaled[me])
         need = max(need, 0) or int(state.high - state.scaled[me])
@@ -218,13 +217,13 @@ class PairSearch:
 
 # ---- what two members exchange ---------------------------------------------------------------------------------------
 
-FEW_HELD = 20  # below, lists pair partitions of one kind faster than arrays
+FEW_HELD = 20  # for fewer partitions, lists are faster than arrays
 
-Exchange = tuple[Column, Column]  # what the first of two members gives, and what it takes
+Exchange = tuple[Column, Column]  # partitions that the first of two members gives and takes
 
 
 def repartition(state: SearchState, a: int, b: int, most: int, around: int = 0) -> bool:
-    """Share out anew what two members hold.
+    """Repartition two members.
 
     Parameters
     ----------
@@ -232,15 +231,15 @@ def repartition(state: SearchState, a: int, b: int, most: int, around: int = 0) 
     a, b : int
         Members.
     most : int
-        Exchanges that a subset is chosen from; the work is about 2^(most/2).
+        Most exchanges from which a subset is chosen; the work is about 2^(most/2).
     around : int
-        Aim at random up to so far from equal loads; neither load leaves the window by more than that. 0: aim at equal
-        loads, and carry out only what brings neither beyond the loads that the two have.
+        Aim at a random point up to this far from equal loads, with neither load farther outside the window than this.
+        0: aim at equal loads, and accept only loads between the present two.
 
     Returns
     -------
     bool
-        Whether the loads came nearer to one another.
+        True if the loads came nearer to each other.
     """
     apart = state.scaled[a] - state.scaled[b]
     aim = 2 * (state.draw_up_to(2 * around) - around) if around else 0
@@ -253,15 +252,15 @@ def repartition(state: SearchState, a: int, b: int, most: int, around: int = 0) 
     if around:
         lowest, highest = state.low - around, state.high + around
     if not (lowest <= min(new_a, new_b) and max(new_a, new_b) <= highest):
-        return False  # with unequal weights nearer together may still be farther out
+        return False  # with unequal weights, nearer loads may still be farther out
     state.carry_out(a, b, *found)
     return bool(abs(new_a - new_b) < abs(apart))
 
 
 def force_inside(state: SearchState, a: int, b: int, more: int, most: int) -> bool:
-    """Bring `a` into the window by about `more` scaled load, its biggest partition staying, whatever becomes of `b`.
+    """Bring `a` into the window by about `more` scaled load at the cost of `b`; `a` keeps its biggest partition.
 
-    Say whether that was possible; `most` is that of `repartition`.
+    Return True if that was possible; `most` is as in `repartition`.
     """
     ours = state.held[a]
     biggest = int(state.lags[ours].argmax())
@@ -276,9 +275,9 @@ def force_inside(state: SearchState, a: int, b: int, more: int, most: int) -> bo
 def _nearest(
     state: SearchState, a: int, b: int, change: Any, within: Any, most: int, ours: Column | None = None
 ) -> Exchange | None:
-    """The exchange that takes nearest to `change` off the difference of the loads, no farther than `within`.
+    """Return the exchange that reduces the load difference most nearly by `change`, off by at most `within`.
 
-    `ours` is what `a` may give, all that it holds by default.
+    `ours` holds the partitions that `a` may give, by default all of its own. Return None if there is no such exchange.
     """
     give, take = _disjoint_exchanges(state, a, b, (state.held[a] if ours is None else ours, state.held[b]))
     if not len(give):
@@ -300,10 +299,10 @@ def _loads_after(state: SearchState, a: int, b: int, exchange: Exchange) -> tupl
 
 
 def _sample(rng: np.random.Generator, changes: Column, wanted: Any, most: int) -> tuple[Column, Column]:
-    """Positions of exchanges that are carried out in any case, and of those to choose from.
+    """Return the positions of exchanges that are always applied, and of those from which a subset is chosen.
 
-    To choose from are half the biggest that are left, half any. Where many are needed the biggest are carried out in
-    any case, as long as together they do not reach what is wanted.
+    If many are needed, the biggest are always applied, as long as their total stays below what is wanted. The choice
+    consists of the biggest remaining ones and random others, half each.
     """
     everything = np.arange(len(changes))
     if len(changes) <= most:
@@ -319,7 +318,7 @@ def _sample(rng: np.random.Generator, changes: Column, wanted: Any, most: int) -
 
 
 def _disjoint_exchanges(state: SearchState, a: int, b: int, held: Exchange) -> Exchange:
-    """Disjoint exchanges of the pair that cost nothing, drawn at random: what `a` gives and takes (NOBODY: nothing)."""
+    """Return random disjoint exchanges of the pair without cost: what `a` gives and takes (NOBODY: nothing)."""
     rng, problem = state.rng, state.problem
     ours, theirs = rng.permutation(held[0]), rng.permutation(held[1])
     if not problem.equal_subscriptions:
@@ -334,7 +333,7 @@ def _disjoint_exchanges(state: SearchState, a: int, b: int, held: Exchange) -> E
         give, take = ours[x], theirs[y]
         over = _shifts_by_topic(state, a, b, _free_of_cost(state, a, b, _without(ours, x)))
         under = _shifts_by_topic(state, b, a, _free_of_cost(state, a, b, _without(theirs, y)))
-        across = min(len(over), len(under))  # two shifts the opposite way leave the totals as they are
+        across = min(len(over), len(under))  # two opposite shifts keep the totals
         if across:
             give, take = np.concatenate([give, over[:across]]), np.concatenate([take, under[:across]])
             over, under = over[across:], under[across:]
@@ -347,7 +346,7 @@ def _disjoint_exchanges(state: SearchState, a: int, b: int, held: Exchange) -> E
 
 
 def _without(items: Column, positions: Column) -> Column:
-    """Leave out what is at these positions; quicker than numpy.delete, which takes more kinds of them."""
+    """Return the items without those at these positions; faster than the more general numpy.delete."""
     left = np.ones(len(items), dtype=bool)
     left[positions] = False
     return items[left]
@@ -356,7 +355,7 @@ def _without(items: Column, positions: Column) -> Column:
 def _swaps_within_kinds(
     state: SearchState, a: int, b: int, ours: Column, theirs: Column
 ) -> tuple[Column, Column]:  # fmt: skip
-    """Positions of partitions that can be swapped at no cost within their topic, each used once; by kind, in order."""
+    """Return positions of partitions to swap within their kind at no cost, each used once, in order of kind."""
     if max(len(ours), len(theirs)) < FEW_HELD or state.priced:
         return _few_swaps(_kinds(state, a, b, ours), _kinds(state, a, b, theirs))
 
@@ -369,7 +368,7 @@ def _swaps_within_kinds(
 
 
 def _kinds(state: SearchState, a: int, b: int, items: Column) -> list[Any]:
-    """Return for each partition what a swap must not change: its topic, where that counts, and its cost from a to b."""
+    """Return for each partition what a swap must keep: its topic, if topics count, and its extra cost on b over a."""
     topics = state.problem.topic_of[items].tolist() if state.by_topic else [0] * len(items)
     if not state.priced:
         return topics
@@ -377,7 +376,7 @@ def _kinds(state: SearchState, a: int, b: int, items: Column) -> list[Any]:
 
 
 def _few_swaps(ours: list[Any], theirs: list[Any]) -> tuple[Column, Column]:
-    """Pair the places of equal kinds, of a few partitions, where lists are faster than arrays."""
+    """Return paired positions of equal kinds; for few partitions, lists are faster than arrays."""
     places: dict[Any, list[int]] = {}
     for y, kind in enumerate(theirs):
         places.setdefault(kind, []).append(y)
@@ -393,7 +392,7 @@ def _few_swaps(ours: list[Any], theirs: list[Any]) -> tuple[Column, Column]:
 
 
 def _free_of_cost(state: SearchState, a: int, b: int, items: Column) -> Column:
-    """Return those of `items` that cost the same on both members."""
+    """Return the `items` that cost the same on both members."""
     if not state.priced:
         return items
     free: Column = items[np.all([more == 0 for more in state.prices_between(items, a, b)], axis=0)]
@@ -401,7 +400,7 @@ def _free_of_cost(state: SearchState, a: int, b: int, items: Column) -> Column:
 
 
 def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column) -> Column:
-    """Of each topic at most one of `items`, where the topic's counts allow to shift it."""
+    """Return at most one of `items` for each topic whose counts allow a shift."""
     if not state.by_topic:
         return items
     if state.rule.topic_distance or not len(items):

@@ -1,11 +1,11 @@
-"""Relocation as a stage: again and again, from the fewest moves or from the best plan with some of its moves undone.
+"""Relocation stage: repeated descents, from the fewest moves or from the best plan with some of its moves undone.
 
-Where moves have a price or a budget, hardly any plan reaches the window that the bounds leave. So what is gone for is a
-window that is a little narrower than that of the best plan: moves are spent on members outside it, and no further.
+If moves have a price or a budget, hardly any plan reaches the window that the bounds leave. So the target is a window
+slightly narrower than that of the best plan. Moves are then spent only on members outside this window.
 
-With scenarios the state knows the loads in each of them. Distances to the mean load of each scenario fall first, from
-every start. From the best plan it goes on towards windows a little narrower than its loads lie in, after a few
-exchanges at random, or with some of its moves undone.
+With scenarios, the state keeps the loads in each of them. First, every start descends towards the mean load of each
+scenario. Then the best plan descends towards windows slightly narrower than its own loads, after a few random exchanges
+or with some of its moves undone.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
-FACTORS = (0, Fraction(1, 100), 1, 100)  # prices of what has a budget, as shares of the mean load
+FACTORS = (0, Fraction(1, 100), 1, 100)  # prices of budgeted costs, as shares of the mean load
 
 
 @dataclass(frozen=True)
 class _Way:
-    """One relocation: where it begins, what it goes for, and how it is told from others."""
+    """Parameters of one relocation: its start, its target window and its acceptance."""
 
     start: Plan
     window: tuple[Number, Number]
@@ -50,30 +50,29 @@ class _Way:
 
 @dataclass(frozen=True)
 class Relocation:
-    """From the fewest moves, or from the best plan, towards even loads, as far as moves are worth it.
+    """Descent from the fewest moves or from the best plan towards even loads, while moves pay.
 
     Attributes
     ----------
     vain : int
-        Relocations one after another that bring no better plan, where moves count and other stages go on from there.
+        Relocations in a row without a better plan before the stage ends; only for problems that fit the MIP.
     most : int
-        Relocations at most; without moves that count, two for each greed where the MIP goes on.
+        Most relocations. If the problem fits the MIP and moves are free, the limit is two for each greed.
     greeds : tuple of float
-        How much a relocation looks at what a move brings.
+        Values of `greed` for `relocate`.
     noise : (float, float)
-        How far, as a share, relocations after the first of each greed misjudge an exchange: where moves are free,
-        and where they count.
+        Noise of the relocations after the first of each greed: if moves are free, and if moves or pairs cost something.
     from_best : float
-        How many of them begin with the best plan where moves count; the others with the fewest moves.
+        Share of relocations from the best plan if moves or pairs cost something; the others start from fewest moves.
     undone : tuple of float
-        What share of its moves is undone then, one of these.
+        Shares of the best plan's moves to undo; one is drawn for each start.
     careful : float
-        In how many, where moves count, nobody else may get farther outside the window by an exchange.
+        Share of careful relocations if moves or pairs cost something; see `relocate`.
     narrower : tuple of int
-        By how much the window that is gone for is narrower than that of the best plan, one of these, in thousandths.
+        Reductions of the target window compared with that of the best plan, in thousandths; one is drawn.
     start_share, polish_share, last_share : float
-        What is taken of the time left: to better the first plan without a move, and for local search after each
-        relocation that was worth it and at the end.
+        Shares of the time left: to improve the first plan without a move, and for local search after each relocation
+        with a better plan and at the end.
     """
 
     vain: int = 100
@@ -91,7 +90,7 @@ class Relocation:
     handles: ClassVar[frozenset[str]] = frozenset((PAIRS, CEILING))
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """For groups with owners; where pairs have costs or loads a ceiling, from a plan that keeps the limits."""
+        """Return True for groups with owners; with pair costs or a ceiling, only once a plan keeps the limits."""
         return task.has_owners and (not task.goal.terms or best.found)
 
     def _numbers(self, task: Task) -> range:
@@ -100,7 +99,7 @@ class Relocation:
         return range(first, 2 * len(self.greeds) if few else self.most)
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Offer the best plan of each relocation, and what local search makes of it."""
+        """Yield the best plan of each relocation and its local optimum."""
         stop, rng = task.clock.stop(1 - self.last_share), Random(task.drawn)
         if not task.goal.terms:
             start = task.fewest_moves_plan
@@ -136,7 +135,10 @@ class Relocation:
         yield Candidate(plan, LocalSearch.name, from_current=from_current)
 
     def _way(self, number: int, start: Plan, task: Task, best: Incumbent, rng: Random) -> _Way:
-        """Say how to go on: without noise at first, then one way after another, or at random where moves count."""
+        """Return the parameters of the next relocation.
+
+        The first of each greed has no noise. If moves or pairs cost something, later parameters are drawn at random.
+        """
         greed = self.greeds[number % len(self.greeds)]
         if number < len(self.greeds):
             return _Way(start, best.wanted, greed)
@@ -158,26 +160,26 @@ class Relocation:
 
 
 def _costs_matter(task: Task) -> bool:
-    """Return True if exchanges cost something: moves, or pairs."""
+    """Return True if moves or pairs cost something."""
     return task.moves_matter or bool(task.goal.pairs)
 
 
 def _worth(task: Task, best: Incumbent) -> float | None:
-    """Return the messages that costs of pairs and moves may come to in a better plan; None where they have no price."""
+    """Return the most messages that moves and pairs may cost in a better plan; None if they have no price."""
     goal = task.goal
     priced = goal.stickiness or any(pair.price for pair in goal.pairs)
     return float(best.value - best.base_bound) if priced else None
 
 
 def _spent(plan: Plan, goal: Objective) -> float:
-    """Return what moves and pairs of a plan cost, in messages."""
+    """Return the cost of a plan's moves and pairs, in messages."""
     return float(goal.stickiness * plan.moves + sum(pair.price * pair.of(plan.member_of) for pair in goal.pairs))
 
 
 def _cheapest(task: Task, best: Incumbent) -> Plan:
-    """Return a plan that costs little by prices and keeps the limits; the best plan where none is found.
+    """Return a plan with low costs that keeps the limits; the best plan if none is found.
 
-    What has a budget gets a price too, higher and higher.
+    Budgeted costs get a price as well, which rises until a plan keeps the limits.
     """
     goal, problem = task.goal, task.problem
     leaves = leaving(problem.owner, len(problem.members))
@@ -198,21 +200,21 @@ def _cheapest(task: Task, best: Incumbent) -> Plan:
 
 # ---- scenarios -------------------------------------------------------------------------------------------------------
 
-DISTURBED = 0.7  # in how many of the plans that are gone on from a few exchanges are made at random
-NARROWER = (1, 3, 10, 30, 100, 300)  # by how much windows are narrower than loads lie, in thousandths
+DISTURBED = 0.7  # share of starts with a few random exchanges
+NARROWER = (1, 3, 10, 30, 100, 300)  # reductions of windows compared with the loads, in thousandths
 UNDONE, GREEDS, NOISE = (0.0, *Relocation.undone), Relocation.greeds, Relocation.noise[1]
 
 
 @dataclass(frozen=True)
 class Scenarios:
-    """Plans for several scenarios at once.
+    """Relocation for several scenarios at once.
 
     Attributes
     ----------
     again : bool
-        Go on from the best plan, drawing anew, for the time that is left.
+        Go on from the best plan with new random draws, for the time left.
     most_idle : int
-        Draws that may bring nothing before it is given up.
+        Draws without a better plan before the stage gives up.
     """
 
     again: bool = False
@@ -220,11 +222,11 @@ class Scenarios:
     name: str = "scenarios"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """For problems with scenarios, where there are two members to exchange anything."""
+        """Return True for problems with scenarios and at least two active members."""
         return bool(task.problem.futures) and int(task.problem.active.sum()) > 1
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
-        """Offer what becomes of each start; again: of the best plan, disturbed or with some of its moves undone."""
+        """Yield the descent from each start; with `again`, from the best plan, perturbed or with some moves undone."""
         stop, rng = task.clock.stop(), Random(task.drawn)
         if not self.again:
             means = [future.mean_load for future in task.problem.futures]
@@ -244,7 +246,7 @@ class Scenarios:
 
     @staticmethod
     def _drawn(task: Task, best: Incumbent, rng: Random, stop: Callable[[], bool]) -> Plan:
-        """Return what becomes of the best plan by a draw."""
+        """Return the descent from the best plan with randomly drawn parameters."""
         seed, start = rng.randrange(2**31), best.plan
         how: dict[str, Any] = {"noise": NOISE, "careful": rng.random() < 0.5}
         if task.moves_matter:
@@ -255,7 +257,7 @@ class Scenarios:
 
     @staticmethod
     def _starts(task: Task, best: Incumbent) -> Iterator[Plan]:
-        """What moves least, where moves matter; a fresh plan for the mean of the scenarios; the best plan so far."""
+        """Yield the plan with the fewest moves (if moves matter), a fresh one for the mean scenario, and the best."""
         problem = task.problem
         if task.moves_matter:
             yield task.fewest_moves_plan
@@ -272,7 +274,7 @@ class Scenarios:
 def _bettered(
     start: Plan, task: Task, best: Incumbent, window: tuple[Any, Any], stop: Callable[[], bool], seed: int, **how: Any
 ) -> Plan:
-    """Return what relocation and local search make of a plan."""
+    """Return the plan after relocation and local search."""
     goal = task.goal
     how.setdefault("greed", float(task.moves_matter))
     plans = relocate(start, task.rule, window, stop, seed, most_moves=best.moves_worth, goal=goal, **how)
@@ -281,7 +283,7 @@ def _bettered(
 
 
 def disturbed(plan: Plan, task: Task, seed: int, exchanges: int) -> Plan:
-    """Return a plan with so many exchanges of pairs of members, drawn at random of those that the rule allows."""
+    """Return the plan after up to `exchanges` random exchanges of two members; each keeps the rule."""
     state = SearchState(plan, task.rule, (0, 0), seed, goal=task.goal)
     for _ in range(exchanges):
         me, other = state.rng.permutation(state.active)[:2].tolist()
@@ -294,9 +296,9 @@ def disturbed(plan: Plan, task: Task, seed: int, exchanges: int) -> Plan:
 
 
 def _narrower(plan: Plan, goal: Objective, rng: Random) -> tuple[list[int], list[int]]:
-    """Return windows for each scenario a little narrower than the plan's loads lie in, in messages.
+    """Return windows for each scenario slightly narrower than the range of the plan's loads, in messages.
 
-    Where the worst scenario counts, those of the others may be as wide as its.
+    If the worst scenario counts, the windows of the others may be as wide as its window.
     """
     values = [goal.measured(each) for each in plan.in_scenarios]
     lows, highs = [], []

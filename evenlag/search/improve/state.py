@@ -1,12 +1,12 @@
-"""The one state of all searches in this room: who holds what, the loads, the counts, and what pairs cost.
+"""Search state shared by all local searches: the assignment with its loads, counts and pair costs.
 
-Loads are kept for every scenario, one where the problem has none. They are scaled by `load_factors`, so that members
-of different weight compare, and are exact integers. The window is what the bounds leave (model/bounds.py): with all
-loads inside, the plan is optimal. How bad a plan is can be said by member: how far its load lies outside the window.
+Loads are kept for every scenario; a problem without scenarios has one. They are scaled by `load_factors`, so that
+members of different weight compare, and are exact integers. The bounds leave a window (model/bounds.py): a plan with
+all loads inside it is optimal. The violation of a member is the distance of its load from the window.
 
-An *oversized* partition is one that takes its member past the low end of the window, with no more than the companions
-that the counts ask for (model/bounds.py). The smaller these are, the better. Where the low end is 0, it is one
-that takes its member to the high end.
+An *oversized* partition takes its member past the low end of the window together with only the companions that the
+counts require (model/bounds.py). Smaller companions are better. If the low end is 0, an oversized partition takes its
+member to the high end.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Score = tuple[int, int]
 NO_LIMIT = 2**62
 LOADS_ALONE = Objective()
 
-# Load beside a member's biggest partition, as a multiple of the smallest lag, up to which its companions stay with it.
+# Most load of the companions of a member's biggest partition that stay with it, as a multiple of the smallest lag.
 COMPANION_LAGS = 4
 
 
 class Held(Sequence[Whole]):
-    """The free partitions of each member: views of one array, in which they stand member after member."""
+    """Free partitions of each member, as views of one array in order of members."""
 
     def __init__(self, items: Whole, starts: Whole) -> None:
         self._items, self._starts = items, starts
@@ -55,7 +55,7 @@ class Held(Sequence[Whole]):
 
 
 class SearchState:
-    """Who holds what, with loads, counts and costs that are kept up to date in place.
+    """Assignment with loads, counts and costs that are updated in place.
 
     Parameters
     ----------
@@ -63,52 +63,52 @@ class SearchState:
         Must keep the rule.
     rule : CountRule
     window : (low, high)
-        Loads per weight, in messages, beyond which no plan can be bettered; in every scenario the same, or a pair of
-        sequences with an entry for each.
+        Target window of loads per weight, in messages: the same for every scenario, or a pair of sequences with an
+        entry for each.
     seed : int
     keep_home : bool
-        Leave every partition that is with its owner where it is.
+        Keep every partition that is with its owner there.
     goal : Objective
-        What is counted beside loads: moves, costs of pairs, budgets and a ceiling.
+        Terms to count in addition to loads: moves, pair costs, budgets and a ceiling.
 
     Attributes
     ----------
     rng : numpy.random.Generator
-        The one source of random draws of all searches on this state.
+        Random generator of all searches on this state.
     active : int64 array (A,)
         Indices of the members that can hold a partition.
     table : int64 or object array (P + 1, S)
-        Lags in each scenario; the last row, which NOBODY stands for, is of none.
+        Lags in each scenario. The last row is 0 and belongs to NOBODY.
     loads : int64 or object array (M, S)
         Loads times factors.
     lags, scaled : arrays (P,), (M,)
-        The first scenario of both.
+        Lags and loads of the first scenario.
     factors : int64 or object array (M,)
     lows, highs : int64 or object arrays (S,)
-        The window for scaled loads; `low` and `high` are those of the first scenario.
+        Window of scaled loads; `low` and `high` are those of the first scenario.
     weights : float array (S,)
-        Of the scenarios; they add up to 1.
+        Weights of the scenarios; their sum is 1.
     free : bool array (P,)
         Partitions that may change hands.
     member_of : int32 array (P,)
     counts : int64 array (M,)
     topic_counts : int64 array (T, M)
     items, starts : int64 arrays
-        The free partitions that somebody holds, member after member, and where each member's begin, (M + 1,).
+        Free partitions in order of their members, and the start of each member's part, (M + 1,).
     held : sequence of int64 arrays
-        The free partitions of every member: views of `items`.
+        Free partitions of each member: views of `items`.
     sums : int64 array (3,)
-        Moves, the distance of topic counts from their bounds, and the rank sum of counts, where the rule knows these.
+        Moves, distance of topic counts from their bounds, and rank sum of counts; 0 if the rule lacks them.
     used : int64 or object array (K,)
-        What the plan costs in each pair cost of the goal.
+        Units of each pair cost of the goal that the plan uses.
     tabu : bool array (A,)
-        Who was just helped at another's cost: nobody's partner until the others have made up for it.
+        Members that were just helped at another's cost. They cannot be partners until the others have compensated.
     moves_count, priced : bool
-        Whether moves, and whether moves or pairs, have a price or a budget.
+        True if moves, or moves or pairs, have a price or a budget.
     interchangeable : bool
-        Whether partitions are told apart by their lags alone, so that any two may be swapped.
+        True if partitions differ only in their lags, so that any two may be swapped.
     least_companion : int
-        The smallest lag above 0 of the free partitions.
+        Smallest lag above 0 of the free partitions.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class SearchState:
         self.kernel = kernel.prepare(self)
 
     def _take_prices(self, most: int) -> None:
-        """Put what the goal counts into whole numbers: `unit` for a message of scaled load, and so on; `most` lags."""
+        """Convert the prices of the goal to integers; `unit` prices scaled load, `most` is the largest sum of lags."""
         goal, problem = self.goal, self.problem
         weights = [Fraction(weight) for weight in problem.scenario_weights] if problem.futures else [Fraction(1)]
         shares = [weight / sum(weights) for weight in weights]
@@ -164,7 +164,7 @@ class SearchState:
         unit = lcm(*(price.denominator for price in prices))
         if not self.worst_counts:
             unit = lcm(unit, *(share.denominator for share in shares))
-        self.unit = unit if goal.kind is not None else 0  # loads do not count, but for the ceiling
+        self.unit = unit if goal.kind is not None else 0  # loads count only for the ceiling
         units = [self.unit] * len(shares) if self.worst_counts else [int(share * self.unit) for share in shares]
         self.move_price, *of_pairs = (int(price * unit) for price in prices)
         factor, dearest = max((int(f) for f in problem.load_factors), default=1), len(problem.lags) * self.move_price
@@ -176,9 +176,9 @@ class SearchState:
         self._take_costs()
 
     def _take_costs(self) -> None:
-        """Put the costs of pairs into one table, of Python integers where sums of them need that."""
+        """Convert the pair costs to one table; use Python integers if their sums may exceed 64 bits."""
         goal, problem = self.goal, self.problem
-        most = sum(int(pair.costs.max(initial=0)) for pair in goal.pairs) * len(problem.lags)  # of any plan
+        most = sum(int(pair.costs.max(initial=0)) for pair in goal.pairs) * len(problem.lags)  # most units of any plan
         wide = most >= NO_LIMIT or any(pair.costs.dtype == object for pair in goal.pairs)
         shape = len(goal.pairs), len(problem.lags) + 1, len(problem.members)
         self.costs: Column = np.zeros(shape, object if wide else np.int64)
@@ -189,7 +189,7 @@ class SearchState:
         self.rates = np.array([float(pair.price) for pair in goal.pairs])  # in messages
 
     def aim_at(self, window: tuple[Any, Any]) -> None:
-        """Take another window."""
+        """Set another window."""
         unit, scenarios = self.problem.load_unit, self.table.shape[1]
         low, high = (side if isinstance(side, Sequence) else [side] * scenarios for side in window)
         self.lows = np.array([int(bound / unit // 1) for bound in low], self.dtype)
@@ -199,7 +199,7 @@ class SearchState:
         self._stale: set[int] | None = None
 
     def start_from(self, member_of: Index) -> None:
-        """Take over an assignment of the same problem that differs in free partitions only."""
+        """Set an assignment of the same problem that differs only in free partitions."""
         problem, members = self.problem, len(self.problem.members)
         self.member_of[:] = member_of
         placed = np.flatnonzero(member_of != NOBODY)
@@ -223,7 +223,7 @@ class SearchState:
     # ---- the window ----------------------------------------------------------------------------------------------
 
     def badness(self) -> Column:
-        """How far each active member's load lies outside the window; of several scenarios, their mean by weight."""
+        """Return the distance of each active member's load outside the window, as a weighted mean over scenarios."""
         if len(self.weights) == 1:
             return self.distance(self.scaled[self.active])
         outside = np.maximum(np.maximum(self.lows - self.loads, self.loads - self.highs), 0)
@@ -231,25 +231,25 @@ class SearchState:
         return mean
 
     def distance(self, scaled: Column) -> Column:
-        """How far scaled loads of the first scenario lie outside the window."""
+        """Return the distance of scaled loads outside the window of the first scenario."""
         outside: Column = np.maximum(np.maximum(self.low - scaled, scaled - self.high), 0)
         return outside
 
     def base(self) -> int:
-        """Return the spread (makespan) that counts, in `unit`s of scaled load."""
+        """Return the spread (makespan) over all scenarios, priced by `units`."""
         loads = self.loads[self.active]
         each = loads.max(axis=0) - (loads.min(axis=0) if self.goal.kind == ObjectiveKind.SPREAD else 0)
         priced = each * self.units
         return int(priced.max() if self.worst_counts else priced.sum())
 
     def may_be_partner(self) -> Bools:
-        """Which active members others may burden: neither tabu nor holders of an oversized partition."""
+        """Return a mask of the active members that may be burdened: not tabu and without an oversized partition."""
         able: Bools = ~(self.tabu | self.oversized[self.active])
         return able
 
     @property
     def oversized(self) -> Bools:
-        """Who holds an oversized partition, bool (M,)."""
+        """Mask of the members that hold an oversized partition, bool (M,)."""
         if self._stale is None:
             if self._limits is None:
                 limits = reduction(self.rule, self.low)
@@ -283,9 +283,9 @@ class SearchState:
         return bool(self.has_its_companions(biggest, self.scaled[m]))
 
     def _has_least_companions(self, m: int) -> bool:
-        """Whether a member is in the window by a partition that is oversized with the least companions, and by these.
+        """Return True if a member reaches the window with an oversized partition and its least companions.
 
-        As long as no other member holds so small partitions, it has none to give for them.
+        While no other member holds partitions this small, none can be swapped for these companions.
         """
         assert self._limits is not None
         lags = self.lags[self.held[m]]
@@ -293,10 +293,10 @@ class SearchState:
         return bool(few and len(lags) and lags.max() >= self._limits[1])
 
     def has_its_companions(self, biggest: Any, scaled: Any) -> Any:
-        """Whether members whose biggest partition falls just short of the window are inside by the smallest companions.
+        """Return True if the smallest companions lift a biggest partition from just below the window into it.
 
-        They count as holders of an oversized partition: whoever took such companions away would have to give them
-        back. Works on single numbers and on arrays.
+        They count as holders of an oversized partition, because such companions would have to come back if taken. The
+        arguments are single numbers or arrays.
         """
         short = (self.low > 0) & (biggest + self.least_companion > self.low)
         return short & (scaled >= self.low) & (scaled - biggest <= COMPANION_LAGS * self.least_companion)
@@ -305,17 +305,17 @@ class SearchState:
 
     @property
     def moves(self) -> int:
-        """Partitions that are not with their owner."""
+        """Number of partitions that are not with their owner."""
         return int(self.sums[0])
 
     @property
     def moves_left(self) -> int:
-        """Moves that the budget still allows."""
+        """Number of moves that the budget still allows."""
         most = self.goal.max_moves
         return NO_LIMIT if most is None else min(most, len(self.member_of)) - self.moves
 
     def shifts_allowed(self, source: int, target: int) -> int:
-        """How many shifts the total counts allow; at most one where the group rule weighs them."""
+        """Return the number of shifts that the total counts allow; at most one under a rank rule."""
         count_bounds, ranks = self.rule.total_bounds, self.rule.ranks
         most = min(self.counts[source] - count_bounds.lo[source], count_bounds.hi[target] - self.counts[target])
         if most <= 0:
@@ -324,7 +324,7 @@ class SearchState:
 
     @cached_property
     def prices(self) -> NDArray[np.float64]:
-        """Messages that each pair costs, moves with the others; (P, M)."""
+        """Cost of each pair in messages, moves included; (P, M)."""
         price = float(self.goal.stickiness) * leaving(self.problem.owner, len(self.problem.members)).astype(np.float64)
         for rate, costs in zip(self.rates, self.costs, strict=True):
             price += rate * costs[:-1].astype(np.float64)
@@ -332,7 +332,7 @@ class SearchState:
 
     @cached_property
     def home(self) -> Index:
-        """Where each partition belongs: with its owner; where pairs cost something, where it costs least."""
+        """Home of each partition: its owner; with terms beyond loads and moves, the member where it costs least."""
         owner = self.problem.owner
         if not self.goal.terms:
             return owner
@@ -342,19 +342,19 @@ class SearchState:
         return home
 
     def prices_between(self, items: Whole, a: int, b: int) -> list[Ints]:
-        """Return what each partition costs more on `b` than on `a`: in moves, if they count, and in each pair cost."""
+        """Return the extra cost of each partition on `b` over `a`: in moves, if they count, and in each pair cost."""
         owner = self.problem.owner[items]
         moves = [(owner == a).astype(np.int64) - (owner == b)] if self.moves_count else []
         return [*moves, *(costs[items, b] - costs[items, a] for costs in self.costs)]
 
     def spent(self) -> float:
-        """Return what the plan costs: moves, or where pairs cost something messages."""
+        """Return the cost of the plan: moves, or messages if the goal has terms beyond loads and moves."""
         if not self.goal.terms:
             return self.moves
         return float(self.goal.stickiness) * self.moves + float((self.rates * self.used.astype(np.float64)).sum())
 
     def away(self) -> Whole:
-        """Return the free partitions that would cost less at home, where that is with an active member."""
+        """Return the free partitions that would cost less at home, if home is an active member."""
         home, at = self.home, np.arange(len(self.home))
         away = (home != NOBODY) & (home != self.member_of)
         if self.goal.terms:
@@ -389,7 +389,7 @@ class SearchState:
         self._account(np.array([q], np.int64)[: q != NOBODY], b, a)
 
     def _shift(self, source: int, target: int, at: int) -> None:
-        """Take the item at a place out of the source's and put it at the end of the target's."""
+        """Move the item at a position from the source's part to the end of the target's."""
         items, starts, item = self.items, self.starts, int(self.items[at])
         if source < target:
             end = starts[target + 1] - 1
@@ -424,7 +424,7 @@ class SearchState:
             self.used[k] += (costs[items, target] - costs[items, source]).sum()
 
     def carry_out(self, a: int, b: int, give: Column, take: Column) -> None:
-        """Exchange: `a` gives these partitions to `b` and takes those."""
+        """Let `a` give the partitions `give` to `b` and take `take`."""
         self._account(give, a, b)
         self._account(take, b, a)
         first, last = min(a, b), max(a, b)
@@ -439,9 +439,9 @@ class SearchState:
             self._stale |= {a, b}
 
     def share_out(self, members: Sequence[int], shares: Sequence[Column]) -> None:
-        """Let each of these members hold these of the free partitions that they hold together, and no others.
+        """Redistribute the free partitions of some members among them: each gets exactly its share.
 
-        The rule tells these partitions apart by their lags alone.
+        The partitions must be interchangeable under the rule.
         """
         for m, items in zip(members, shares, strict=True):
             self.member_of[items] = m
@@ -454,24 +454,24 @@ class SearchState:
         if self._stale is not None:
             self._stale.update(members)
 
-    # ---- small helps ---------------------------------------------------------------------------------------------
+    # ---- helpers -------------------------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
-        """Return the plan that the state stands for."""
+        """Return the plan of the state."""
         return Plan(self.problem, self.member_of.copy())
 
     def lag_of(self, items: Column) -> Column:
-        """Lags of partitions, 0 for NOBODY."""
+        """Return the lags of partitions; 0 for NOBODY."""
         lags: Column = self.table[items, 0]
         return lags
 
     def draw_up_to(self, whole: int) -> int:
-        """Draw a whole number between 0 and `whole`, which may be of any size."""
+        """Return a random integer between 0 and `whole`, which may have any size."""
         return whole * int(self.rng.integers(0, 2**30, endpoint=True)) // 2**30
 
 
 class BestState:
-    """The best assignment that a search came by: least worst distance, then fewest members outside the window."""
+    """Best assignment of a search: least worst distance, then fewest members outside the window."""
 
     def __init__(self, state: SearchState) -> None:
         self.state = state
@@ -479,7 +479,7 @@ class BestState:
         self.member_of = state.member_of.copy()
 
     def update(self, bad: Column | None = None) -> bool:
-        """Take the state if it is better, and say whether it was; `bad` is its badness where that is known."""
+        """Store the state if it is better and return True; `bad` is its violation if known."""
         score = _score(self.state.badness() if bad is None else bad)
         if score >= self.score:
             return False
@@ -487,7 +487,7 @@ class BestState:
         return True
 
     def restore(self) -> None:
-        """Take the state back to the best assignment, unless it stands there."""
+        """Return the state to the best assignment, unless it is there already."""
         if not (self.state.member_of == self.member_of).all():
             self.state.start_from(self.member_of)
 
@@ -497,13 +497,13 @@ def _score(bad: Column) -> Score:
 
 
 class Stagnation:
-    """Asked from time to time with what is left to do: whether less than a quarter of it was done since last time."""
+    """Test whether a search stagnates: the remaining distance fell by less than a quarter since the last call."""
 
     def __init__(self) -> None:
         self.before: int | None = None
 
     def __call__(self, left: int) -> bool:
-        """Say whether the search stagnates; never at the first time."""
+        """Return True if the search stagnates; False on the first call."""
         stagnant = self.before is not None and 4 * left > 3 * self.before
         self.before = left
         return stagnant
