@@ -136,7 +136,7 @@ AUTO: tuple[Step, ...] = (
     Step(LoadsAlone(lambda: AUTO), 2, when=moves_bind),
     Step(SetPartitioning(), 0.3),
     Step(Equalize(), 0.3, when=moves_count),
-    Step(MipStage(AUTO_BACKEND, said=False), 2, when=worth_a_mip),
+    Step(MipStage(AUTO_BACKEND, note_too_large=False), 2, when=worth_a_mip),
     Step(LocalSearch(last=True), 0.2, when=unfinished, again=True, though_settled=True),
 )
 
@@ -159,7 +159,7 @@ SCENARIOS: tuple[Step, ...] = (
     Step(Scenarios(), 0.4),
     Step(Scenarios(again=True), 0.5, again=True),
     Step(EachScenario(lambda: AUTO), 0.3),
-    Step(MipStage(AUTO_BACKEND, said=False), 0.3),
+    Step(MipStage(AUTO_BACKEND, note_too_large=False), 0.3),
 )
 
 # Terms beyond loads and moves: pair costs, a ceiling. Stages that cannot handle them are skipped, or prove bounds
@@ -173,7 +173,7 @@ TERMS: tuple[Step, ...] = (
     Step(Relocation(), 0.5, when=owners_cost, again=True),
     Step(LocalSearch(), 0.2, again=True),
     Step(ColumnGeneration(), 0.2),
-    Step(MipStage(AUTO_BACKEND, said=False), 0.5),
+    Step(MipStage(AUTO_BACKEND, note_too_large=False), 0.5),
     Step(LocalSearch(last=True), 0.3, when=unfinished, again=True, though_settled=True),
 )
 

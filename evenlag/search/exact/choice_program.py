@@ -19,7 +19,7 @@ from ortools.linear_solver import pywraplp
 from evenlag.model.arrays import Ints, Whole
 
 UNIT = 2**40  # multipliers are whole multiples of 1 / UNIT
-BROKEN = 1e4  # penalty for breaking an elastic row, by the row's scale, in units of the objective's scale
+PENALTY = 1e4  # penalty for breaking an elastic row, by the row's scale, in units of the objective's scale
 
 Limits = tuple[int | None, int | None]
 Terms = tuple[tuple[int, int], ...]
@@ -135,7 +135,7 @@ class ChoiceProgram:
             row.SetCoefficient(self._numbers[place], amount * self._variables[place].scale / scale)
         if elastic:
             for sign in (1.0, -1.0):
-                row.SetCoefficient(self._number(0.0, self._endless, BROKEN), sign)
+                row.SetCoefficient(self._number(0.0, self._endless, PENALTY), sign)
         self._constraints.append(row)
         return len(self._rows) - 1
 

@@ -30,7 +30,7 @@ from evenlag.search.task import Task
 
 REDUCTIONS = 8  # ways to reduce the lags of oversized partitions
 OVERSIZED, THRESHOLDS = 3, 6  # oversized partitions with companion rows, and thresholds for each
-FLOORS, CUTTINGS = 40, 2  # reductions tried for cuts, and rounds of cuts after each branch
+FLOORS, CUT_ROUNDS = 40, 2  # reductions tried for cuts, and rounds of cuts after each branch
 CUT_WORTH = 1e-4  # share of the mean load that a class must lack of the lowest load for a cut
 WORTH = 1e-4  # share of the mean load by which a lowest load must be too high to branch on it
 NEAR = 1e-6  # tolerance for floats
@@ -336,7 +336,7 @@ class ClassProgram:
             most = limits[-1][1]
             rows |= dict.fromkeys(cuts, (0 if most is not None and most <= low else None, None))
         found = self._program.solve(rows, barred)
-        for _ in range(CUTTINGS):
+        for _ in range(CUT_ROUNDS):
             cuts = [] if found is None else self._cut(found)
             if not cuts:
                 break
@@ -404,7 +404,7 @@ class ClassProgram:
             if fraction and (lo is None or at >= lo) and (hi is None or at < hi):
                 sides = [(lo, at), (at + step, hi)] if hi is None or at + step <= hi else [(lo, at)]
                 return [([*limits[:place], side, *limits[place + 1 :]], barred) for side in sides]
-        lowest = self._too_high(relaxed)
+        lowest = self._lowest_to_branch_on(relaxed)
         if lowest is not None:
             self._add_cuts(lowest)
             lo, hi = limits[-1]
@@ -419,7 +419,7 @@ class ClassProgram:
         ours = here & (self._columns.class_of == int(shares[item].argmax()))
         return [(limits, np.union1d(barred, np.flatnonzero(each))) for each in (here & ~ours, ours)]
 
-    def _too_high(self, relaxed: Relaxed) -> int | None:
+    def _lowest_to_branch_on(self, relaxed: Relaxed) -> int | None:
         """Return a value somewhat above the lowest load to branch on, if reduced lags fall short of it; else None."""
         if self._lowest is None or self._owners_cost:
             return None

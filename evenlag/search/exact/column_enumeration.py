@@ -24,12 +24,12 @@ from evenlag.search.exact.pricing import OwnTable, tables_of
 from evenlag.search.exact.windows import UNIT, Prices, Window
 from evenlag.search.subsets import Bits, EnumerationLimitError, sizes_of, weighed
 
-WORTHWHILE = 0.05  # share of all exchanges; narrowing ends once a pass drops fewer
+LEAST_DROPPED = 0.05  # share of all exchanges; narrowing ends once a pass drops fewer
 # Limits for one member at size 1:
 MOST_EXCHANGES = 500_000  # as many as the join can process
 MOST_PATTERNS = 300_000  # with prices
 MOST_PRICES = 6  # sets of prices that a list is checked against
-WORTHLESS = 4  # moves: prices with a larger slack exclude next to nothing
+MOST_SLACK = 4  # moves: prices with a larger slack exclude next to nothing
 
 NOTHING: Whole = np.zeros(0, dtype=np.int64)
 
@@ -119,7 +119,7 @@ class TargetOptions(Options):
                         changed |= need > least[i]
                         least[i] = need
                 except EnumerationLimitError:
-                    self._leave_out(i)
+                    self._unlist(i)
         return True
 
     def exchanges(self, i: int) -> Exchanges | None:
@@ -131,7 +131,7 @@ class TargetOptions(Options):
             if sum(len(loads) for _, _, loads in found) > self._size * MOST_EXCHANGES:
                 raise EnumerationLimitError
         except EnumerationLimitError:
-            self._leave_out(i)
+            self._unlist(i)
             return None
         bits = np.concatenate([self.members[i].none, *(bits for _, bits, _ in found)], axis=1)
         loads = np.concatenate([NOTHING, *(loads for _, _, loads in found)])
@@ -170,7 +170,7 @@ class TargetOptions(Options):
             self._blocks[i, shape] = bits[:, kept], reduced[kept]
         return self._blocks[i, shape]
 
-    def _leave_out(self, i: int) -> None:
+    def _unlist(self, i: int) -> None:
         if self.unlisted is not None or self._stop():
             raise EnumerationLimitError
         self.unlisted = i
@@ -249,7 +249,7 @@ class PricedOptions(Options):
         low, high = self.target.loads(0)
         kept = (loads >= low) & (loads <= high) & ~me.dominated(held)
         for other_slack, other in self._prices[1:]:
-            if other_slack > WORTHLESS * UNIT or not kept.any():
+            if other_slack > MOST_SLACK * UNIT or not kept.any():
                 break
             least = _most(other, i, window) - other_slack
             kept &= weighed(held, pricing.worth(other.values, i)[pricing.places]) >= least
@@ -304,7 +304,7 @@ def completed(
             if not len(few):
                 return left, completion
             completion.learn(i, few)
-        if after >= (1 - WORTHWHILE) * before:
+        if after >= (1 - LEAST_DROPPED) * before:
             return left, completion
 
 

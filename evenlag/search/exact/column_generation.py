@@ -40,8 +40,8 @@ from evenlag.search.task import Task
 MOST_CELLS = 20_000_000  # of one DP table: some hundredths of a second, some 100 MB
 CELLS_A_SECOND = 4_000_000  # per second of the allowance; more would leave time for too few of the hundred or so tables
 CELLS_A_STEP = 300_000  # cells per step of the clock
-ROUNDED = 0.25  # share of these limits if lags are rounded: finer loads are of no use
-MOST_VAIN = 8  # dives in a row without a better plan, if lags are rounded
+ROUNDED_SHARE = 0.25  # share of these limits if lags are rounded: finer loads are of no use
+PATIENCE = 8  # dives in a row without a better plan, if lags are rounded
 
 MOST_NEW = 20  # columns from one table
 MOST_TRIES = 6  # patterns in a row that a dive may fail to fix
@@ -304,8 +304,8 @@ class ColumnGeneration:
         packing = Packing(question.items, question.members, question.counts, stop)
         answer = windows.narrow(lambda window: packing.check(window, windows))
         yield question.bound(windows, best, task.bounds)
-        wider = vain = 0
-        while answer is not Answer.STOPPED and not best.settled and not stop() and vain < MOST_VAIN:
+        wider = without_gain = 0
+        while answer is not Answer.STOPPED and not best.settled and not stop() and without_gain < PATIENCE:
             window = windows.draw(wider, rng)
             if window is None:
                 break
@@ -319,7 +319,7 @@ class ColumnGeneration:
                 yield Candidate(question.plan(found))
                 windows.width = question.grid.width(best.value)
             better = best.value < before
-            vain = vain + 1 if question.rounded and not better else 0
+            without_gain = without_gain + 1 if question.rounded and not better else 0
             widest = windows.width - windows.least_width - 1
             wider = 0 if better or wider >= widest else max(2 * wider, 1)
 
@@ -360,7 +360,7 @@ class _Question:
             self.cells = self.items.cells(capacity, None if self.counts is None else self.counts.most)
             if self.cells <= allowed or unit > largest:
                 break
-            unit = whole * ceil(unit / whole * max(self.cells / (ROUNDED * allowed), 1.01))
+            unit = whole * ceil(unit / whole * max(self.cells / (ROUNDED_SHARE * allowed), 1.01))
         self.rounded = unit > whole
 
     def bound(self, windows: Windows, best: Incumbent, bounds: LoadBounds) -> Bound:

@@ -159,7 +159,7 @@ class Used(NamedTuple):
     ----------
     member : int
     places : list of int
-        What the member holds, without idle partitions.
+        Partitions that the member holds, without idle ones.
     amount : float
         Amount of the pattern, at most 1.
     """

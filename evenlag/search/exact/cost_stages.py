@@ -299,7 +299,7 @@ def rounded(
             start = min(points, key=task.goal.value)
         state = SearchState(start, task.rule, window, seed, goal=within)
         for each in members:
-            _share_out(state, each, window, stop)
+            _redistribute(state, each, window, stop)
         plan = local_search(state.plan(), task.rule, task.goal, stop)
         yield plan
         if not number or task.goal.value(plan) <= task.goal.value(best):
@@ -341,7 +341,7 @@ def _split(
     return None if found is None else Plan(task.problem, found.member_of)
 
 
-def _share_out(state: SearchState, members: Whole, window: tuple[Number, Number], stop: Callable[[], bool]) -> None:
+def _redistribute(state: SearchState, members: Whole, window: tuple[Number, Number], stop: Callable[[], bool]) -> None:
     """Redistribute between pairs of members of a class, until all are in the window or near their mean."""
     mean = Fraction(int(state.scaled[members].sum()), len(members)) * state.problem.load_unit
     state.aim_at((min(window[0], mean), max(window[1], mean)))

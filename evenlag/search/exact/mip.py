@@ -18,7 +18,7 @@ from evenlag.search.improve.local_search import local_search
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent, Note
 from evenlag.search.task import Task
 
-MOSTLY = 0.9  # share of the time for the solver; local search then improves its plan
+SOLVER_SHARE = 0.9  # share of the time for the solver; local search then improves its plan
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class MipStage:
     Attributes
     ----------
     backend : str
-    said : bool
+    note_too_large : bool
         True to report a program that is too large; False to skip it silently.
     least_seconds : float
         With less time the stage does not start, since a process could not return a plan.
     """
 
     backend: str
-    said: bool = True
+    note_too_large: bool = True
     least_seconds: float = 0.3
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
@@ -46,7 +46,7 @@ class MipStage:
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
         """Return True if the program fits the backend, or if its size is to be reported."""
-        return self.said or fits(task.problem, self.backend)
+        return self.note_too_large or fits(task.problem, self.backend)
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Yield the backend's plan, the plan that local search makes of it, and the backend's bound."""
@@ -58,8 +58,8 @@ class MipStage:
             return
         mip = formulate(task.problem, task.rule, task.goal)
         hint = mip.encode(best.plan.member_of) if best.found else None
-        limits = Limits(clock.seconds(MOSTLY), clock.work(MOSTLY), task.threads, task.drawn)
-        used = MOSTLY * clock.allowance()
+        limits = Limits(clock.seconds(SOLVER_SHARE), clock.work(SOLVER_SHARE), task.threads, task.drawn)
+        used = SOLVER_SHARE * clock.allowance()
         outcome = run_backend(BACKENDS[self.backend](), mip, hint, limits)
         if outcome.stopped != "proof":
             clock.ended()

@@ -38,9 +38,9 @@ STEPS = 10  # steps of the clock per round on the first grid, including the line
 MOST_COMPARED = 60  # latest prices among which a window finds its first
 SMOOTHED = 0.7  # weight of the best prices so far in the prices to try (Wentges 1997)
 ROUNDS_AT_ONCE = 10  # rounds between two checks of progress
-LEADS_ON = 0.1  # progress that a check requires, as a share of the gap to excluding a window
+LEAST_PROGRESS = 0.1  # progress that a check requires, as a share of the gap to excluding a window
 NEAR = 0.05  # moves between the program's cost and the proven bound at which generation ends
-COARSER = 2.0  # largest ratio of the value that a grid was made for to the value asked about
+COARSER = 2.0  # largest ratio of the value that a grid was made for to the value of a question
 MOST_KEPT = 3  # grids kept for values of different sizes
 
 NEAR_FIT = 7  # where to ask about a window that may not fit, in eighths of the way from the bound to what fits
@@ -93,7 +93,7 @@ class MovePatterns:
     columns : PatternPool
         Patterns found so far.
     prices : list of Prices
-        Prices found so far that have proven something.
+        Prices whose bounds have been learned.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class _Question:
         self._pricing, self._columns, self._window, self._known, self._fully = pricing, columns, window, known, fully
         self.best = best
         self._proven = 0.0 if best is None else -best.slack(window, 0) / UNIT  # moves
-        self._progress = Progress(self._proven, ROUNDS_AT_ONCE, LEADS_ON)
+        self._progress = Progress(self._proven, ROUNDS_AT_ONCE, LEAST_PROGRESS)
 
     def answered(self, stop: Callable[[], bool]) -> Answer:
         """Return the final answer; STOPPED if `stop` ended the search."""

@@ -65,8 +65,8 @@ FULL_SECONDS = 2.0  # time from which on the largest enumeration limits apply; w
 PROOF = 0.7  # share of the time left for the proof; then plans are found in other ways
 FIRST = 0.05  # first target objective, as a share of the way from the bound to the best known objective
 
-VAIN, VAIN_COARSE = 12, 5  # plans in a row without gain: on the finest grid, and on coarser ones
-LEAST_LUCK = 0.3  # least random factor on the amount of a pattern
+PATIENCE, PATIENCE_COARSE = 12, 5  # plans in a row without gain: on the finest grid, and on coarser ones
+LEAST_FACTOR = 0.3  # least random factor on the amount of a pattern
 UNLIKELY = 0.1  # share of the patterns whose factor is this number instead
 NOISE, UNDONE = 0.5, (0.0, 0.2, 0.4)  # of relocations; the rest is as in relocation.py
 
@@ -319,8 +319,8 @@ def rounded_plans(
 
     The price of a move is in whole messages, as for `cheapest_window`.
     """
-    vain = 0
-    while vain < (VAIN if patterns.finest else VAIN_COARSE) and not best.settled and not stop():
+    without_gain = 0
+    while without_gain < (PATIENCE if patterns.finest else PATIENCE_COARSE) and not best.settled and not stop():
         costs = patterns.windows.costs(task.goal.max_moves, price)
         least, before = int(costs.min(initial=LARGEST)), best.value
         if least >= before:
@@ -330,16 +330,16 @@ def rounded_plans(
         plan = _towards(start, window, patterns.grid.unit, task, best.moves_worth, stop, rng)
         if plan is not None:
             yield Candidate(plan)
-        vain = 0 if best.value < before else vain + 1
+        without_gain = 0 if best.value < before else without_gain + 1
 
 
 def rounded_plan(rule: CountRule, used: list[Used], rng: Random) -> Plan:
     """Return a plan from these patterns, one for each member, as far as counts allow."""
     problem = rule.problem
     lacking = np.maximum(rule.total_bounds.lo - owned_counts(problem), 0)  # members that must take most come first
-    luck = [UNLIKELY if rng.random() < UNLIKELY else rng.uniform(LEAST_LUCK, 1.0) for _ in used]
+    factor = [UNLIKELY if rng.random() < UNLIKELY else rng.uniform(LEAST_FACTOR, 1.0) for _ in used]
     wish, served = np.full_like(problem.owner, NOBODY), np.zeros(len(problem.members), dtype=bool)
-    for at in sorted(range(len(used)), key=lambda at: (-lacking[used[at].member], -luck[at] * used[at].amount)):
+    for at in sorted(range(len(used)), key=lambda at: (-lacking[used[at].member], -factor[at] * used[at].amount)):
         m, places = used[at].member, used[at].places
         if not served[m] and (wish[places] == NOBODY).all():
             wish[places], served[m] = m, True

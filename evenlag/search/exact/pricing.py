@@ -28,13 +28,13 @@ from evenlag.search.exact.member_tables import ExchangeTable, Rounding, TopicsTa
 from evenlag.search.exact.prefix_table import PrefixTable, begin, nothing_held
 from evenlag.search.exact.windows import UNIT, Prices, Window
 
-FIRST_STEPS, FIRST_STEP, SHORTER = 60, 0.5, 0.96  # first steps; length of the first, in moves; ratio to the last
+FIRST_STEPS, FIRST_STEP, DECAY = 60, 0.5, 0.96  # first steps; length of the first, in moves; ratio to the last
 FIRST_NEW = 6  # columns from each table in a first step
 STEPS_AT_ONCE = 8  # later steps between two checks of progress
-LEADS_ON = 0.25  # progress that a check requires, as a share of the gap to excluding a window
-VAIN, LESS = 4, 0.6  # steps without progress after which steps become shorter, and by which factor
-KEPT_DIRECTION = 0.3  # weight of the last step's direction in the next (Camerini, Fratta and Maffioli 1975)
-LEAST_HOPED, MOST_CHANGE = 0.5, 1_000.0  # in moves: least gain that a step aims at, and largest change of a price
+LEAST_PROGRESS = 0.25  # progress that a check requires, as a share of the gap to excluding a window
+PATIENCE, SHRINK = 4, 0.6  # steps without progress after which steps become shorter, and by which factor
+MOMENTUM = 0.3  # weight of the last step's direction in the next (Camerini, Fratta and Maffioli 1975)
+LEAST_GAIN, MOST_CHANGE = 0.5, 1_000.0  # in moves: least gain that a step aims at, and largest change of a price
 
 Add = Callable[[int, tuple[int, ...]], object]  # receives a member and a pattern
 OwnTable = TopicsTable | ExchangeTable
@@ -51,7 +51,7 @@ def own_table(
 def tables_of(
     roundings: list[Rounding], values: list[Whole], capacity: int, *, whole: bool = False
 ) -> Iterator[tuple[int, OwnTable]]:
-    """Yield each member's index and table. Members with equal shares of one topic have theirs built together.
+    """Yield each member's index and table. Those with equal limits on one topic are built together.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def rows_of(shares: list[Share]) -> int:
 
 
 def _alike(shares: list[Share]) -> list[list[int]]:
-    """Group the members with equal shares of one topic. Each member with several topics is a group of its own."""
+    """Group members whose shares of one topic differ only in what they own; a share of several topics stays alone."""
     found: dict[object, list[int]] = {}
     for n, share in enumerate(shares):
         first = share.topics[0]
@@ -246,8 +246,8 @@ class Subgradient:
             found, tables = pricing.asked(values)
             if best is None or found.slack(window, 0) < best.slack(window, 0):
                 best = found
-            values = self._changed(values, step * self._lacking(tables, window, FIRST_NEW) / pricing.amounts)
-            step *= SHORTER
+            values = self._changed(values, step * self._subgradient(tables, window, FIRST_NEW) / pricing.amounts)
+            step *= DECAY
         return best
 
     def raised(self, best: Prices, window: Window, known: int) -> Prices:
@@ -264,30 +264,30 @@ class Subgradient:
             Number of moves. A window that takes more is excluded.
         """
         amounts = self._pricing.amounts
-        values, length, vain = best.values, 1.0, 0
+        values, length, without_gain = best.values, 1.0, 0
         proven = -best.slack(window, 0) / UNIT
-        direction, excluded, progress = np.zeros(len(amounts)), False, Progress(proven, STEPS_AT_ONCE, LEADS_ON)
+        direction, excluded, progress = np.zeros(len(amounts)), False, Progress(proven, STEPS_AT_ONCE, LEAST_PROGRESS)
         while not excluded and not self._stop():
             excluded = proven > known  # one more step then serves the neighbouring windows
             found, tables = self._pricing.asked(values)
             here = -found.slack(window, 0) / UNIT
-            vain = 0 if here > proven else vain + 1
+            without_gain = 0 if here > proven else without_gain + 1
             if here > proven:
                 best, proven = found, here
-            if vain == VAIN:
-                length, vain = LESS * length, 0
+            if without_gain == PATIENCE:
+                length, without_gain = SHRINK * length, 0
             if progress.ended(proven, known + 1) and not excluded:
                 break
-            direction = self._lacking(tables, window, 1) + KEPT_DIRECTION * direction
+            direction = self._subgradient(tables, window, 1) + MOMENTUM * direction
             square = float((direction * direction / amounts).sum())
             if not square:
                 break
-            hoped = max(known + 1, proven + LEAST_HOPED) - here
-            change = np.clip(length * hoped / square * direction / amounts, -MOST_CHANGE, MOST_CHANGE)
+            aim = max(known + 1, proven + LEAST_GAIN) - here
+            change = np.clip(length * aim / square * direction / amounts, -MOST_CHANGE, MOST_CHANGE)
             values = self._changed(values, UNIT * change)
         return best
 
-    def _lacking(self, tables: list[OwnTable], window: Window, most: int) -> Whole:
+    def _subgradient(self, tables: list[OwnTable], window: Window, most: int) -> Whole:
         """Return the number of each row that the best patterns lack; add up to `most` patterns per table as columns."""
         lacking = self._pricing.amounts.copy()
         for n, table in enumerate(tables):

@@ -8,9 +8,9 @@ linear relaxation generates columns, since it says nothing about which lags add 
 
 Columns are chosen by dynamic programming over the members, with dominance. Narrow windows of loads leave few labels. A
 label is a partial plan: the patterns of the first members. The holder of the biggest partition comes first, then the
-holder of the biggest one left, and so on. So no plan is met twice. Of the labels with the same partitions and the same
-number of members, those are dropped that another one dominates in both the smallest and the largest load. A label is
-also dropped if its best completion exceeds the target spread.
+holder of the biggest one left, and so on. So no plan is met twice. Among labels with the same partitions and the same
+number of members, one is dropped if another dominates it in both the smallest and the largest load. A label is also
+dropped if its best completion exceeds the target spread.
 
 Partitions without lag change no load. They are left out of the patterns and assigned last. It only matters that enough
 of them exist for the members that hold too few others.
@@ -126,7 +126,7 @@ class Candidates:
         return [block[(sums >= least) & (sums <= greatest)] for block, sums in zip(blocks, loads, strict=True)]
 
     def patterns(self, spread: int, most: int) -> Patterns:
-        """Return these patterns by biggest partition. Of equal lags they hold consecutive ones, to break symmetry."""
+        """Return these patterns by biggest partition. They hold consecutive ones of equal lags."""
         columns = []
         for block in self.rows(spread, most):
             apart = np.diff(block, axis=1) > 1
@@ -186,7 +186,7 @@ class Labels:
         return Labels(*(column[kept] for column in vars(self).values()))
 
     def undominated(self) -> Labels:
-        """Drop each label if another with the same partitions has no smaller low and no larger high."""
+        """Drop each label if another with the same partitions and idle need has no smaller low and no larger high."""
         return self.take(undominated(self.low, self.high, self.bits, self.idle))
 
     @classmethod

@@ -282,7 +282,7 @@ class MoveWindows:
     def widest(self, costs: Whole, most: int, around: float) -> tuple[int, Window, int]:
         """Return the cost, the window and the moves of a window that costs at most `most`.
 
-        Of the widest such windows of each low end, it is the one whose middle is nearest to the load `around`.
+        Each low end contributes its widest such window; the one whose middle is nearest to the load `around` is chosen.
         """
         cheap = costs <= most
         rows = np.flatnonzero(cheap.any(axis=1))
