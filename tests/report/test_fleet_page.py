@@ -4,47 +4,16 @@ import json
 import random
 import re
 from datetime import UTC, datetime
-from typing import Any
 
 from evenlag import report
+from tests.support.pages import HOSTILE_GROUP, audit_row, group_row, load_row, two_groups
 
 MADE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-HOSTILE = "</script><img src=x onerror=alert(1)>"
-
-
-def audit_row(group: str, strategy: str, spread: int, **more: Any) -> dict[str, Any]:
-    status = "OPTIMAL" if strategy == "optimal" else "HEURISTIC"
-    row = {"group": group, "strategy": strategy, "balance": "both", "status": status, "spread": spread, "bound": None,
-           "excess": 0, "makespan": 100 + spread, "moves": 1, "binding": None}  # fmt: skip
-    return row | more
-
-
-def group_row(group: str, **more: Any) -> dict[str, Any]:
-    return {"group": group, "snapshot_ts": "2026-01-02", "status": "OPTIMAL", "error": None} | more
-
-
-def load_row(group: str, member: str, today: int, planned: int) -> dict[str, Any]:
-    return {"group": group, "member": member, "partitions_today": 1, "today": today, "partitions_planned": 2,
-            "planned": planned}  # fmt: skip
-
-
-def two_groups() -> dict[str, Any]:
-    return report.fleet_document(
-        [group_row("even"), group_row(HOSTILE)],
-        [
-            audit_row("even", "optimal", 4, bound=4), audit_row("even", "current", 4),
-            audit_row("even", "range", 54, excess=50),
-            audit_row(HOSTILE, "optimal", 10, binding="hot-partition;count-balance"),
-            audit_row(HOSTILE, "current", 70, excess=60), audit_row(HOSTILE, "range", 10, excess=None),
-        ],
-        [load_row("even", "a", 3, 7), load_row(HOSTILE, "b", 170, 110), load_row(HOSTILE, "c", 0, 60)],
-        {"even": 0, HOSTILE: 3}, "out",
-    )  # fmt: skip
 
 
 def test_groups_that_gain_most_come_first_with_their_figures() -> None:
     first, second = two_groups()["groups"]
-    assert (first["group"], first["recoverable"], first["moves"], first["members"]) == (HOSTILE, 60, 3, 2)
+    assert (first["group"], first["recoverable"], first["moves"], first["members"]) == (HOSTILE_GROUP, 60, 3, 2)
     assert first["binding"] == ["hot-partition", "count-balance"]
     assert (second["group"], second["recoverable"], second["bound"], second["partitions"]) == ("even", 0, 4, 2)
 
