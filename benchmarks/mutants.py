@@ -11,6 +11,7 @@ import importlib
 import os
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -163,6 +164,7 @@ def run_tests(checkout: Path, files: list[str]) -> str:
     child = os.fork()
     if not child:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background ignores
         resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 10))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         for stream in (1, 2):

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -98,6 +99,15 @@ def test_limits_and_seed_reach_the_solver() -> None:
     assert program.solve(seed=3, work=1e-3, seconds=60.0).work == answer.work
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let interrupts raise, also where the tests run in the background, which ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_a_running_program() -> None:
     random = Random(1)
     program = IntegerProgram()
