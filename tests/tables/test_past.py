@@ -1,5 +1,6 @@
 """Rates and capacity of a group from its earlier snapshots, and the ceiling that a drain time sets."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from evenlag.compare.history import Capacity
 from evenlag.errors import InvalidProblemError
 from evenlag.tables.loading import read_file
 from evenlag.tables.one_group import OneGroup
-from evenlag.tables.past import Past
+from evenlag.tables.past import Past, snapshots
 from evenlag.tables.read_within import Draining
 
 # One minute apart: 600 and 60 messages come in, member a reads 300 of the first; then 1,200 and none, it reads 600.
@@ -84,3 +85,13 @@ def test_a_capacity_without_a_drain_time_is_refused() -> None:
     assert Draining.of(1, 2) == Draining(Fraction(1), Capacity.of_user(2))
     with pytest.raises(InvalidProblemError, match="capacity needs drain_seconds"):
         Draining.of(None, 2)
+
+
+@pytest.mark.parametrize(
+    ("ts", "reason"),
+    [(None, "is missing$"), ("yesterday", "is not a time such as 2026-01-31T12:00:00Z: 'yesterday'$")],
+)
+def test_a_snapshot_without_a_valid_time_is_refused(group: OneGroup, ts: str | None, reason: str) -> None:
+    rows = group.rows_at(FIRST)[0]
+    with pytest.raises(InvalidProblemError, match=f"^group 'g': snapshot_ts {reason}"):
+        snapshots([replace(rows, snapshot_ts=ts)])
