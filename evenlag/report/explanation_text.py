@@ -13,8 +13,7 @@ INDENTED = {"step", "more steps", "assigned"}  # one below the other, as a list
 
 def explanation_report(explanation: Explanation) -> RenderableType:
     """Return the sentences of an explanation, one below the other, the first in bold."""
-    about = explanation.about
-    of = "" if about is None else f"  {about if isinstance(about, str) else '{}-{}'.format(*about)}"
+    of = f"  {explanation.name}" if explanation.name else ""
     parts: list[RenderableType] = [Text.assemble((explanation.group, "bold"), of)]
     for place, (claim, sentence) in enumerate(zip(explanation.claims, explanation.sentences, strict=True)):
         text = Text(sentence, style="" if place else "bold")

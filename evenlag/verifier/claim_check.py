@@ -218,7 +218,7 @@ class ClaimCheck:
                 return {"rule": rule, "partitions": None}
             return {"rule": rule, "partitions": self._names(p), "lag": group.lags[p], "total": total}
         if rule == "count-balance":
-            totals, plain = self.check.counts.totals.values(), self._plain_counts
+            totals, plain = self._limits.values(), self._plain_counts
             fewest, most = min(lo for lo, _ in totals), max(hi for _, hi in totals)
             limits = {"fewest": fewest, "most": most} if plain else {"fewest": None, "most": None}
             return {"rule": rule, "balance": question.balance, **limits}
@@ -423,7 +423,7 @@ class ClaimCheck:
         m = self.whole.members.index(claim["member"])
         if not self._plain_counts:
             raise RefusedError("the counts of members depend on each other")
-        fewest, most = self.check.counts.totals[m]
+        fewest, most = self._limits[m]
         return {"member": claim["member"], "count": self._held(self.holds, m)[0], "fewest": fewest, "most": most}
 
     def _is_subscribed(self, claim: Claim) -> Data:
@@ -458,6 +458,12 @@ class ClaimCheck:
     def _arguments(self) -> Loads | None:
         group = self.group
         return None if group.futures else Loads(group, self.check.counts, group.lags)
+
+    @property
+    def _limits(self) -> dict[int, tuple[int, int]]:
+        """The fewest and the most partitions that each member may hold, no more than there are."""
+        here = len(self.group.here)
+        return {m: (lo, min(hi, here)) for m, (lo, hi) in self.check.counts.totals.items()}
 
     @property
     def _plain_counts(self) -> bool:

@@ -52,8 +52,10 @@ class Parsed(HTMLParser):
 
 def cards(problem: evenlag.Problem) -> list[Any]:
     result = evenlag.solve(problem, time_limit=1)
+    reasons = [result.explain(), *(result.explain(name) for name in problem.partitions[:1])]
     return [
-        problem, result, result.plan, evenlag.audit(problem, time_limit=1), evenlag.frontier(problem, time_limit=1),
+        *reasons, problem, result, result.plan,
+        evenlag.audit(problem, time_limit=1), evenlag.frontier(problem, time_limit=1),
     ]  # fmt: skip
 
 
@@ -83,7 +85,7 @@ def test_a_problem_shows_today_and_its_assumptions() -> None:
 
 
 def test_an_audit_and_a_frontier_show_their_rows() -> None:
-    _, _, _, audit, curve = cards(PROBLEM)
+    *_, audit, curve = cards(PROBLEM)
     rows = Parsed(audit._repr_html_())
     assert rows.tags.count("tr") == len(audit.rows) + 1
     assert all(row.strategy in rows.text for row in audit.rows)

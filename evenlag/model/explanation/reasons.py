@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenlag.errors import InvalidProblemError
+from evenlag.figures import quantity
+from evenlag.markup import card, line
 from evenlag.model.explanation.claims import Claim
 from evenlag.model.explanation.group_claims import group_claims
 from evenlag.model.explanation.part_claims import member_claims, partition_claims
@@ -25,7 +27,7 @@ MOST_NAMED = 3  # members in an error
 Asked = str | tuple[str, int] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Claims on a result, each of which `evenlag.verifier.check_claims` can evaluate again.
 
@@ -48,8 +50,21 @@ class Explanation:
         """The claims as sentences."""
         return [sentence(claim) for claim in self.claims]
 
+    @property
+    def name(self) -> str:
+        """Name of the member or the partition; empty for the group."""
+        return "" if self.about is None else self.about if isinstance(self.about, str) else "{}-{}".format(*self.about)
+
     def __str__(self) -> str:
         return "\n".join(self.sentences)
+
+    def __repr__(self) -> str:
+        of = f" {self.name!r}" if self.name else ""
+        return f"<Explanation {self.group!r}{of}: {quantity(len(self.claims), 'claim')}>"
+
+    def _repr_html_(self) -> str:
+        """Return the HTML shown by notebooks."""
+        return card(self.group, self.name, *map(line, self.sentences))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that `evenlag explain --json` prints."""

@@ -1,0 +1,89 @@
+"""Explanations of groups small enough to work out by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import evenlag
+from evenlag.model.explanation.claims import Claim
+
+
+def claim_of(explanation: evenlag.Explanation, kind: str) -> dict[str, Any]:
+    (found,) = (dict(claim.data) for claim in explanation.claims if claim.kind == kind)
+    return found
+
+
+FOUR = evenlag.Problem.from_lags({"orders": [9, 5, 4, 1]}, ["c0", "c1"])
+
+
+def test_the_best_other_place_is_the_best_exchange_where_counts_allow_no_move() -> None:
+    """Two members hold two each: 9 + 1 and 5 + 4. With 9 for 5 the loads are 6 and 13, with 9 for 4 5 and 14."""
+    result = evenlag.solve(FOUR)
+    assert sorted(result.loads.values()) == [9, 10]
+    place = claim_of(result.explain("orders-0"), "other place")
+    assert (place["exchanged"], place["before"], place["after"]) == ([("orders", 1)], 1, 7)
+    assert (place["objective"], place["objective_there"]) == (1, 7)
+    assert place["counts"] == [2, 2, 2, 2]
+
+
+def test_without_counts_the_best_other_place_is_a_move() -> None:
+    """Alone, 9 makes 9 and 10; with 1 on the other side there are 10 and 9, by a move of 1 that changes counts."""
+    result = evenlag.solve(FOUR, balance="none")
+    assert sorted(result.loads.values()) == [9, 10]
+    place = claim_of(result.explain("orders-3"), "other place")
+    assert place["exchanged"] is None
+    assert (place["before"], place["after"]) == (1, 1)
+    assert sorted(place["counts"]) == [1, 2, 2, 3]
+
+
+def test_a_giant_and_its_companions_bound_both_ends() -> None:
+    """One of four holds 1000 and two others, at least 1 and 2; the rest, 63, is for three members."""
+    lags = [1000, *range(1, 12)]
+    problem = evenlag.Problem.from_lags({"t": lags}, ["a", "b", "c", "d"])
+    explanation = evenlag.solve(problem).explain()
+    largest, smallest = claim_of(explanation, "largest load"), claim_of(explanation, "smallest load")
+    assert (largest["value"], largest["lag"], largest["companions"], largest["their_lag"]) == (1003, 1000, 2, 3)
+    assert smallest["value"] == (sum(lags) - 1003) // 3 == 21
+    assert "one member holds t-0 (1,000) and at least 2 other partitions (3 or more)" in str(explanation)
+    assert str(explanation).startswith(
+        "12 new assignments give the busiest member 1,003 messages; no assignment within the rules can bring it lower."
+    )
+
+
+def test_moves_are_taken_in_the_order_in_which_they_help() -> None:
+    """From 60 + 50 + 10 and 0, 60 goes first (60 to 60), and the others stay."""
+    problem = evenlag.Problem.from_lags(
+        {"t": [60, 50, 10, 0]}, ["a", "b"], owned={"a": [("t", 0), ("t", 1), ("t", 2)], "b": [("t", 3)]}
+    )
+    result = evenlag.solve(problem, stickiness=1)
+    steps = [claim.data for claim in result.explain().claims if claim.kind == "step"]
+    assert [step["before"] for step in steps] == [120, *(step["after"] for step in steps[:-1])]
+    assert steps[0]["before"] - steps[0]["after"] == max(step["before"] - step["after"] for step in steps)
+    assert steps[-1]["after"] == result.spread
+    outcome = claim_of(result.explain(), "outcome")
+    assert (outcome["before"], outcome["after"], outcome["moves"]) == (120, result.makespan, len(steps))
+
+
+def test_a_fair_share_goes_by_weight() -> None:
+    problem = evenlag.Problem.from_lags({"t": [60, 20, 10]}, ["a", "b"], weights={"a": 2, "b": 1})
+    holds = claim_of(evenlag.solve(problem).explain("a"), "holds")
+    assert holds["share"] == 60
+
+
+def test_numbers_are_exact_and_fractions_are_text_in_json() -> None:
+    claim = Claim("any", {"a": Fraction(7, 3), "b": Fraction(4, 2), "c": [("t", 1)], "d": None, "e": True})
+    assert claim.to_dict() == {"kind": "any", "a": "7/3", "b": 2, "c": [["t", 1]], "d": None, "e": True}
+
+
+def test_a_partition_that_nobody_reads_is_explained() -> None:
+    problem = evenlag.Problem.from_lags({"t": [6], "lost": [5]}, {"a": ["t"]})
+    explanation = evenlag.solve(problem).explain("lost-0")
+    assert explanation.sentences == ["lost-0 (5 messages) goes to nobody: no member subscribes to it."]
+
+
+def test_an_explanation_names_what_it_explains() -> None:
+    result = evenlag.solve(FOUR)
+    assert repr(result.explain()).startswith("<Explanation 'group': ")
+    assert repr(result.explain(("orders", 1))).startswith("<Explanation 'group' 'orders-1': ")
+    assert str(result.explain("c1")).splitlines() == result.explain("c1").sentences
