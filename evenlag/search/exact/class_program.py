@@ -31,7 +31,7 @@ from evenlag.search.task import Task
 REDUCTIONS = 8  # ways to reduce the lags of oversized partitions
 OVERSIZED, THRESHOLDS = 3, 6  # oversized partitions with companion rows, and thresholds for each
 FLOORS, CUT_ROUNDS = 40, 2  # reductions tried for cuts, and rounds of cuts after each branch
-CUT_WORTH = 1e-4  # share of the mean load that a class must lack of the lowest load for a cut
+CUT_WORTH = 1e-4  # share of the mean load by which a class must miss the lowest load for a cut
 WORTH = 1e-4  # share of the mean load by which a lowest load must be too high to branch on it
 NEAR = 1e-6  # tolerance for floats
 BY_OWNER = (MOVES, MOVED_SIZE)  # costs that follow from owners; they do not define classes

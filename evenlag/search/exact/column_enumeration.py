@@ -208,7 +208,7 @@ class PricedOptions(Options):
         self._listed: list[Exchanges | None] = [None] * len(members)
 
     def narrow(self) -> bool:
-        """Enumerate the patterns of each member; return False if one has none.
+        """Enumerate the patterns of each member; return False if one has none or prices exclude the window.
 
         Raises
         ------

@@ -96,7 +96,7 @@ def findings(
         yield Candidate(proof.plan)
     yield Bound(proof.bound, rests_on=rests_on, certificate=searched(bounds))
     if proof.stopped == "time" and clock.deterministic:
-        yield Note("a proof was ended by the wall clock, not by its work limit", clocked=True)
+        yield Note("a proof was stopped by the wall clock before its work limit", clocked=True)
 
 
 @dataclass(frozen=True)

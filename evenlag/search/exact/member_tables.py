@@ -252,7 +252,7 @@ class TopicsTable:
         return best, level
 
     def patterns(self, window: Window, most: int) -> list[tuple[int, ...]]:
-        """Return the best patterns in a window, at most `most`, and one for each rounded load."""
+        """Return the best patterns in a window: at most `most`, and at most one for each rounded load."""
         here = within(window, 0, self._more, len(self._exact) - 1)
         part = self._exact[here]
         order = np.argpartition(-part, most)[:most] if len(part) > most else np.arange(len(part))
@@ -362,7 +362,7 @@ class ExchangeTable:
         return after, kept.reshape(layer.shape)
 
     def patterns(self, window: Window, most: int) -> list[tuple[int, ...]]:
-        """Return the best patterns in a window, at most `most`, and one for each rounded load and row."""
+        """Return the best patterns in a window: at most `most`, and at most one for each rounded load and row."""
         cells = self._rows.cells(window, self._last.shape[1])
         values = self._last.reshape(-1)[cells]
         if len(cells) > most:

@@ -51,7 +51,7 @@ class MipStage:
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Yield the backend's plan, the plan that local search makes of it, and the backend's bound."""
         if not fits(task.problem, self.backend):
-            yield Note(f"{self.backend}: not tried, its model would have {boolean_count(task.problem):,} booleans")
+            yield Note(f"{self.backend}: not tried: its model would have {boolean_count(task.problem):,} booleans")
             return
         clock = task.clock
         if clock.allowance() < self.least_seconds and clock.ended():
@@ -69,7 +69,7 @@ class MipStage:
         elif outcome.failure is not None:
             yield Note(f"{self.backend}: {outcome.failure}")
         if outcome.stopped == "time" and clock.deterministic:
-            yield Note(f"{self.backend}: ended by the wall clock, not by its work limit", clocked=True)
+            yield Note(f"{self.backend}: stopped by the wall clock before its work limit", clocked=True)
         if outcome.values is not None:
             yield from self._solution(mip.decode(outcome.values), task, best)
         if outcome.bound is not None:
@@ -78,7 +78,7 @@ class MipStage:
 
     def _solution(self, member_of: Index | None, task: Task, best: Incumbent) -> Iterator[Finding]:
         if member_of is None:
-            yield Note(f"{self.backend}: discarded a solution that gives a partition to nobody or to two")
+            yield Note(f"{self.backend}: discarded a solution that gives a partition to no member or to two")
             return
         plan = Plan(task.problem, member_of)
         broken = violation(plan, task.rule, task.goal)

@@ -28,7 +28,7 @@ from evenlag.search.exact.member_tables import ExchangeTable, Rounding, TopicsTa
 from evenlag.search.exact.prefix_table import PrefixTable, begin, nothing_held
 from evenlag.search.exact.windows import UNIT, Prices, Window
 
-FIRST_STEPS, FIRST_STEP, DECAY = 60, 0.5, 0.96  # first steps; length of the first, in moves; ratio to the last
+FIRST_STEPS, FIRST_STEP, DECAY = 60, 0.5, 0.96  # number; first length in moves; ratio of lengths
 FIRST_NEW = 6  # columns from each table in a first step
 STEPS_AT_ONCE = 8  # later steps between two checks of progress
 LEAST_PROGRESS = 0.25  # progress that a check requires, as a share of the gap to excluding a window
@@ -155,7 +155,7 @@ class Pricing:
         return less
 
     def by_place(self, of_rows: Whole) -> Whole:
-        """Return by place numbers that are given by row; 0 for places without a row."""
+        """Return per-row numbers by place; 0 for places without a row."""
         return np.append(of_rows, 0)[self.row]
 
     def rows_held(self, pattern: tuple[int, ...]) -> Whole:

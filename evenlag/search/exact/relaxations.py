@@ -162,4 +162,4 @@ def _notes(side: Incumbent, name: str) -> Iterator[Note]:
     """Yield the notes of this stage's side search."""
     yield from map(Note, side.notes)
     if side.clocked:
-        yield Note(f"{name}: ended by the wall clock, not by its work limit", clocked=True)
+        yield Note(f"{name}: stopped by the wall clock before its work limit", clocked=True)
