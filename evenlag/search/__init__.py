@@ -1,1 +1,1 @@
-"""Our own search: the portfolio of stages behind `evenlag.solve`."""
+"""Search of `evenlag.solve`: a portfolio of stages that find plans and prove bounds."""

@@ -30,9 +30,8 @@ SLIGHTLY = 0.03  # allowed excess: this share of the limit, plus this many secon
 def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[Binding, ...]:
     """Return the rules whose removal lowers the bound.
 
-    A relaxed problem lacks one rule. A plan of it below our bound proves that the rule binds. A bound of it that is no
-    lower than ours proves that the rule does not bind. Without either proof, or where a gap is accepted, the bounds
-    that need no solver decide.
+    Each relaxed problem lacks one rule. If it has a plan below our bound, the rule binds. If its bound is no lower than
+    ours, the rule does not bind. Without either proof, or if a gap is accepted, the bounds that need no solver decide.
 
     Parameters
     ----------

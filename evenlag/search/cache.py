@@ -63,7 +63,7 @@ class SolveCache:
         return self._rules[key]
 
     def load_bounds(self, rule: CountRule) -> LoadBounds:
-        """Return `load_bounds` of a rule of the problem."""
+        """Return `load_bounds` of a rule of the problem, computed once."""
         key = (rule.balance, rule.slack)
         if key not in self._load_bounds:
             self._load_bounds[key] = load_bounds(rule)

@@ -70,7 +70,7 @@ def solve(
         Price of one move: the messages that it must save. A share is taken of the mean load and rounded up to whole
         messages. "fewest-moves" minimizes the number of moves first, then the objective.
     max_moves : int, optional
-        Most partitions that may leave their owner. By default, every move that pays for itself is allowed.
+        Most partitions that may leave their owner. By default, every move that saves its price is allowed.
     slack : int
         Number of partitions by which each count may lie outside its even range.
     objective : {"spread", "makespan"}
@@ -93,8 +93,8 @@ def solve(
         Criteria to minimize in this order before the objective: "moves" (by size if partitions have sizes),
         "crossings", or costs of your own.
     prices, budgets : mapping of cost to number, optional
-        For each pair cost by name: its price per unit, given like `rack_price`, and its most units. A value that
-        contradicts another parameter for the same term is an error.
+        Price per unit (in the form of `rack_price`) and most units of the costs "crossings", "moved_size" or your own.
+        A value that contradicts another parameter for the same cost is an error.
     method : str
         "auto", a MIP backend ("cp-sat", "cbc" or "highs") or a published heuristic. A backend runs the published
         heuristics, then its MIP alone.
@@ -106,8 +106,8 @@ def solve(
         Random seed.
     deterministic : bool
         Limit work, not time, so that runs repeat exactly: the same input and seed give the same result except for
-        `seconds`. The time limit stays as a safety net. If it ends the search, `stopped_by` is "time" or a warning
-        names the wall clock, and the result may differ.
+        `seconds`. The time limit remains as a safety net. If it cuts work short, the result may differ; then
+        `stopped_by` is "time" or a warning names the wall clock.
     threads : int, optional
         Threads of the MIP; by default all processors, at most 8.
     start : Plan or Result, optional
@@ -116,7 +116,7 @@ def solve(
         With `deterministic`: the amount of work, in seconds of a time limit; by default `time_limit`.
     only_if_better : share such as "10%" or 0.1, optional
         Keep today's assignment unless the plan, with its moves paid, saves at least this share of today's spread (or
-        makespan). `Result.pays` tells if it does (docs/pays.md).
+        makespan). `Result.pays` is True if it does (docs/pays.md).
     pause : float
         Seconds for which a moved partition is not read. Messages that arrive meanwhile count as a cost of the move.
     rates : mapping of (topic, partition) to messages per second, optional
@@ -202,8 +202,8 @@ def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptio
     current = current_plan(result.plan.problem)
     units = gathered(current.problem, current) or current  # None if a unit is split; then the plan always pays
     broken = rule_violation(units, count_rule(units.problem, options.balance, options.slack))
-    come_to = costs_of(current.problem, current.member_of, options.fetch_from)
-    least = all(come_to.get(name, 0) <= bound for name, bound in result.cost_bounds.items())
+    costs = costs_of(current.problem, current.member_of, options.fetch_from)
+    least = all(costs.get(name, 0) <= bound for name, bound in result.cost_bounds.items())
     proven = broken is None and least and result.bound == compared.today
     return replace(
         result,
@@ -214,5 +214,5 @@ def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptio
         objective=compared.today,
         gap=None if broken else relative_gap(compared.today, result.bound, goal.scale(current.problem)),
         violation=broken,
-        costs=come_to,
+        costs=costs,
     )

@@ -59,7 +59,7 @@ class Bound:
     by : str or None
         Stage of a side question that proved it; None: the stage that yields it.
     certificate : Certificate or None
-        Evidence to prove the bound of the objective again; without such a bound, that of the base.
+        Certificate of the bound of the objective; without such a bound, of that of the base.
     """
 
     objective: Number | None = None
@@ -199,12 +199,12 @@ class Incumbent:
 
     @property
     def certificate(self) -> Certificate | None:
-        """Evidence to prove the bound of the objective again; None if its author gave none."""
+        """Certificate of the bound of the objective; None if its author gave none."""
         return self._claims.certificate("objective")
 
     @property
     def base_certificate(self) -> Certificate | None:
-        """Evidence to prove the bound of the spread (makespan) again; None if its author gave none."""
+        """Certificate of the bound of the spread (makespan); None if its author gave none."""
         return self._claims.certificate("base")
 
     @property
@@ -341,7 +341,7 @@ class Claim:
     rests_on : frozenset of str
         Authors of other bounds that it presupposes.
     certificate : Certificate or None
-        Evidence to prove it again.
+        Certificate of the bound.
     """
 
     value: Number
@@ -371,7 +371,7 @@ class Claims:
         return (value, author) if value > 0 else (0, None)
 
     def certificate(self, figure: str) -> Certificate | None:
-        """Return the evidence for the highest bound of a figure; None if its author gave none."""
+        """Return the certificate of the highest bound of a figure; None if its author gave none."""
         author = self.highest(figure)[1]
         return None if author is None else self._claims[figure][author].certificate
 

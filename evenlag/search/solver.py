@@ -1,6 +1,6 @@
 """One call of `solve`: build the task, run the portfolio, build the result.
 
-With `first`, each criterion in turn is minimized on its own and its optimum then becomes a budget for the next ones. If
+With `first`, each criterion in turn is minimized on its own. The value reached becomes a budget for the next ones. If
 no plan keeps the budgets and the ceiling, the error names the limit and the least value that can be kept.
 """
 

@@ -17,7 +17,7 @@ from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.arrays import Index
 from evenlag.model.plan import Plan, current_plan
-from evenlag.search.improve.relocation import Scenarios, disturbed
+from evenlag.search.improve.relocation import Scenarios, perturbed
 from evenlag.search.incumbent import Candidate, Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import task_of
@@ -241,7 +241,7 @@ def test_each_plan_of_the_stage_keeps_the_rule_and_leaves_fixed_partitions(seed:
             assert task.rule.violation(finding.plan.topic_counts) is None
             assert (finding.plan.member_of[fixed] == problem.pins[fixed]).all()
             best.take(finding, "scenarios")
-    other = disturbed(best.plan, task, seed, 5)
+    other = perturbed(best.plan, task, seed, 5)
     assert task.rule.violation(other.topic_counts) is None
     assert (other.member_of[fixed] == problem.pins[fixed]).all()
 

@@ -1,1 +1,1 @@
-"""Starting plans."""
+"""First plans: published heuristics, fresh plans and the plan with the fewest moves."""

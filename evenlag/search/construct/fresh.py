@@ -99,7 +99,7 @@ class _Columns:
     # ---- oversized partitions ------------------------------------------------------------------------------------
 
     def _take_out_oversized(self) -> int:
-        """Give each partition above an even share a column with the smallest companions; return their number."""
+        """Give each partition above an even share a column with the smallest companions; return how many got one."""
         if len(self.lags) <= 2 * self.columns:
             return 0  # for at most two layers, differencing alone is best
         for column in range(self.columns - 1):
@@ -264,7 +264,7 @@ def lpt(rule: CountRule) -> Plan:
 def relabel(plan: Plan, rule: CountRule) -> Plan:
     """Return the plan with the active members renamed for the fewest moves; the set of loads and counts stays the same.
 
-    The renaming is an assignment problem. Its gain is the number of planned partitions that a member already owns.
+    The renaming is an assignment problem. A pairing gains one for each planned partition that the member already owns.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def equalize(
         Stop criterion, called before each step.
     seed : int
     keep_home : bool
-        Keep every partition that is with its owner there, so that the plan gets no more moves.
+        Keep every partition with its owner if it is there, so that the plan gets no more moves.
     """
     state = SearchState(plan, rule, window, seed, keep_home=keep_home)
     alike = repairs_keep(rule, plan) and not keep_home
@@ -110,7 +110,7 @@ def _in_turns(state: SearchState, searches: tuple[Search, ...], stop: Callable[[
         turns = [Turn(steps, stop) for _ in searches]
         for search, turn in zip(searches, turns, strict=True):
             search(turn)
-        if stop() or not state.badness().any() or not any(turn.over for turn in turns):
+        if stop() or not state.violations().any() or not any(turn.over for turn in turns):
             return
         steps *= 2
 
@@ -247,14 +247,14 @@ class NeighbourhoodSearch:
 
     def restart(self) -> None:
         """Start again from the current state."""
-        self.worst = int(self.state.badness().max(initial=0))
+        self.worst = int(self.state.violations().max(initial=0))
         self.target = self.worst // 2
         self.fails, self.covers_wanted = 0, COVERS_WANTED
 
     def step(self) -> bool:
         """Repair one neighbourhood; return False if all loads are inside or nothing helps."""
         count = len(self.state.active)
-        bad = self.state.badness()
+        bad = self.state.violations()
         worst = int(bad.max(initial=0))
         if worst < self.worst and not (bad > self.target).any():
             self.worst, self.target = worst, worst // 2

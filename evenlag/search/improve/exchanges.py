@@ -32,7 +32,7 @@ GOLDEN, MIX_ROW, MIX_BOTH = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB13
 
 
 @dataclass(frozen=True)
-class Taste:
+class Acceptance:
     """Acceptance parameters of `by_distance`.
 
     Attributes
@@ -87,7 +87,7 @@ def by_objective(state: SearchState, me: int, others: Whole) -> Exchange | None:
 
 
 def by_distance(
-    state: SearchState, me: int, others: Whole, taste: Taste, budget: float, width: int = ALL, seed: int = 0
+    state: SearchState, me: int, others: Whole, acceptance: Acceptance, budget: float, width: int = ALL, seed: int = 0
 ) -> Exchange | None:
     """Return the exchange with the best gain in squared distances for its cost; None if no exchange gains.
 
@@ -96,7 +96,7 @@ def by_distance(
     state : SearchState
     me : int
     others : int64 array (N,)
-    taste : Taste
+    acceptance : Acceptance
     budget : float
         Highest cost, in moves, or in messages if the goal has terms beyond loads and moves.
     width : int
@@ -109,11 +109,11 @@ def by_distance(
         return _exchange(
             kernel.by_distance(
                 state.kernel, me, others, state.moves_left, budget, per_move, width, seed,
-                taste.roots, taste.noise, taste.careful,
+                acceptance.roots, acceptance.noise, acceptance.careful,
             )
         )  # fmt: skip
     table = Exchanges(state, me, others, width, seed)
-    gain, before, closer = table.gains(taste.careful)
+    gain, before, closer = table.gains(acceptance.careful)
     cost = table.cost(per_move)
     fits = table.fits & (gain > LEAST_GAIN * before) & (cost <= budget)
     if closer is not None:
@@ -123,11 +123,11 @@ def by_distance(
         return None
     worth, cost = gain[rows, columns], cost[rows, columns]
     root = np.maximum(cost, 1.0)
-    for _ in range(taste.roots if taste.roots < 3 else 0):
+    for _ in range(acceptance.roots if acceptance.roots < 3 else 0):
         root = np.sqrt(root)
-    worth = np.where(cost > 0, worth if taste.roots > 2 else worth / root, worth * FREE)
-    if taste.noise:
-        worth = worth * ((1.0 - taste.noise) + table.drawn(rows, columns, seed) * (2.0 * taste.noise))
+    worth = np.where(cost > 0, worth if acceptance.roots > 2 else worth / root, worth * FREE)
+    if acceptance.noise:
+        worth = worth * ((1.0 - acceptance.noise) + table.drawn(rows, columns, seed) * (2.0 * acceptance.noise))
     best = int(worth.argmax())
     return table.exchange(int(rows[best]), int(columns[best]), float(cost[best]))
 

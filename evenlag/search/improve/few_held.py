@@ -202,7 +202,7 @@ def three_way_search(state: SearchState, stop: Callable[[], bool]) -> None:
     stuck = np.zeros(len(search.loads), dtype=bool)
     reach = NEARER * best[0] // 1
     while idle < PATIENCE and best[0] > 0 and not stop():
-        bad = search.badness()
+        bad = search.violations()
         outside = np.flatnonzero((bad > reach) & ~stuck)
         if len(outside):
             a = int(search.rng.choice(outside))
@@ -235,14 +235,14 @@ class _ThreeWay(_Slots):
         self.low, self.high = float(state.low), float(state.high)
         self.draw()
 
-    def badness(self) -> Column:
+    def violations(self) -> Column:
         """Return the distance of each load outside the window."""
         bad: Column = np.maximum(np.maximum(self.low - self.loads, self.loads - self.high), 0)
         return bad
 
     def score(self) -> tuple[float, int]:
         """Return the worst distance and the number of members outside."""
-        bad = self.badness()
+        bad = self.violations()
         return float(bad.max()), int((bad > 0).sum())
 
     def draw(self) -> None:
@@ -264,7 +264,7 @@ class _ThreeWay(_Slots):
 
     def perturb(self, reach: float, stop: Callable[[], bool]) -> None:
         """Repartition some members within reach, to give the others new partners."""
-        within = np.flatnonzero(self.badness() <= reach)
+        within = np.flatnonzero(self.violations() <= reach)
         for a in self.rng.permutation(within)[: 1 + len(self.loads) // 2].tolist():
             if stop():
                 return

@@ -80,12 +80,12 @@ def exchange(prepared: Any, a: int, b: int, p: int, q: int) -> None:
 
 
 def by_objective(prepared: Any, me: int, others: Whole, moves_left: int) -> Found:
-    """See `exchanges.by_objective`."""
+    """Call the compiled form of `exchanges.by_objective`."""
     found: Found = _compiled.by_objective(prepared, me, np.ascontiguousarray(others, np.int64), moves_left)
     return found
 
 
 def by_distance(prepared: Any, me: int, others: Whole, moves_left: int, *how: Any) -> Found:
-    """See `exchanges.by_distance`."""
+    """Call the compiled form of `exchanges.by_distance`."""
     found: Found = _compiled.by_distance(prepared, me, np.ascontiguousarray(others, np.int64), moves_left, *how)
     return found

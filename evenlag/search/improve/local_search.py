@@ -35,7 +35,7 @@ from evenlag.model.objective import EVERY_TERM, Objective
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.improve.exchanges import ALL, LEAST_GAIN, Exchange, Taste, by_distance, by_objective, ways_home
+from evenlag.search.improve.exchanges import ALL, LEAST_GAIN, Acceptance, Exchange, by_distance, by_objective, ways_home
 from evenlag.search.improve.state import LOADS_ALONE, Column, SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
@@ -240,7 +240,7 @@ def relocate(
         Plans that keep the rule.
     """
     state = SearchState(plan, rule, window, seed, goal=goal)
-    search = _Relocation(state, Taste(_roots(greed), noise, careful))
+    search = _Relocation(state, Acceptance(_roots(greed), noise, careful))
     stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     if undone:
         search.undo(undone, stop)
@@ -265,7 +265,7 @@ def _roots(greed: float) -> int:
 
 def exchange_worst(state: SearchState, stop: Callable[[], bool]) -> None:
     """Apply the best exchange of the worst member at any cost until none helps or `stop`, called before each."""
-    search = _Relocation(state, Taste(roots=3))
+    search = _Relocation(state, Acceptance(roots=3))
     stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     while not stop() and search.step(None):
         pass
@@ -274,9 +274,9 @@ def exchange_worst(state: SearchState, stop: Callable[[], bool]) -> None:
 class _Relocation:
     """Descent on one state."""
 
-    def __init__(self, state: SearchState, taste: Taste) -> None:
+    def __init__(self, state: SearchState, acceptance: Acceptance) -> None:
         self.state, self.problem = state, state.problem
-        self.taste = taste
+        self.acceptance = acceptance
         self.stuck, self.changed = np.zeros(len(state.counts), dtype=bool), False
         self.by_lag: dict[int, tuple[Whole, Column]] = {}  # free partitions by rising lag, and their lags
 
@@ -300,7 +300,7 @@ class _Relocation:
         A member without an exchange is stuck until it takes part in one or all members outside are stuck.
         """
         state = self.state
-        bad = state.badness()
+        bad = state.violations()
         if self.changed and not (bad[~self.stuck[state.active]] > 0).any():
             self.stuck[:] = self.changed = False
         a = int(np.where(self.stuck[state.active], 0, bad).argmax())
@@ -322,8 +322,8 @@ class _Relocation:
         rows, width = len(state.held[me]) + 1, ALL
         if rows * int((state.starts[others + 1] - state.starts[others]).sum()) > MOST_EXCHANGES:
             width = max(MOST_EXCHANGES // (rows * len(others)), 1)
-        seed = int(state.rng.integers(2**31)) if self.taste.noise or width < ALL else 0
-        return by_distance(state, me, others, self.taste, budget, width, seed)
+        seed = int(state.rng.integers(2**31)) if self.acceptance.noise or width < ALL else 0
+        return by_distance(state, me, others, self.acceptance, budget, width, seed)
 
     def _partners(self, a: int) -> Whole:
         """Return the partners: farthest on the other side, random ones, and holders of the best-fitting partitions."""
@@ -337,7 +337,7 @@ class _Relocation:
         chosen = np.zeros(len(state.counts), dtype=bool)
         chosen[active[order[: partners // 2] if loads[a] > state.highs[scenario] else order[-partners // 2 :]]] = True
         chosen[active[state.rng.integers(len(active), size=partners // 2)]] = True
-        chosen[self._holders_of_what_lacks(me, scenario)] = True
+        chosen[self._holders_of_best_fits(me, scenario)] = True
         chosen[me] = False
         return np.flatnonzero(chosen)
 
@@ -347,7 +347,7 @@ class _Relocation:
         weighed: Column = outside.astype(np.float64) * state.weights
         return int(weighed.argmax())
 
-    def _holders_of_what_lacks(self, me: int, scenario: int) -> Column:
+    def _holders_of_best_fits(self, me: int, scenario: int) -> Column:
         """Return the holders of the partitions whose swap brings a member nearest to the window."""
         state, mine = self.state, self.state.held[me]
         if not len(mine):
@@ -410,13 +410,13 @@ class _Relocation:
             loads = state.scaled[members]
             old, new = _distance(state, loads), _distance(state, loads + change * state.factors[members])
             before, gain = before + old**2, gain + old**2 - new**2
-            if self.taste.careful:
+            if self.acceptance.careful:
                 fits &= (new <= old) | (members == me)
         fits &= gain > LEAST_GAIN * before
         if not fits.any():
             return None
-        if self.taste.noise:
-            gain = gain * state.rng.uniform(1 - self.taste.noise, 1 + self.taste.noise, gain.shape)
+        if self.acceptance.noise:
+            gain = gain * state.rng.uniform(1 - self.acceptance.noise, 1 + self.acceptance.noise, gain.shape)
         row, column = divmod(int(np.where(fits, gain, -1.0).argmax()), len(instead))
         return int(back[row]), int(instead[column])
 

@@ -59,7 +59,7 @@ class PairSearch:
         able = np.ones(len(state.active), dtype=bool)
         stagnant = Stagnation()
         while True:
-            bad = state.badness()
+            bad = state.violations()
             left = int(bad.sum())
             if left == 0 or stagnant(left):
                 return
@@ -90,7 +90,7 @@ class PairSearch:
         failures = np.zeros(count, dtype=np.int64)
         patience = STEPS_IN_VAIN * min(count + STEPS_IN_VAIN, len(state.lags))
         for step in itertools.count():
-            bad = state.badness()
+            bad = state.violations()
             worst = int(bad.max())
             if best.update(bad):
                 since, kicks = step, 0
@@ -106,7 +106,7 @@ class PairSearch:
                 failures[:] = 0
             else:
                 self._step(bad, worst, failures)
-        if int(state.badness().max()) >= best.score[0]:
+        if int(state.violations().max()) >= best.score[0]:
             best.restore()
 
     def _step(self, bad: Column, worst: int, failures: NDArray[np.int64]) -> None:
@@ -172,7 +172,7 @@ class PairSearch:
         """Bring the worst members into the window, each at another's cost, and make them tabu."""
         state = self.state
         state.tabu[:] = False
-        bad = state.badness()
+        bad = state.violations()
         for a in np.argsort(-bad, kind="stable")[:members].tolist():
             if bad[a] <= 0 or not len(state.held[state.active[a]]):
                 return

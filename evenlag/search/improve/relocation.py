@@ -54,7 +54,7 @@ class Relocation:
 
     Attributes
     ----------
-    vain : int
+    most_idle : int
         Relocations in a row without a better plan before the stage ends; only for problems that fit the MIP.
     most : int
         Most relocations. If the problem fits the MIP and moves are free, the limit is two for each greed.
@@ -75,7 +75,7 @@ class Relocation:
         with a better plan and at the end.
     """
 
-    vain: int = 100
+    most_idle: int = 100
     most: int = 1_000
     greeds: tuple[float, ...] = (1.0, 0.5, 0.25, 0.0)
     noise: tuple[float, float] = (0.5, 0.8)
@@ -109,13 +109,13 @@ class Relocation:
             yield Candidate(start)
         else:
             start = _cheapest(task, best)
-        vain = 0
+        idle = 0
         for number in self._numbers(task):
             most = _worth(task, best) if task.goal.terms else best.moves_worth
             spent = _spent(start, task.goal) if task.goal.terms else start.moves
             if stop() or best.settled or (most is not None and most < spent):
                 break
-            if vain == self.vain and fits(task.problem):
+            if idle == self.most_idle and fits(task.problem):
                 break
             way = self._way(number, start, task, best, rng)
             points = relocate(
@@ -124,9 +124,9 @@ class Relocation:
                 goal=task.goal,
             )  # fmt: skip
             point = min(points, key=task.goal.value)
-            vain += 1
+            idle += 1
             if task.goal.key(point) < task.goal.key(best.plan):
-                vain = 0
+                idle = 0
                 yield Candidate(point)
                 polished = local_search(point, task.rule, task.goal, task.clock.stop(self.polish_share))
                 yield Candidate(polished, LocalSearch.name)
@@ -200,7 +200,7 @@ def _cheapest(task: Task, best: Incumbent) -> Plan:
 
 # ---- scenarios -------------------------------------------------------------------------------------------------------
 
-DISTURBED = 0.7  # share of starts with a few random exchanges
+PERTURBED = 0.7  # share of starts with a few random exchanges
 NARROWER = (1, 3, 10, 30, 100, 300)  # reductions of windows compared with the loads, in thousandths
 UNDONE, GREEDS, NOISE = (0.0, *Relocation.undone), Relocation.greeds, Relocation.noise[1]
 
@@ -234,7 +234,7 @@ class Scenarios:
                 if stop() or best.settled:
                     return
                 yield Candidate(start)
-                yield Candidate(_bettered(start, task, best, (means, means), stop, task.seed))
+                yield Candidate(_improved(start, task, best, (means, means), stop, task.seed))
             return
         yield Candidate(local_search(best.plan, task.rule, task.goal, stop))
         idle = 0
@@ -251,9 +251,9 @@ class Scenarios:
         how: dict[str, Any] = {"noise": NOISE, "careful": rng.random() < 0.5}
         if task.moves_matter:
             how |= {"undone": rng.choice(UNDONE), "greed": rng.choice(GREEDS)}
-        elif rng.random() < DISTURBED:
-            start = disturbed(start, task, seed, rng.choice((1, 1, 2, 3, 1 + int(task.problem.active.sum()) // 10)))
-        return _bettered(start, task, best, _narrower(best.plan, task.goal, rng), stop, seed, **how)
+        elif rng.random() < PERTURBED:
+            start = perturbed(start, task, seed, rng.choice((1, 1, 2, 3, 1 + int(task.problem.active.sum()) // 10)))
+        return _improved(start, task, best, _narrower(best.plan, task.goal, rng), stop, seed, **how)
 
     @staticmethod
     def _starts(task: Task, best: Incumbent) -> Iterator[Plan]:
@@ -271,7 +271,7 @@ class Scenarios:
         yield best.plan
 
 
-def _bettered(
+def _improved(
     start: Plan, task: Task, best: Incumbent, window: tuple[Any, Any], stop: Callable[[], bool], seed: int, **how: Any
 ) -> Plan:
     """Return the plan after relocation and local search."""
@@ -282,7 +282,7 @@ def _bettered(
     return local_search(min(kept, key=goal.value), task.rule, goal, stop)
 
 
-def disturbed(plan: Plan, task: Task, seed: int, exchanges: int) -> Plan:
+def perturbed(plan: Plan, task: Task, seed: int, exchanges: int) -> Plan:
     """Return the plan after up to `exchanges` random exchanges of two members; each keeps the rule."""
     state = SearchState(plan, task.rule, (0, 0), seed, goal=task.goal)
     for _ in range(exchanges):

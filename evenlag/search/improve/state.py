@@ -34,7 +34,7 @@ Score = tuple[int, int]
 NO_LIMIT = 2**62
 LOADS_ALONE = Objective()
 
-# Most load of the companions of a member's biggest partition that stay with it, as a multiple of the smallest lag.
+# Companions stay with a member's biggest partition up to this load, as a multiple of the smallest lag.
 COMPANION_LAGS = 4
 
 
@@ -67,7 +67,7 @@ class SearchState:
         entry for each.
     seed : int
     keep_home : bool
-        Keep every partition that is with its owner there.
+        Keep every partition with its owner if it is there.
     goal : Objective
         Terms to count in addition to loads: moves, pair costs, budgets and a ceiling.
 
@@ -222,7 +222,7 @@ class SearchState:
 
     # ---- the window ----------------------------------------------------------------------------------------------
 
-    def badness(self) -> Column:
+    def violations(self) -> Column:
         """Return the distance of each active member's load outside the window, as a weighted mean over scenarios."""
         if len(self.weights) == 1:
             return self.distance(self.scaled[self.active])
@@ -475,12 +475,12 @@ class BestState:
 
     def __init__(self, state: SearchState) -> None:
         self.state = state
-        self.score = _score(state.badness())
+        self.score = _score(state.violations())
         self.member_of = state.member_of.copy()
 
     def update(self, bad: Column | None = None) -> bool:
         """Store the state if it is better and return True; `bad` is its violation if known."""
-        score = _score(self.state.badness() if bad is None else bad)
+        score = _score(self.state.violations() if bad is None else bad)
         if score >= self.score:
             return False
         self.score, self.member_of = score, self.state.member_of.copy()

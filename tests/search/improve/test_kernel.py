@@ -16,7 +16,7 @@ from evenlag import Problem, solve
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import count_rule
 from evenlag.search.improve import kernel
-from evenlag.search.improve.exchanges import ALL, Taste, by_distance, by_objective
+from evenlag.search.improve.exchanges import ALL, Acceptance, by_distance, by_objective
 from evenlag.search.improve.state import SearchState
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import task_of
@@ -77,10 +77,10 @@ def test_the_kernel_answers_as_numpy_does(seed: int, large: bool) -> None:
             return
         me = int(rng.choice(one.active))
         others = rng.permutation(one.active[one.active != me])[: rng.integers(1, len(one.active))]
-        taste = Taste(int(rng.integers(4)), float(rng.choice([0.0, 0.5, 0.8])), bool(rng.integers(2)))
+        acceptance = Acceptance(int(rng.integers(4)), float(rng.choice([0.0, 0.5, 0.8])), bool(rng.integers(2)))
         budget = float(rng.choice([np.inf, 0, 1, 50]))
         width, key = int(rng.choice([ALL, 2])), int(rng.integers(2**31))
-        towards = [by_distance(state, me, others, taste, budget, width, key) for state in (one, other)]
+        towards = [by_distance(state, me, others, acceptance, budget, width, key) for state in (one, other)]
         assert towards[0] == towards[1]
         better = [by_objective(state, me, others) for state in (one, other)]
         assert better[0] == better[1]
