@@ -8,6 +8,8 @@ import pytest
 
 from evenlag.compare.history import Capacity
 from evenlag.errors import InvalidProblemError
+from evenlag.tables.formats import Reading
+from evenlag.tables.group_members import GroupMembers
 from evenlag.tables.loading import read_file
 from evenlag.tables.one_group import OneGroup
 from evenlag.tables.past import Past, snapshots
@@ -95,3 +97,14 @@ def test_a_snapshot_without_a_valid_time_is_refused(group: OneGroup, ts: str | N
     rows = group.rows_at(FIRST)[0]
     with pytest.raises(InvalidProblemError, match=f"^group 'g': snapshot_ts {reason}"):
         snapshots([replace(rows, snapshot_ts=ts)])
+
+
+def test_members_without_a_time_apply_to_every_time_only_next_to_texts(group: OneGroup, tmp_path: Path) -> None:
+    path = tmp_path / "members.csv"
+    path.write_text("group,consumer_id,topics\ng,a,t\n")
+    rows, listed = group.rows_at(LAST)[0], read_file(path, "members")
+    text, table = Reading(source="text", group="g"), Reading(source="table")
+    of_texts, _ = GroupMembers("g", [text, text], listed).at(LAST, rows)
+    assert [member.consumer_id for member in of_texts or ()] == ["a"]
+    mixed, _ = GroupMembers("g", [text, table], listed).at(LAST, rows)
+    assert mixed == ()
