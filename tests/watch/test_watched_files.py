@@ -122,6 +122,20 @@ def test_a_file_that_vanishes_and_comes_back(tmp_path: Path) -> None:
     assert watched.board.reads.failed == 2
 
 
+def test_figures_go_stale_while_readings_fail(tmp_path: Path) -> None:
+    path = tmp_path / "offsets.csv"
+    path.write_text(HEADER + ORDERS)
+    watched = Watched(path, lifetime=3600.0)
+    watched.round()
+    path.unlink()
+    assert watched.round() is not None
+    assert list(watched.board.entries) == ["orders"]
+    watched.board.lifetime = 0.0
+    assert watched.round() is not None
+    assert watched.board.entries == {}
+    assert watched.log[1:] == ["group 'orders': its figures are older than 0 s and are no longer served"]
+
+
 def test_data_of_a_dead_writer_go_stale(tmp_path: Path) -> None:
     path = tmp_path / "offsets.csv"
     path.write_text(HEADER + ORDERS)
