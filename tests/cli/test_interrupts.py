@@ -70,6 +70,7 @@ def group(tmp_path: Path) -> Path:
 # ---- interrupts ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("plan", "--json"), ("--help",), ("size", "--drain", "1m", "--capacity", 9)])
 def test_an_interrupt_during_imports_is_one_line(group: Path, words: tuple[str, ...]) -> None:
     words = words if words[0].startswith("-") else (words[0], str(group), *map(str, words[1:]), "--time-limit", "0.1")
