@@ -16,7 +16,7 @@ from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
 from evenlag.search.clock import LEAST_SECONDS, Clock
-from evenlag.search.entry import weighed
+from evenlag.search.entry import with_payoff
 from evenlag.search.options import SolveKeywords, SolveOptions, solving_options
 from evenlag.search.solver import search
 
@@ -108,11 +108,13 @@ def whatif(
     clock = Clock(time_limit)
     after_problem, notes = carried_out(problem, change)
     with _named("before the change"):
-        before = weighed(search(problem, _within(options, clock.left() / (1 if options.deterministic else 2))), options)
+        before = with_payoff(
+            search(problem, _within(options, clock.left() / (1 if options.deterministic else 2))), options
+        )
     rule = options.balance if change.balance is None else change.balance
     with _named("after the change"):
         within = replace(_within(options, clock.left()), balance=rule)
-        after = weighed(search(after_problem, within, start=_carried_over(before.plan, after_problem)), options)
+        after = with_payoff(search(after_problem, within, start=_carried_over(before.plan, after_problem)), options)
     return WhatIf(change, before, after, notes)
 
 

@@ -25,7 +25,7 @@ from evenlag.errors import EvenlagError
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
-from evenlag.search.entry import weighed
+from evenlag.search.entry import with_payoff
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
@@ -209,7 +209,7 @@ def serve(fd: int) -> None:
             answer: tuple[bool, object]
             try:
                 limited = options.within(max(min(until - time.monotonic(), longest), LEAST_LIMIT))
-                answer = True, weighed(search(problem, limited), limited)
+                answer = True, with_payoff(search(problem, limited), limited)
             except Exception as error:
                 answer = False, f"{type(error).__name__}: {error}"
             data = pickle.dumps(answer)

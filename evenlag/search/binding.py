@@ -48,7 +48,7 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
     relaxed = relaxations(task.rule, task.goal)  # a generator: builds a problem only when there is time for it
     while True:
         if _late(task, best):
-            best.take(Note("no time was left to test every rule for whether it binds"), "binding")
+            best.take(Note("no time was left to find all rules that bind"), "binding")
             break
         if (relaxation := next(relaxed, None)) is None:
             break

@@ -147,7 +147,7 @@ def solve(
     )  # fmt: skip
     check_problem(problem)
     known = None if rates is None else parse_rates(problem, rates)
-    return weighed(search(problem, options, start=_plan_of(start)), options, known)
+    return with_payoff(search(problem, options, start=_plan_of(start)), options, known)
 
 
 def _plan_of(start: Plan | Result | None) -> Plan | None:
@@ -160,7 +160,7 @@ def _plan_of(start: Plan | Result | None) -> Plan | None:
 # ---- does the plan pay -----------------------------------------------------------------------------------------------
 
 
-def weighed(result: Result, options: SolveOptions, rates: Rates | None = None) -> Result:
+def with_payoff(result: Result, options: SolveOptions, rates: Rates | None = None) -> Result:
     """Return a result with its payoff; if that misses `only_if_better`, replace its plan by today's assignment.
 
     If no partition has an owner, `payoff` is None unless `only_if_better` is given.

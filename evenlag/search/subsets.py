@@ -268,7 +268,7 @@ def holds(bits: Bits, item: int) -> Bools:
     return held
 
 
-def weighed(bits: Bits, weights: Whole) -> Whole:
+def weights_of(bits: Bits, weights: Whole) -> Whole:
     """Return the total weight of each set, shape (N,); `weights` are per item.
 
     With more than eight weighted items, a table gives the weight of each subset of eight consecutive items.

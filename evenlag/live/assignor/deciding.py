@@ -17,7 +17,7 @@ from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
 from evenlag.search.construct.start_plans import Baselines, Greedy
-from evenlag.search.entry import weighed
+from evenlag.search.entry import with_payoff
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 from evenlag.search.stage import Step
@@ -181,7 +181,7 @@ def better(
     freely = replace(options, only_if_better=None)
     until, answer_by = started + SEARCH_UNTIL * limit, started + ANSWER_BY * limit
     result = solver.solve(aim, freely, until, answer_by, QUICK * limit)
-    compared = weighed(replace(result, plan=Plan(problem, result.plan.member_of)), options, record.rates)
+    compared = with_payoff(replace(result, plan=Plan(problem, result.plan.member_of)), options, record.rates)
     result = replace(result, payoff=compared.payoff)
     why = () if result.payoff is None else (f"requested: {result.payoff.reason}",)
     seconds = time.monotonic() - started

@@ -22,7 +22,7 @@ from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.prefix_table import Listing
 from evenlag.search.exact.pricing import OwnTable, tables_of
 from evenlag.search.exact.windows import UNIT, Prices, Window
-from evenlag.search.subsets import Bits, EnumerationLimitError, sizes_of, weighed
+from evenlag.search.subsets import Bits, EnumerationLimitError, sizes_of, weights_of
 
 LEAST_DROPPED = 0.05  # share of all exchanges; narrowing ends once a pass drops fewer
 # Limits for one member at size 1:
@@ -245,14 +245,14 @@ class PricedOptions(Options):
                 raise
             self.unlisted = i
             return None
-        loads, lost = weighed(held, me.lags), most - weighed(held, values)
+        loads, lost = weights_of(held, me.lags), most - weights_of(held, values)
         low, high = self.target.loads(0)
         kept = (loads >= low) & (loads <= high) & ~me.dominated(held)
         for other_slack, other in self._prices[1:]:
             if other_slack > MOST_SLACK * UNIT or not kept.any():
                 break
             least = _most(other, i, window) - other_slack
-            kept &= weighed(held, pricing.worth(other.values, i)[pricing.places]) >= least
+            kept &= weights_of(held, pricing.worth(other.values, i)[pricing.places]) >= least
         held, loads, lost = held[:, kept], loads[kept], lost[kept]
         idle = sizes_of(held & me.idle_bits[:, None]) - me.own_idle * me.idle.counted
         held = held & ~me.idle_bits[:, None]

@@ -31,7 +31,7 @@ from evenlag.search.subsets import (
     runs,
     subsets,
     unpacked,
-    weighed,
+    weights_of,
 )
 
 # Own partitions to give, unowned ones to take, others' ones to take, and the change in the number of idle ones.
@@ -187,7 +187,7 @@ class MemberOptions:
 
     def loads_of(self, held: Bits, more: Whole | int, reduced: Whole) -> Whole:
         """Return the loads of sets of partitions by their sums of reduced lags and the change `more` in idle ones."""
-        loads: Whole = reduced - self.reduced_idle(more) + weighed(held, self.beyond)
+        loads: Whole = reduced - self.reduced_idle(more) + weights_of(held, self.beyond)
         return loads
 
     @cached_property

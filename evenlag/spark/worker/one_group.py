@@ -20,7 +20,7 @@ from evenlag.model.payoff import Rates
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
 from evenlag.search.cache import Caches, SolveCache
-from evenlag.search.entry import weighed
+from evenlag.search.entry import with_payoff
 from evenlag.search.options import AUTO, NET, SolveOptions
 from evenlag.search.portfolio import (
     FIRST,
@@ -351,6 +351,6 @@ def decided(done: GroupResult, options: SolveOptions) -> GroupResult:
     if done.result is None or options.only_if_better is None:
         return done
     try:
-        return replace(done, result=weighed(done.result, options, done.rates))
+        return replace(done, result=with_payoff(done.result, options, done.rates))
     except Exception as failure:  # as above
         return done.failed(failure)

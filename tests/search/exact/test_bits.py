@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenlag.search.exact.join_dp import compatible
-from evenlag.search.subsets import Bits, bits_of, packed, unpacked, weighed
+from evenlag.search.subsets import Bits, bits_of, packed, unpacked, weights_of
 
 COUNT = 130  # numbers, in three words
 NUMBERS = st.sets(st.integers(0, COUNT - 1))
@@ -23,7 +23,7 @@ def test_a_set_weighs_the_sum_of_its_partitions(sets: list[set[int]], weights: d
     for number, weight in weights.items():
         by_number[number] = weight
     expected = [sum(weights.get(number, 0) for number in each) for each in sets]
-    assert weighed(as_bits(sets), by_number).tolist() == expected
+    assert weights_of(as_bits(sets), by_number).tolist() == expected
 
 
 @given(st.integers(1, COUNT).flatmap(lambda count: st.lists(st.booleans(), min_size=count, max_size=count)))
