@@ -60,6 +60,17 @@ def test_a_repeated_daily_course_is_forecast(past: float) -> None:
     assert np.abs(found.rates - true).max() < 0.03 * true.max()
 
 
+@pytest.mark.parametrize("seconds", [420, 1_000, 2_700])
+def test_snapshots_between_the_steps_of_the_forecast_are_shared_out_by_time(seconds: int) -> None:
+    def course(middles: Any) -> Any:
+        return np.outer(2 + np.sin(2 * np.pi * middles / 86_400), np.arange(1, 8))
+
+    count = round(2.5 * 86_400 / seconds)
+    found = expected(record(course((np.arange(count) + 0.5) * seconds), seconds=seconds))
+    true = course(count * seconds + (np.arange(DAY) + 0.5) * STEP)
+    assert np.abs(found.rates - true).max() < 0.05 * true.max()
+
+
 def test_growth_is_extrapolated() -> None:
     rates = days(4.5, growth=1.3)
     found, true = expected(record(rates[: 4 * 144])).rates, in_steps(rates[4 * 144 :])
