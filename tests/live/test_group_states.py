@@ -50,12 +50,13 @@ class ScriptedCluster:
 
 
 def scripted_snapshot(
-    monkeypatch: pytest.MonkeyPatch, *descriptions: Description | Failure, **options: Any
+    monkeypatch: pytest.MonkeyPatch, *descriptions: Description | Failure, timeout: float = 30.0, **options: Any
 ) -> Snapshot:
+    """Take a snapshot of a cluster that describes its group in this way, one description after another."""
     cluster = ScriptedCluster(*descriptions, **options)
     monkeypatch.setattr(capture, "_client", lambda: lambda *_: cluster)
     monkeypatch.setattr(capture, "SETTLE_PAUSE", 0.01)
-    taken = snapshot("somewhere", timeout=0.2)
+    taken = snapshot("somewhere", timeout=timeout)
     assert taken.warnings[0] == "groups of a broker may be missing: broker 2 is down"
     return taken
 
@@ -74,9 +75,8 @@ def test_a_passing_state_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_group_that_never_settles_is_included_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = scripted_snapshot(
-        monkeypatch, Description("CompletingRebalance", (MemberState("m1", "app", None, None, ()),))
-    )
+    member = MemberState("m1", "app", None, None, ())
+    taken = scripted_snapshot(monkeypatch, Description("CompletingRebalance", (member,)), timeout=0.2)
     assert [row["consumer_id"] for row in taken.members] == ["m1"]
     assert "group 'g' is still rebalancing (CompletingRebalance)" in taken.warnings[1]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.support.broker import Broker
 
-SIZE = os.environ.get("EVENLAG_STREAM", "20x10")  # snapshots x groups; the benchmark is 200x50
+SIZE = os.environ.get("EVENLAG_STREAM", "12x6")  # snapshots x groups; the benchmark is 200x50
 
 
 def rows_of_table(out: Path, name: str) -> list[dict[str, Any]]:
