@@ -17,5 +17,5 @@ def explanation_report(explanation: Explanation) -> RenderableType:
     parts: list[RenderableType] = [Text.assemble((explanation.group, "bold"), of)]
     for place, (claim, sentence) in enumerate(zip(explanation.claims, explanation.sentences, strict=True)):
         text = Text(sentence, style="" if place else "bold")
-        parts.append(Padding(text, (0, 0, 0, 2)) if claim.kind in INDENTED else text)
+        parts.append(Padding(text, (0, 0, 0, 2), expand=False) if claim.kind in INDENTED else text)
     return Group(*parts)

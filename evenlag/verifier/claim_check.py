@@ -244,7 +244,8 @@ class ClaimCheck:
         least = int(self.document["cost_bounds"][name])
         if self.document["status"] != "OPTIMAL" or least != units:
             raise UncheckedError(f"{name} are not proven to be least")
-        return {"name": name, "units": units, "least": least}
+        names = list(self.check.terms.first)
+        return {"name": name, "units": units, "least": least, "given": names[: names.index(name)]}
 
     def _is_fewest_moves(self, _: Claim) -> Data:
         if not self.question.fewest:

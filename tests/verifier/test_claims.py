@@ -122,7 +122,7 @@ GIANT = alike([1000, *range(1, 12)], ["c0", "c1", "c2", "c3"], owned={"c0": [("t
 GROUPS: dict[str, tuple[evenlag.Problem, Document]] = {
     "giant": (GIANT, {"stickiness": 2}),
     "racks": (RACKED, {"rack_price": 7, "stickiness": 2, "balance": "none", "max_load": 150}),
-    "order": (RACKED, {"first": ["crossings"]}),
+    "order": (RACKED, {"first": ["crossings", "moves"]}),
     "few": (GIANT, {"stickiness": "fewest-moves"}),
     "scenarios": (TWO, {}),
     "weights": (evenlag.Problem.from_lags({"t": [90, 30, 20, 10]}, ["a", "b"], weights={"a": 2}), {}),

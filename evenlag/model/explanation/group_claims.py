@@ -96,8 +96,9 @@ def _asked_for(asked: Decided) -> Iterator[Claim]:
     for name, units in result.costs.items():
         yield Claim("cost", {"name": name, "before": before.get(name), "after": units})
     spent = {"moves": asked.plan.moves} | {pair.name: pair.of(asked.plan.member_of) for pair in goal.pairs}
-    for name, least in result.cost_bounds.items():
-        yield Claim("first", {"name": name, "units": spent[name], "least": least})
+    names = list(result.cost_bounds)
+    for place, (name, least) in enumerate(result.cost_bounds.items()):
+        yield Claim("first", {"name": name, "units": spent[name], "least": least, "given": names[:place]})
     if asked.proof.counts is not None:
         yield Claim("fewest moves", {"moves": asked.plan.moves, "fewest": asked.rule.fewest_moves()[0]})
     if goal.ceiling is not None:

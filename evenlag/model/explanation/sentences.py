@@ -147,7 +147,7 @@ def _counts(data: Data) -> str:
 
 def _stickiness(data: Data) -> str:
     if data["budget"] is not None:
-        return f"Limited by the budget of moves: {number(data['budget'])}."
+        return f"Limited by the number of moves: {number(data['budget'])} at most."
     return f"Limited by the price of moves: a move must save {priced(data['price'])} messages."
 
 
@@ -176,7 +176,9 @@ def _cost(data: Data) -> str:
 def _first(data: Data) -> str:
     units = f"{data['name'].replace('_', ' ')} ({number(data['units'])})"
     least = "" if data["units"] == data["least"] else f" than {number(data['least'])}"
-    return f"Minimized first: {units}; no plan has less{least}."
+    if not data["given"]:
+        return f"Minimized first: {units}; no plan has less{least}."
+    return f"Minimized next: {units}; no plan that is as good in {joined(_spoken(data['given']))} has less{least}."
 
 
 def _fewest(data: Data) -> str:
