@@ -18,7 +18,7 @@ from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import METHODS
 from evenlag.search.portfolio import AUTO, PORTFOLIOS, SCENARIOS, TERMS
 from evenlag.search.stage import Step, run_steps
-from tests.support.pages import table
+from tests.support.doc_tables import table
 from tests.support.problems import problems
 from tests.support.scripted import Scripted, even_plan, group, task_for
 

@@ -27,10 +27,10 @@ from evenlag.spark.driver.executors import fault
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.worker.task import PACKAGES, Solver, look_around
 from evenlag.spark.worker.turns import Budget
+from tests.support.doc_tables import DOCS
 from tests.support.environments import make_environment, with_all_that_they_require
 from tests.support.few_rows import FEW_ROWS, QUICK_JAVA
 from tests.support.fleet import fleet, write_tables
-from tests.support.pages import DOCS
 
 if TYPE_CHECKING:
     from tests.support.standalone import Standalone
