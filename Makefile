@@ -20,6 +20,7 @@ check: .venv/.ready lint ## check style and types and run each quick test on a f
 	$(BIN)/python -m pytest -m "not slow and not spark and not broker and not cluster" --share 10 --numprocesses auto --maxprocesses 4
 
 coverage: .venv/.ready ## run the quick tests and print by room how many lines and branches they reach
+	@mkdir -p .cache
 	@$(BIN)/pip install --quiet --disable-pip-version-check 'coverage>=7.6,<8'
 	$(BIN)/python -m coverage run -m pytest -q -m "not slow and not spark and not broker and not cluster"
 	@$(BIN)/python -m coverage json --quiet

@@ -21,7 +21,7 @@ def lines_by_room(files: dict[str, dict[str, dict[str, int]]]) -> list[str]:
                 {name: int(report["summary"][name]) for name in ("covered_lines", "num_statements")}
                 | {name: int(report["summary"][name]) for name in ("covered_branches", "num_branches")}
             )
-    rows = sorted((room, found) for room, found in counts.items() if room != "all")
+    rows = sorted((room, found) for room, found in counts.items() if room != "all" and found["num_statements"])
     return [
         f"{'room':<18} {'lines':>6} {'reached':>8} {'branches':>9} {'reached':>8}",
         *(
