@@ -51,14 +51,14 @@ def standalone(folder: Path, workers: int = 1, **variables: str) -> Iterator[Sta
     """Start a master and workers of one core each on 127.0.0.1, with these variables, and stop all at the end."""
     with ExitStack() as stack:
         log = stack.enter_context(_daemon(folder, "master", ["--webui-port", "0"], variables))
-        master = _said(log, r"Starting Spark master at (spark://\S+)")
-        page = _said(log, r"MasterWebUI.* started at (http://\S+)")
+        master = _wait_for_line(log, r"Starting Spark master at (spark://\S+)")
+        page = _wait_for_line(log, r"MasterWebUI.* started at (http://\S+)")
         for number in range(workers):
             place = folder / f"work{number}"
             place.mkdir()
             worker = ["--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(place), master]
             stack.enter_context(_daemon(place, "worker", worker, variables))
-        _said(log, "(?s)" + ".*".join(["(Registering worker) "] * workers))
+        _wait_for_line(log, "(?s)" + ".*".join(["(Registering worker) "] * workers))
         yield Standalone(master, f"http://127.0.0.1:{page.rpartition(':')[2]}")
 
 
@@ -76,7 +76,7 @@ def connect_server(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
     command += ["--driver-java-options", QUICK_JAVA]
     command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     with _running(folder, "connect", [*command, "spark-internal"], PYSPARK_PYTHON=sys.executable) as log:
-        yield f"sc://127.0.0.1:{_said(log, r'Spark Connect server started at: .*:([0-9]+)')}"
+        yield f"sc://127.0.0.1:{_wait_for_line(log, r'Spark Connect server started at: .*:([0-9]+)')}"
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def _running(folder: Path, name: str, command: list[str], **variables: str) -> I
         process.wait(START)
 
 
-def _said(log: Path, pattern: str) -> str:
+def _wait_for_line(log: Path, pattern: str) -> str:
     """Wait until a daemon's log matches a pattern, and return its first group."""
     ends = time.monotonic() + START
     while (match := re.search(pattern, log.read_text())) is None:
