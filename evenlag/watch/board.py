@@ -65,6 +65,8 @@ class Board:
         Patterns of the names of groups to watch, as in a shell; none: all groups.
     lifetime : float
         Seconds after which the figures of a group are stale.
+    known : list of str
+        Groups of the source at the last reading, sorted.
     entries : dict of str to Entry
     left_out : list of str
         Groups that the source has beyond `most`, sorted.
@@ -78,6 +80,7 @@ class Board:
     most: int
     patterns: Sequence[str] = ()
     lifetime: float = float("inf")
+    known: list[str] = field(default_factory=list)
     entries: dict[str, Entry] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
@@ -86,9 +89,15 @@ class Board:
 
     def choose(self, names: Sequence[str]) -> list[str]:
         """Return the groups to read: those that a pattern matches, at most `most`, the first by name."""
-        matching = sorted(name for name in names if self._wanted(name))
+        self.known = sorted(names)
+        matching = [name for name in self.known if self._wanted(name)]
         self.left_out = matching[self.most :]
         return matching[: self.most]
+
+    @property
+    def unmatched(self) -> list[str]:
+        """The patterns that no group of the source matches."""
+        return [each for each in self.patterns if not any(fnmatchcase(name, each) for name in self.known)]
 
     def _wanted(self, name: str) -> bool:
         return not self.patterns or any(fnmatchcase(name, pattern) for pattern in self.patterns)

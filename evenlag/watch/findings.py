@@ -18,6 +18,7 @@ class Kind(Name):
 
     REBALANCE = "rebalance"  # another assignment saves as much as was asked for
     DRAIN = "drain"  # reading all lag takes longer than the deadline
+    UNREAD = "unread"  # partitions that nobody reads
     FAILED = "failed"  # the group could not be read or planned
 
 
@@ -38,7 +39,7 @@ class Finding:
     text: str
 
 
-def findings(group: str, figures: Figures, deadline: Fraction | None) -> Iterator[Finding]:
+def findings(group: str, figures: Figures, deadline: Fraction | None, at_least: float = 0) -> Iterator[Finding]:
     """Yield the findings on a group.
 
     Parameters
@@ -48,16 +49,26 @@ def findings(group: str, figures: Figures, deadline: Fraction | None) -> Iterato
         `rebalance_pays` says whether another assignment saves as much as was asked for.
     deadline : Fraction or None
         Seconds in which all lag should be read; None if there is no deadline.
+    at_least : float
+        Messages that a rebalance must recover to be a finding.
     """
+    if not figures.members and figures.lag_messages:
+        held = f"{quantity(figures.partitions, 'partition')} with {number(figures.lag_messages)} messages"
+        yield Finding(group, Kind.UNREAD, f"nobody reads its {held}: the group has no members")
+    elif figures.unowned_partitions and figures.spread_messages is not None:
+        unowned = quantity(figures.unowned_partitions, "partition")
+        verb = "has" if figures.unowned_partitions == 1 else "have"
+        yield Finding(group, Kind.UNREAD, f"{unowned} {verb} a subscriber and no owner; look at the consumers")
     today, gained = figures.spread_messages, figures.recoverable_messages
-    if figures.rebalance_pays and today and gained:
+    if figures.rebalance_pays and today and gained and gained >= at_least:
         share = percent(float(Fraction(gained) / Fraction(today)))
         moves = quantity(figures.plan_moves, "move")
         text = f"{moves} {'recovers' if figures.plan_moves == 1 else 'recover'} {number(gained)} of {number(today)}"
         yield Finding(group, Kind.REBALANCE, f"{text} messages of spread ({share})")
     drain, best = figures.drain_seconds, figures.best_drain_seconds
     if deadline is not None and drain is not None and drain > deadline:
-        late = f"{_time(drain)} to read all lag, more than {_time(deadline)}"
+        late = f"{_time(drain)} to read all lag" if drain != math.inf else "the lag is never read"
+        late += f", more than {_time(deadline)}" if drain != math.inf else " at these rates"
         yield Finding(group, Kind.DRAIN, f"{late}: {_remedy(figures, best is not None and best <= deadline)}")
 
 
@@ -76,4 +87,4 @@ def _remedy(figures: Figures, rebalance_is_enough: bool) -> str:
 
 def _time(seconds: Fraction | float) -> str:
     """Return a duration in at most two units, in whole seconds."""
-    return "for ever" if seconds == math.inf else duration(float(math.ceil(seconds)))
+    return duration(float(math.ceil(seconds)))

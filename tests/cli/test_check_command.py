@@ -56,5 +56,43 @@ def test_a_group_that_cannot_be_read_is_named_and_the_status_is_1(table: Path) -
     assert "uneven: 2 moves" in done.stdout
 
 
+def test_a_group_that_is_not_there_is_named_with_the_nearest(table: Path) -> None:
+    done = evenlag("check", table, "--group", "uneven", "--group", "evn")
+    assert done.returncode == 1
+    assert "evn: failed: no group of the input matches; did you mean 'even'?" in done.stdout
+    assert "uneven: 2 moves" in done.stdout
+    assert "it has even, uneven" in evenlag("check", table, "--group", "billing*").stdout
+
+
+def test_a_deadline_without_a_rate_is_refused(table: Path) -> None:
+    refused(evenlag("check", table, "--drain", "15s"), "--drain needs the rate at which members read: give --capacity")
+
+
+def test_a_group_without_members_is_reported(tmp_path: Path) -> None:
+    text = tmp_path / "group.txt"
+    text.write_text(
+        "Consumer group 'shop' has no active members.\n\n"
+        "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
+        "shop orders 0 10 15 5 - - -\n"
+    )
+    done = evenlag("check", text)
+    said = "shop: nobody reads its 1 partition with 5 messages: the group has no members\n"
+    assert (done.returncode, done.stdout) == (3, said)
+
+
+def test_quiet_prints_nothing_if_there_is_nothing_to_report(table: Path) -> None:
+    assert evenlag("check", table, "--group", "even", "--quiet").stdout == ""
+    assert evenlag("check", table, "--quiet").stdout.startswith("uneven: ")
+
+
+def test_a_small_gain_is_not_reported(table: Path) -> None:
+    assert evenlag("check", table, "--at-least", "1581").returncode == 0
+    assert evenlag("check", table, "--at-least", "1580").returncode == 3
+
+
+def test_an_error_names_the_option_that_was_given(table: Path) -> None:
+    refused(evenlag("check", table, "--recoverable", "20"), "recoverable must be")
+
+
 def test_a_source_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     refused(evenlag("check", tmp_path / "none.csv"), "no such file or folder")

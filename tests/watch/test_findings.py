@@ -54,7 +54,22 @@ def test_a_group_that_is_late_is_reported_with_what_would_help(figures: dict[str
 
 def test_a_group_that_never_drains_is_late() -> None:
     (late,) = found(replace(EVEN, drain_seconds=math.inf, best_drain_seconds=math.inf), DEADLINE)
-    assert late.text.startswith("for ever to read all lag")
+    assert late.text.startswith("the lag is never read at these rates: ")
+
+
+def test_a_rebalance_that_recovers_too_little_is_left_alone() -> None:
+    assert list(findings("g", PAYING, None, at_least=161)) == []
+    assert len(list(findings("g", PAYING, None, at_least=160))) == 1
+
+
+def test_partitions_that_nobody_reads_are_reported() -> None:
+    (dead,) = found(replace(EVEN, members=0, spread_messages=None))
+    assert dead == Finding(
+        "g", Kind.UNREAD, "nobody reads its 6 partitions with 1,000 messages: the group has no members"
+    )
+    (partly,) = found(replace(EVEN, unowned_partitions=1))
+    assert (partly.kind, partly.text[:11]) == (Kind.UNREAD, "1 partition")
+    assert found(replace(EVEN, unowned_partitions=6, spread_messages=None, rebalance_pays=None)) == []
 
 
 def test_both_may_be_reported() -> None:

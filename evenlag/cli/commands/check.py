@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +13,15 @@ from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.commands.watch import GROUPS, Source, input_of
 from evenlag.cli.terminal import print_json, say, show_notes, working
-from evenlag.errors import printable
+from evenlag.errors import InvalidProblemError, printable
 from evenlag.figures import quantity
+from evenlag.model.names import did_you_mean
 
+if TYPE_CHECKING:
+    from evenlag.watch.figures import Figures
+    from evenlag.watch.findings import Finding
+
+MOST_NAMED = 5  # groups that an error lists
 FOUND = 3  # exit status: something can be done about a group
 FAILED = 1  # exit status: a group could not be read or planned
 TIMEOUT = 30.0  # seconds to wait for the brokers
@@ -36,16 +43,19 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @click.option("--drain", metavar="TIME",
               help="Report a group that cannot read all lag within this time.")  # fmt: skip
 @options.capacity
+@click.option("--at-least", type=click.FloatRange(0), metavar="MESSAGES", default=0.0, show_default=True,
+              help="Do not report a rebalance that recovers less.")  # fmt: skip
 @options.balance
 @options.stickiness
 @options.pause
 @options.group_time_limit(2.0, "Most seconds for each group.")
 @options.command_config("for kafka:// inputs")
+@click.option("--quiet", is_flag=True, help="Print nothing if there is nothing to report, for cron.")
 @options.as_json
 def check(
     source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
-    auto_offset_reset: str, recoverable: str, drain: str | None, capacity: float | None, group_time_limit: float,
-    command_config: Path | None, as_json: bool, **solving: Any,
+    auto_offset_reset: str, recoverable: str, drain: str | None, capacity: float | None, at_least: float,
+    group_time_limit: float, command_config: Path | None, quiet: bool, as_json: bool, **solving: Any,
 ) -> None:  # fmt: skip
     """Report groups that need action, for cron and CI.
 
@@ -63,33 +73,64 @@ def check(
         solving=solving, only_if_better=recoverable, drain_seconds=deadline,
         capacity=None if capacity is None else Fraction(str(capacity)),
     )  # fmt: skip
-    asked.check()
+    try:
+        asked.check()
+    except InvalidProblemError as error:
+        raise InvalidProblemError(str(error).replace("only_if_better", "recoverable")) from error
     given = input_of(source, members, input_format, auto_offset_reset, TIMEOUT, command_config)
     board, notes = Board(GROUPS, groups), list[str]()
     watcher = Watcher(given, board, asked, float("inf"), group_time_limit, notes.append)
     with working("checking"):
-        error = watcher.round()
-    if error is not None:
-        raise error
-    found = [Finding(name, Kind.FAILED, why) for name, why in sorted(board.failures.items())]
-    for name, entry in sorted(board.entries.items()):
-        found += findings(name, entry.standing.figures, deadline)
+        failure = watcher.round()
+    if failure is not None:
+        raise failure
+    figures = {name: entry.standing.figures for name, entry in sorted(board.entries.items())}
+    if deadline is not None:
+        _check_capacity(figures.values())
+    found = [Finding(pattern, Kind.FAILED, _unknown(pattern, board.known)) for pattern in board.unmatched]
+    found += [Finding(name, Kind.FAILED, why) for name, why in sorted(board.failures.items())]
+    for name, each in figures.items():
+        found += findings(name, each, deadline, at_least)
     if as_json:
-        figures = {name: entry.standing.figures.document() for name, entry in sorted(board.entries.items())}
+        documents = {name: each.document() for name, each in figures.items()}
         listed = [{"group": each.group, "kind": str(each.kind), "text": each.text} for each in found]
-        print_json({"findings": listed, "groups": figures, "notes": notes})
+        print_json({"findings": listed, "groups": documents, "notes": notes})
     else:
-        _report(found, len(board.entries) + len(board.failures), notes)
+        _report(found, len(figures), notes, quiet=quiet)
     if any(each.kind == Kind.FAILED for each in found):
         raise click.exceptions.Exit(FAILED)
     if found:
         raise click.exceptions.Exit(FOUND)
 
 
-def _report(found: list[Any], groups: int, notes: list[str]) -> None:
+def _check_capacity(figures: Iterable[Figures]) -> None:
+    """Refuse a deadline if no group's rate of reading is known.
+
+    Raises
+    ------
+    InvalidProblemError
+        The message says how to give the rate.
+    """
+    with_members = [each for each in figures if each.members]
+    if with_members and all(each.capacity_messages_per_second is None for each in with_members):
+        raise InvalidProblemError(
+            "--drain needs the rate at which members read: give --capacity in messages per second, or an INPUT with "
+            "several snapshots"
+        )
+
+
+def _unknown(pattern: str, known: list[str]) -> str:
+    """Return the reason for a pattern without a group, with the groups that there are."""
+    shown = ", ".join(known[:MOST_NAMED]) + (
+        f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
+    )
+    return "no group of the input matches" + (did_you_mean(pattern, known) or f"; it has {shown or 'none'}")
+
+
+def _report(found: list[Finding], groups: int, notes: list[str], *, quiet: bool) -> None:
     """Print a line for each finding, or one that says that there is nothing to do."""
     for each in found:
         say(f"{printable(each.group)}: {'failed: ' if each.kind == 'failed' else ''}{printable(each.text)}")
-    if not found:
+    if not found and not quiet:
         say(f"nothing to do: {quantity(groups, 'group')} checked")
     show_notes(note for note in notes if not note.startswith("group "))
