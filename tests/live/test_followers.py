@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import shlex
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -357,15 +358,12 @@ def test_the_commands_of_the_page_work(broker: Broker, tmp_path: Path, monkeypat
     next_commands(3)  # plan, and publish to the file and to the topic
     publish(plan_document("billing", "orders", "1112"), PlanFile("billing.json", "billing"))
 
-    stopped = threading.Event()
-    processed: list[Any] = []
-
-    class Running:
-        def __bool__(self) -> bool:
-            return not stopped.is_set()
-
+    handlers: list[tuple[int, Any]] = []  # only the main thread may set those of signals
+    follow_file = follow_file.replace("signal.signal(", "on_signal(")
+    processed: list[tuple[str, int, int, bytes]] = []  # topic, partition, offset and value, as the page prints them
     running: dict[str, dict[str, Any]]
-    running = {name: {"running": Running(), "process": processed.append} for name in ("c1", "c2")}
+    names = {"print": lambda *each: processed.append(each), "on_signal": lambda *each: handlers.append(each)}
+    running = {name: dict(names) for name in ("c1", "c2")}
     threads = [
         threading.Thread(target=exec, args=(follow_file.replace('member="c1"', f'member="{name}"'), names))
         for name, names in running.items()
@@ -379,13 +377,15 @@ def test_the_commands_of_the_page_work(broker: Broker, tmp_path: Path, monkeypat
     try:
         wait_until(lambda: held() == [3, 1], lambda: str(held()))
         produce(broker.bootstrap, "orders", [1, 1, 1, 1])
-        wait_until(lambda: {each.partition() for each in processed} == {0, 1, 2, 3}, lambda: str(processed))
+        wait_until(lambda: {each[1] for each in processed} == {0, 1, 2, 3}, lambda: str(processed))
         next_commands(3)  # snapshot, plan, publish
         wait_until(lambda: held() == [2, 2], lambda: str(held()))
     finally:
-        stopped.set()
+        for number, handler in handlers:
+            handler(number, None)
         for thread in threads:
             thread.join()
+    assert [number for number, _ in handlers] == [signal.SIGTERM] * 2
     next_commands(2)  # whatif, and a plan of it
     assert json.loads(Path("plan.json").read_text())["assignment"].keys() == {"c1", "c3"}
     assert next(commands, None) is None
