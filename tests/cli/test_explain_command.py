@@ -57,8 +57,8 @@ def test_options_of_a_plan_are_those_of_its_explanation() -> None:
 @pytest.mark.parametrize(
     ("name", "near"),
     [
-        ("t0-9", "did you mean 't0-"),
-        ("t0", "did you mean 't0-"),
+        ("t0-9", "topic t0 has partitions 0–2"),
+        ("t0", "topic t0 has partitions 0–2"),
         ("t0-01", "did you mean 't0-1'?"),
         ("c2", "its members are c0 and c1"),
         ("elsewhere", "its members are c0 and c1"),
@@ -67,6 +67,30 @@ def test_options_of_a_plan_are_those_of_its_explanation() -> None:
 def test_an_unknown_name_is_an_error_that_suggests_the_nearest(name: str, near: str) -> None:
     done = run("explain", KIP, name)
     refused(done, f"group 'kip-169' has no partition or member {name!r}; {near}")
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("billing-1", "did you mean 'billing-1-3fc8'?"),
+        ("billing-3-", "did you mean 'billing-3-c27a'?"),
+        ("billing-2-3fc8", "did you mean 'billing-1-3fc8'?"),
+        ("orders-99", "topic orders has partitions 0–4"),
+        ("orders-1²", "did you mean 'orders-1'?"),
+        ("odd-2", "topic odd has 2 partitions from 1 to 3"),
+        ("orders-" + "9" * 5000, "topic orders has partitions 0–4"),
+        ("one-7", "topic one has partition 0 only"),
+        ("", "its members are billing-1-3fc8, billing-10-9d01 and billing-3-c27a"),
+    ],
+)
+def test_a_beginning_or_a_topic_is_recognised_in_an_unknown_name(name: str, near: str) -> None:
+    problem = evenlag.Problem.from_lags(
+        {"orders": [5, 4, 3, 2, 1], "odd": {1: 5, 3: 4}, "one": [1]},
+        ["billing-1-3fc8", "billing-10-9d01", "billing-3-c27a"],
+    )
+    with pytest.raises(evenlag.errors.InvalidProblemError) as caught:
+        evenlag.solve(problem).explain(name)
+    assert str(caught.value) == f"group 'group' has no partition or member {name!r}; {near}"
 
 
 @pytest.mark.parametrize("name", ["my topic-1", "[bold]x[/bold]-0", "消费者", "c 0", "c1-7"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import evenlag
@@ -87,3 +88,26 @@ def test_an_explanation_names_what_it_explains() -> None:
     assert repr(result.explain()).startswith("<Explanation 'group': ")
     assert repr(result.explain(("orders", 1))).startswith("<Explanation 'group' 'orders-1': ")
     assert str(result.explain("c1")).splitlines() == result.explain("c1").sentences
+
+
+def test_an_equally_good_other_place_is_called_so() -> None:
+    """With 5 and 5 on either side, the exchange of equal partitions changes nothing."""
+    problem = evenlag.Problem.from_lags({"t": [3, 3, 2, 2]}, ["a", "b"])
+    text = str(evenlag.solve(problem).explain("t-0"))
+    assert "the spread would stay at the plan's 0; the objective would be the same, so neither plan is better." in text
+
+
+def test_the_waste_of_big_partitions_is_told_with_the_total() -> None:
+    """24 messages are 8 for each of three, but a 7 next to 4 or more wastes 3 of them."""
+    lags = [6, 4, 7, 7]
+    result = evenlag.solve(evenlag.Problem.from_lags({"t": lags}, ["a", "b", "c"]), balance="none")
+    loads = [
+        [sum(lag for lag, to in zip(lags, plan, strict=True) if to == m) for m in range(3)]
+        for plan in product(range(3), repeat=len(lags))
+    ]
+    assert max(map(min, loads)) == 7
+    assert (
+        "In any plan some member has at most 7 messages: 24 messages are not enough to give each of 3 members more. "
+        "A partition goes to one member as a whole: a member whose big partition is just short needs another one, and "
+        "then has more than it needs."
+    ) in result.explain().sentences

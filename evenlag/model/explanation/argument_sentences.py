@@ -79,11 +79,15 @@ def _uneven(_: Data, largest: bool) -> str:
 
 
 def _pairs(_: Data, __: bool) -> str:
-    return "members hold two partitions at most, and to pair the biggest with the smallest is best"
+    return "members hold two partitions at most, and pairing the biggest with the smallest is best"
 
 
-def _companions(_: Data, __: bool) -> str:
-    return "big partitions just short of more need companions, and these would waste more lag than there is"
+def _companions(data: Data, _: bool) -> str:
+    total, members = number(data["total"]), quantity(data["members"], "member")
+    return (
+        f"{total} messages are not enough to give each of {members} more. A partition goes to one member as a whole: "
+        "a member whose big partition is just short needs another one, and then has more than it needs"
+    )
 
 
 def _member(data: Data, _: bool) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.markup import card, line
@@ -109,9 +107,37 @@ def named_part(problem: Problem, name: str | Sequence[Any]) -> str | tuple[str, 
     topic, dash, digits = name.rpartition("-")
     if dash and digits.isascii() and digits.isdigit() and topic in problem.topics:
         there = problem.partition_ids[problem.topic_slice(problem.topics.index(topic))]
-        if np.isin(int(digits), there) and str(int(digits)) == digits:
+        if digits in map(str, there.tolist()):
             return topic, int(digits)
+    raise InvalidProblemError(f"group {problem.group!r} has no partition or member {name!r}{_near(problem, name)}")
+
+
+def _near(problem: Problem, name: str) -> str:
+    """Return a suggestion for an unknown name."""
+    partitions = [f"{topic}-{number}" for topic, number in problem.partitions]
+    for beginning in (f"{name}-", name):  # Kafka's names of members begin with the client id and a dash
+        for names in (problem.members, partitions):
+            begun = [each for each in names if each.startswith(beginning)]
+            if name and len(begun) == 1:
+                return f"; did you mean {begun[0]!r}?"
+    topic, _, digits = name.rpartition("-")
+    numbered = digits.isascii() and digits.isdigit()
+    plain = f"{topic}-{digits.lstrip('0') or '0'}"
+    if numbered and plain in partitions:
+        return f"; did you mean {plain!r}?"
+    asked = name if name in problem.topics else topic if numbered else None
+    if asked in problem.topics and (there := [number for of, number in problem.partitions if of == asked]):
+        return f"; topic {named(asked)} has {_numbers(there)}"
     few = problem.members[:MOST_NAMED]
-    names = [*problem.members, *(f"{topic}-{number}" for topic, number in problem.partitions)]
-    near = did_you_mean(name, names) or f"; its members are {listed([*map(named, few)], len(problem.members))}"
-    raise InvalidProblemError(f"group {problem.group!r} has no partition or member {name!r}{near}")
+    names = [*problem.members, *partitions]
+    return did_you_mean(name, names) or f"; its members are {listed([*map(named, few)], len(problem.members))}"
+
+
+def _numbers(partitions: list[int]) -> str:
+    """Return the numbers of a topic's partitions, ascending: `partitions 0–15`."""
+    first, last = partitions[0], partitions[-1]
+    if first == last:
+        return f"partition {first} only"
+    if last - first + 1 == len(partitions):
+        return f"partitions {first}–{last}"
+    return f"{quantity(len(partitions), 'partition')} from {first} to {last}"

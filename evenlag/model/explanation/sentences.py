@@ -95,9 +95,9 @@ def _term(name: str, units: int, price: Number) -> str:
 _PROOFS = {
     "loads": "it follows from the loads that any plan must have",
     "search": "an exhaustive search found none",
-    "windows": "any range of loads that is narrow enough holds no plan",
-    "moves": "to bring the loads closer takes more moves than it saves",
-    "scenarios": "each scenario was bounded by itself",
+    "windows": "no plan keeps all loads within a range that is narrow enough",
+    "moves": "bringing the loads closer together takes moves that cost at least as much as they save",
+    "scenarios": "it follows from a bound for each scenario",
     "solver": "a solver proved it",
     "none": "no certificate was written",
 }
@@ -272,7 +272,7 @@ def _consequences(data: Data) -> str:
     before, after = data["before"], data["after"]
     parts = [f"the {kind} would be {number(after)} instead of {number(before)}"]
     if before == after:
-        parts = [f"the {kind} would stay at {number(after)}"]
+        parts = [f"the {kind} would stay at the plan's {number(after)}"]
     now, then = data["moves"]
     if now != then:
         parts.append(f"with {quantity(then, 'move')} instead of {number(now)}")
@@ -284,7 +284,7 @@ def _consequences(data: Data) -> str:
         parts.append(f"{counts} and {named(data['other'])} {number(theirs)}")
     change = data["objective_there"] - data["objective"]
     if change == 0:
-        return ", ".join(parts) + "; the objective would be the same"
+        return ", ".join(parts) + "; the objective would be the same, so neither plan is better"
     way = "higher" if change > 0 else "lower, so this plan is not the best"
     return f"{', '.join(parts)}; the objective would be {number(abs(change))} {way}"
 
