@@ -32,8 +32,26 @@ if TYPE_CHECKING:
     from evenlag.compare.history import Snapshot
     from evenlag.model.problem import Problem
 
+
+class Rate(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not generic in earlier versions of click
+    """A number of messages per second, above 0."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the rate as a number."""
+        try:
+            rate = float(value)
+        except ValueError:
+            rate = 0.0
+        if rate <= 0:
+            self.fail(f"must be a number of messages per second above 0, such as 60, not {value!r}", param, ctx)
+        return rate
+
+
 FILE, INPUT, PLACE = GivenPath(), InputPath(), Place()
 POSITIVE = click.FloatRange(0, min_open=True)
+BARE = "a bare number is seconds"
 AUTO, METHODS = "auto", listed(literals.MethodWord)
 
 
@@ -97,13 +115,14 @@ auto_offset_reset = click.option(
 )  # fmt: skip
 horizon = click.option(
     "--horizon", default="0", show_default=True, metavar="TIME",
-    help="Balance the lag predicted for this far ahead (10m, 1h), from the rate since the previous snapshot.",
+    help="Balance the lag predicted for this far ahead (10m, 1h), from the rate since the previous "
+    f"snapshot; {BARE}.",
 )  # fmt: skip
 horizon_or_auto = click.option(
     "--horizon", default=AUTO, show_default=True, metavar="auto|TIME",
     help="auto: with several snapshots, plan for the load forecast until the next rebalance; with one, plan for its "
     "current lag. A time (0, 10m, 1h): plan for the lag predicted for that far ahead, from the rate since the previous "
-    "snapshot.",
+    f"snapshot; {BARE}.",
 )  # fmt: skip
 
 
@@ -261,13 +280,13 @@ pause = click.option(
     help="Seconds for which a moved partition is not read.",
 )  # fmt: skip
 capacity = click.option(
-    "--capacity", type=POSITIVE, metavar="RATE",
+    "--capacity", type=Rate(), metavar="RATE",
     help="Messages per second read by a member of weight 1; default: estimated if INPUT has several snapshots.",
 )  # fmt: skip
 
 
 drain = click.option(
-    "--drain", required=True, metavar="TIME", help="Time within which all lag must be read (90s, 15m, 2h)."
+    "--drain", required=True, metavar="TIME", help=f"Time within which all lag must be read (90s, 15m, 2h); {BARE}."
 )
 most = click.option(
     "--most", type=click.IntRange(1), metavar="N", help="The largest group size to try; default: just past the answer."
@@ -416,12 +435,12 @@ replaying = together(
     click.option("--horizon", default=AUTO, show_default=True, metavar="auto|TIME",
                  help="auto: evenlag plans for the load forecast until the next rebalance, from the record so far; "
                  "the other strategies see the lag at that moment. A time (0, 10m, 1h): all strategies see the lag "
-                 "predicted for that far ahead."),
+                 f"predicted for that far ahead; {BARE}."),
     click.option("--lag-limit", type=click.FloatRange(0), metavar="MESSAGES",
                  help="Report for how long members have more than this many messages to read."),
     click.option("--rebalance-above", type=click.FloatRange(0), metavar="FRACTION",
                  help="Rebalance when the spread exceeds this fraction of the mean load."),
-    click.option("--capacity", type=POSITIVE, metavar="RATE",
+    click.option("--capacity", type=Rate(), metavar="RATE",
                  help="Messages per second read by a member of weight 1; default: estimated."),
     balance,
     slack,

@@ -187,8 +187,8 @@ max_load = click.option(
 )  # fmt: skip
 drain = click.option(
     "--drain", metavar="TIME",
-    help="Give no member more lag than it can read within this time (15m) at its --capacity; messages that arrive "
-    "meanwhile are not counted.",
+    help="Give no member more lag than it can read within this time (15m; a bare number is seconds) at its --capacity; "
+    "messages that arrive meanwhile are not counted.",
 )  # fmt: skip
 rack_terms = together(_rack_price, _max_crossings, fetch_from, _own, _first_of(f"crossings{_or_own}"))
 asked_but_ceiling = together(

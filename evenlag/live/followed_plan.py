@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Mapping
@@ -280,9 +281,12 @@ def place_of(text: str, group: str, config: Mapping[str, str] | None = None) -> 
     Raises
     ------
     SourceError
-        The address of a topic is invalid or names several topics, or confluent-kafka is not installed.
+        The path is that of a folder, the address of a topic is invalid or names several topics, or confluent-kafka is
+        not installed.
     """
     if not is_topic(text):
+        if text.endswith(("/", os.sep)) or Path(text).is_dir():
+            raise SourceError(f"{text}: is a folder; name a file, such as {Path(text) / 'published.json'}")
         return PlanFile(text, group)
     address = topic_address(text)
     if "," in address.topics:

@@ -15,7 +15,7 @@ from evenlag.model.lag import MAX_LAG
 SECOND = 1_000_000  # microseconds
 LONGEST_HORIZON = 365 * 86_400 * SECOND
 
-_UNITS = {"": SECOND, "s": SECOND, "m": 60 * SECOND, "h": 3_600 * SECOND, "d": 86_400 * SECOND}
+_UNITS = {"": SECOND, "s": SECOND, "m": 60 * SECOND, "min": 60 * SECOND, "h": 3_600 * SECOND, "d": 86_400 * SECOND}
 TIME = (
     r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?\s*$"
@@ -23,7 +23,7 @@ TIME = (
 """ISO 8601: date, hours and minutes, seconds, zone; all but the date are optional."""
 
 _TIME = re.compile(TIME, re.ASCII)
-_HORIZON = re.compile(r"\s*([0-9]{1,9})(?:\.([0-9]{1,6}))?\s*([smhd]?)\s*", re.ASCII)
+_HORIZON = re.compile(r"\s*([0-9]{1,9})(?:\.([0-9]{1,6}))?\s*(min|[smhd]?)\s*", re.ASCII)
 
 
 class Offsets(NamedTuple):
@@ -128,7 +128,7 @@ def predicted_lag(lag: int, grown: Growth | None, horizon: int) -> int:
 
 
 def horizon_micros(horizon: float | str, name: str = "horizon", also: str = "") -> int:
-    """Parse a horizon or another time: seconds, or text such as "90", "30s", "10m", "1.5h", "1d".
+    """Parse a horizon or another time: seconds, or text such as "90", "30s", "10m", "10 min", "1.5h", "1d".
 
     The error calls it `name` and mentions what the caller accepts `also`, such as ", or auto".
 

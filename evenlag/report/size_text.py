@@ -61,27 +61,32 @@ def speed_lines(known: Speeds, problem: Problem) -> list[str]:
 
 
 def answer_to(found: Size) -> str:
-    """Return the answer in one or two sentences."""
+    """Return the answer in a few sentences: what evenlag's plan needs, and what published strategies need."""
     deadline = _time(found.deadline)
     if found.fewest is None:
         return _why(found, deadline)
-    first = f"{quantity(found.fewest, 'member')} {'meets' if found.fewest == 1 else 'meet'} the deadline"
+    return f"{_with_the_best_plan(found, found.fewest, deadline)} {_of_published(found)}"
+
+
+def _with_the_best_plan(found: Size, fewest: int, deadline: str) -> str:
+    """Return the fewest members that meet the deadline, and why fewer do not."""
+    if fewest == 1:
+        return "1 member meets the deadline: one is enough."
+    first = f"{fewest} members meet the deadline with evenlag's plan"
     least = found.sizes[0].members if found.sizes else 1
-    if found.fewest == 1:
-        return f"{first}: one is enough."
-    if found.fewest <= least and found.proven:
+    if fewest <= least and found.proven:
         return f"{first}, the smallest group possible."
-    fewer = found.row(found.fewest - 1)
+    fewer = found.row(fewest - 1)
     if not found.proven:
         counts = _some([f"{members}" for members in found.undecided], "or")
         return f"{first}. It is open whether {counts} would: the time limit came first; raise --time-limit."
     if fewer is None or fewer.bound_seconds <= found.deadline:
         return f"{first}, and fewer cannot: that is proven."
     if fewer.bound_seconds == NEVER:
-        return f"{first}, and fewer cannot: with {found.fewest - 1} some lag is never read."
+        return f"{first}, and fewer cannot: with {fewest - 1} some lag is never read."
     least_time = _time(fewer.bound_seconds)
     more = f"more than {deadline}" if least_time == deadline else f"at least {least_time}"
-    return f"{first}, and fewer cannot: {found.fewest - 1} would take {more} under any plan."
+    return f"{first}, and fewer cannot: {fewest - 1} would take {more} under any plan."
 
 
 def _why(found: Size, deadline: str) -> str:
@@ -174,8 +179,6 @@ def _sentences(found: Size) -> list[str]:
             f"{row.members} members are slower than {less.members} while counts must be even: at least "
             f"{_time(row.bound_seconds)}, compared with {_time(less.drain_seconds)}."
         )
-    if found.fewest is not None:
-        sentences.append(_of_published(found))
     if found.handover is not None:
         sentences.append(_way_there(found.handover))
     if any(_beats(row) for row in found.sizes):
@@ -231,9 +234,9 @@ def _of_published(found: Size) -> str:
             makes[name] = counts[0]
     never = [name for name in PUBLISHED if name not in makes]
     made = [f"{name} needs {members}" for name, members in makes.items()]
-    parts = [f"among the sizes above, {_some(made)}"] if made else []
+    parts = [f"among the sizes tried, {_some(made)}"] if made else []
     if never:
-        parts.append(f"{'none' if made else 'none of the sizes above'} is enough for {_some(never, 'or')}")
+        parts.append(f"{'none' if made else 'none of the sizes tried'} is enough for {_some(never, 'or')}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 

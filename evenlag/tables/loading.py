@@ -89,6 +89,8 @@ def _json_form(path: File, text: str) -> str | None:
         document = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    if _is_result(document):
+        raise SourceError(f"{path}: is a result of evenlag plan; give the input it was made from")
     is_problem = _is_problem(document)
     found = PROBLEM if is_problem and {"topics", "members"} <= set(document) else _recognised(text)
     if found is None and _suffix(path) in (".jsonl", ".ndjson") and _has_columns(document):
@@ -96,6 +98,11 @@ def _json_form(path: File, text: str) -> str | None:
     if found is None and not is_problem:
         raise _unread_json(path)
     return found or PROBLEM
+
+
+def _is_result(document: object) -> bool:
+    """Return whether a document is a result file of evenlag itself."""
+    return isinstance(document, dict) and set(document) >= {"assignment", "status", "bound"}
 
 
 def _is_problem(document: object) -> bool:

@@ -345,3 +345,12 @@ def test_a_table_without_owners_needs_members(tmp_path: Path, header: str) -> No
     message = f"{table}: shows neither the members of group 'g' nor the owners of its partitions; name the members with"
     refused(run("plan", table), message)
     assert run("plan", table, "--members", members).returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["plan", "explain", "audit"])
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ""])
+def test_a_result_file_is_recognised_as_such(tmp_path: Path, verb: str, suffix: str) -> None:
+    source, result = problem_file(tmp_path, topics={"t": [5, 3]}, members={"a": {"topics": ["t"]}}), tmp_path / "plan"
+    assert run("plan", source, "--out", result.with_suffix(".json")).returncode == 0
+    other = result.with_suffix(".json").rename(f"{result}{suffix}")
+    refused(run(verb, other), f"{other}: is a result of evenlag plan; give the input it was made from")

@@ -192,3 +192,11 @@ def test_nothing_is_published_when_the_previous_plan_cannot_be_read(
 def test_a_topic_of_plans_needs_a_group() -> None:
     with pytest.raises(SourceError, match="topic plans: the group is unknown"):
         PlanTopic("plans", {"bootstrap.servers": "localhost:9092"})
+
+
+def test_a_plan_is_not_published_to_a_folder(tmp_path: Path) -> None:
+    result, new = tmp_path / "result.json", tmp_path / "new"
+    result.write_text(json.dumps(GOOD))
+    refused(evenlag("publish", result, f"{new}/"), f"{new}/: is a folder; name a file, such as {new}/published.json")
+    refused(evenlag("publish", result, tmp_path), f"{tmp_path}: is a folder; name a file")
+    assert list(tmp_path.iterdir()) == [result]

@@ -358,6 +358,14 @@ def test_wrong_usage_is_status_2(group: Path, words: list[str]) -> None:
     assert (done.returncode, done.stdout) == (2, "")
 
 
+@pytest.mark.parametrize("rate", ["60/s", "0", "-3", ""])
+def test_a_capacity_is_a_number_of_messages_per_second(group: Path, rate: str) -> None:
+    done = run("plan", group, "--capacity", rate)
+    expected = f"must be a number of messages per second above 0, such as 60, not {rate!r}"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert expected in " ".join(done.stderr.split())
+
+
 HEADER = "snapshot_ts,group,topic,partition,log_start_offset,log_end_offset,current_offset,consumer_id\n"
 
 

@@ -183,7 +183,9 @@ def test_a_job_without_executors_ends_in_one_line(spark: "SparkSession", tmp_pat
     with occupied_slots(spark, 120.0):
         for place in (str(tmp_path / "offsets.csv"), offsets):
             started = time.time()
-            with pytest.raises(SourceError, match=f"^{out}: Spark started no task within the time limit"):
+            with pytest.raises(
+                SourceError, match=f"^{out}: Spark started no task within the time limit of 2 s, .*; raise --time-limit"
+            ):
                 pipeline.run(spark, place, out=out, time_limit=2.0)
             assert time.time() - started < 30  # slots are taken for 120
     assert [path.name for path in tmp_path.iterdir()] == ["offsets.csv"]

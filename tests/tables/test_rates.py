@@ -80,13 +80,27 @@ def test_the_predicted_lag_is_rounded_up_and_never_below_todays(
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [(0, 0), (90, 90), (0.5, 0.5), ("90", 90), ("30s", 30), ("10m", 600), ("1.5h", 5400), (" 1 d ", 86400), ("0", 0)],
+    [
+        (0, 0),
+        (90, 90),
+        (0.5, 0.5),
+        ("90", 90),
+        ("30s", 30),
+        ("10m", 600),
+        ("15 min", 900),
+        ("1.5min", 90),
+        ("1.5h", 5400),
+        (" 1 d ", 86400),
+        ("0", 0),
+    ],
 )
 def test_horizons_are_read_in_seconds(text: Any, seconds: float) -> None:
     assert horizon_micros(text) == seconds * SECOND
 
 
-@pytest.mark.parametrize("text", ["", "soon", "-1m", -1, "366d", "1e3", "10 minutes", None, True, math.nan, math.inf])
+@pytest.mark.parametrize(
+    "text", ["", "soon", "-1m", -1, "366d", "1e3", "10 minutes", "10 mi", "min", None, True, math.nan, math.inf]
+)
 def test_invalid_horizons_are_refused(text: Any) -> None:
     with pytest.raises(InvalidProblemError, match='horizon must be seconds or a time such as "10m"'):
         horizon_micros(text)

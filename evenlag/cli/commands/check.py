@@ -41,7 +41,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @click.option("--recoverable", metavar="SHARE", default="20%", show_default=True,
               help="Report a group if a rebalance saves this share of today's spread, moves paid.")  # fmt: skip
 @click.option("--drain", metavar="TIME",
-              help="Report a group that cannot read all lag within this time.")  # fmt: skip
+              help=f"Report a group that cannot read all lag within this time (15m); {options.BARE}.")  # fmt: skip
 @options.capacity
 @click.option("--at-least", type=click.FloatRange(0), metavar="MESSAGES", default=0.0, show_default=True,
               help="Do not report a rebalance that recovers less.")  # fmt: skip

@@ -31,7 +31,8 @@ AUDITED = ("groups", "audit", "plans")  # folders of a fleet audit's tables
 @terms.asked
 @options.pause
 @click.option("--drain", metavar="TIME", default="15m", show_default=True,
-              help="Deadline for reading all lag; the page shows how many members meet it.")  # fmt: skip
+              help="Deadline for reading all lag; the page shows how many members meet it. "
+              f"{options.BARE.capitalize()}.")  # fmt: skip
 @options.capacity
 @options.horizon_or_auto
 @options.limiting(20.0)

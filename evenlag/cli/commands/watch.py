@@ -69,7 +69,13 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
 )
 @options.input_format()
 @options.auto_offset_reset
-@click.option("--every", metavar="TIME", default="60s", show_default=True, help="Time from one reading to the next.")
+@click.option(
+    "--every",
+    metavar="TIME",
+    default="60s",
+    show_default=True,
+    help=f"Time from one reading to the next; {options.BARE}.",
+)
 @click.option(
     "--metrics",
     type=Address(),
@@ -79,7 +85,11 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     help="Address to listen on.",
 )
 @click.option("--once", is_flag=True, help="Read once, print the metrics and end.")
-@click.option("--drain", metavar="TIME", help="Also find the fewest members that read all lag within this time.")
+@click.option(
+    "--drain",
+    metavar="TIME",
+    help=f"Also find the fewest members that read all lag within this time (15m); {options.BARE}.",
+)
 @options.capacity
 @options.balance
 @options.stickiness

@@ -53,7 +53,10 @@ TABLES = ("plans", "audit", "rejects")
 SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
 GROUPS = "groups"
 OUTPUT = (*TABLES, GROUPS, *(f"{SUMMARY}/{table.name}" for table in fields(AuditSummary)))
-TOO_BUSY = "{out}: Spark started no task within the time limit, so nothing was written; wait for free executors"
+TOO_BUSY = (
+    "{out}: Spark started no task within the time limit of {limit:g} s, so nothing was written; raise --time-limit, or "
+    "wait for free executors"
+)
 MOST_LISTED = 20  # notes, and failed groups, in a report
 
 _ORDER = {
@@ -180,7 +183,7 @@ def run_with(
     offsets_df = _table(spark, offsets, "offsets", options, solver.until)
     members_df = None if members is None else _table(spark, members, "members", options, solver.until)
     if offsets_df is None or (members is not None and members_df is None):
-        raise SourceError(TOO_BUSY.format(out=out))
+        raise SourceError(TOO_BUSY.format(out=out, limit=solver.time_limit))
     with sink(spark, out).whole(OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
         fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks, copies=True)
         # Persisted, so that the counts of rows agree even if the source changes during the job.
@@ -188,7 +191,7 @@ def run_with(
         try:
             solved = solver.run(fleet, Folder(spark, f"{folder}/solved", SOLVED.ddl))
             if solver.over and not Storage(spark, f"{folder}/solved").files():
-                raise SourceError(TOO_BUSY.format(out=out))
+                raise SourceError(TOO_BUSY.format(out=out, limit=solver.time_limit))
             results = {
                 "plans": fleet.dated(plan_rows(solved)),
                 "audit": fleet.dated(audit_rows(solved)),

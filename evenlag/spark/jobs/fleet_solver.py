@@ -154,6 +154,11 @@ class FleetSolver:
         return several, several
 
     @property
+    def time_limit(self) -> float | None:
+        """The time limit of the call in seconds."""
+        return self._limits[0]
+
+    @property
     def until(self) -> float | None:
         """The time (epoch) at which running jobs are cancelled; tasks that could start end before."""
         return self._beyond(GRACE)
