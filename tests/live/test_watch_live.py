@@ -54,10 +54,10 @@ def sums(bootstrap: str, group: str) -> dict[str, int]:
 
 
 def test_groups_that_come_lag_and_go(broker: Broker) -> None:
-    topic, group = "watched", "watched-1"
+    topic, group = "comings", "comings-1"
     create_topics(broker.bootstrap, {topic: 4})
     produce(broker.bootstrap, topic, [900, 50, 300, 20])
-    watched = Watched(broker.bootstrap, "watched-*")
+    watched = Watched(broker.bootstrap, "comings-*")
     watched.round()
     assert group not in watched.board.entries
     commit(broker.bootstrap, group, {(topic, p): 0 for p in range(4)})
@@ -73,7 +73,7 @@ def test_groups_that_come_lag_and_go(broker: Broker) -> None:
         assert watched.figures(group).lag_messages == sums(broker.bootstrap, group)["lag"] == 1970
     watched.until(lambda: watched.figures(group).members == 0)
     assert watched.figures(group).recoverable_messages == 0
-    assert [name for name in watched.board.entries if not name.startswith("watched-")] == []
+    assert [name for name in watched.board.entries if not name.startswith("comings-")] == []
 
 
 def test_groups_beyond_the_limit_are_not_read(broker: Broker) -> None:
