@@ -6,23 +6,32 @@ import re
 from datetime import UTC, datetime
 
 from evenlag import report
-from tests.support.pages import HOSTILE_GROUP, audit_row, group_row, load_row, two_groups
+from tests.support.pages import HOSTILE_GROUP, audit_row, group_row, load_row, total_row, two_groups
 
 MADE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def test_groups_that_gain_most_come_first_with_their_figures() -> None:
     first, second = two_groups()["groups"]
-    assert (first["group"], first["recoverable"], first["moves"], first["members"]) == (HOSTILE_GROUP, 60, 3, 2)
+    assert (first["group"], first["makespan_saved"], first["moves"], first["members"]) == (HOSTILE_GROUP, 60, 3, 2)
     assert first["binding"] == ["hot-partition", "count-balance"]
-    assert (second["group"], second["recoverable"], second["bound"], second["partitions"]) == ("even", 0, 4, 2)
+    assert (second["group"], second["makespan_saved"], second["bound"], second["partitions"]) == ("even", 0, 4, 2)
 
 
 def test_the_first_sentence_counts_what_can_be_gained() -> None:
     assert two_groups()["headline"] == (
         "1 of 2 groups gains from another assignment: their busiest members would lag 60 messages less in all."
     )
-    assert report.fleet_document([], [], [], {}, "out")["headline"] == "The tables hold no group."
+    assert report.fleet_document([], [], [], [], "out")["headline"] == "The tables hold no group."
+
+
+def test_groups_that_nobody_reads_are_counted_in_the_first_sentence() -> None:
+    dead = group_row("dead", status="EMPTY")
+    document = report.fleet_document([dead], [], [], [total_row("dead", 40, 655_402, 0)], "out")
+    assert document["headline"] == "No group gains from another assignment. 1 group has lag and no members."
+    assert (document["groups"][0]["partitions"], document["groups"][0]["lag"]) == (40, 655_402)
+    idle = report.fleet_document([dead], [], [], [total_row("dead", 40, 0, 0)], "out")
+    assert "no members" not in idle["headline"]
 
 
 def test_strategies_are_shares_of_the_best_plans_largest_load() -> None:
@@ -55,5 +64,5 @@ def test_a_page_about_five_thousand_groups_is_small() -> None:
         for name in names
         for m in range(10)
     ]
-    page = report.fleet_page(report.fleet_document(map(group_row, names), audit, loads, {}, "out"), MADE)
+    page = report.fleet_page(report.fleet_document(map(group_row, names), audit, loads, [], "out"), MADE)
     assert len(page.encode()) < 15_000_000

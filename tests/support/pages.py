@@ -40,6 +40,10 @@ def load_row(group: str, member: str, today: int, planned: int) -> dict[str, Any
             "planned": planned}  # fmt: skip
 
 
+def total_row(group: str, partitions: int, lag: int, moves: int) -> dict[str, Any]:
+    return {"group": group, "partitions": partitions, "lag": lag, "moves": moves}
+
+
 def two_groups() -> dict[str, Any]:
     return report.fleet_document(
         [group_row("even"), group_row(HOSTILE_GROUP)],
@@ -50,5 +54,5 @@ def two_groups() -> dict[str, Any]:
             audit_row(HOSTILE_GROUP, "current", 70, excess=60), audit_row(HOSTILE_GROUP, "range", 10, excess=None),
         ],
         [load_row("even", "a", 3, 7), load_row(HOSTILE_GROUP, "b", 170, 110), load_row(HOSTILE_GROUP, "c", 0, 60)],
-        {"even": 0, HOSTILE_GROUP: 3}, "out",
+        [total_row("even", 2, 7, 0), total_row(HOSTILE_GROUP, 4, 170, 3)], "out",
     )  # fmt: skip

@@ -41,7 +41,7 @@ def report_fleet(
 
     with working("reading the tables"):
         rows = page_rows(local_session(settings=settings), tables)
-    document = reports.fleet_document(rows.groups, rows.audit, rows.loads, rows.moves, str(tables))
+    document = reports.fleet_document(rows.groups, rows.audit, rows.loads, rows.totals, str(tables))
     finish(document, reports.fleet_page(document, datetime.now(UTC)), out, as_json=as_json)
 
 

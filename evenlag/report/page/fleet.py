@@ -11,11 +11,12 @@ from evenlag.compare.strategies import CURRENT, OPTIMAL, TODAY
 from evenlag.figures import number, quantity
 
 Row = Mapping[str, Any]
+TOTALS = ("partitions", "lag", "moves")
 MOST_MEMBERS = 40  # drawn for each group: the most loaded, today or planned
 
 
 def fleet_document(
-    groups: Iterable[Row], audit: Iterable[Row], loads: Iterable[Row], moves: Mapping[str, int], source: str,
+    groups: Iterable[Row], audit: Iterable[Row], loads: Iterable[Row], totals: Iterable[Row], source: str,
     balance: str = "both",
 ) -> dict[str, Any]:  # fmt: skip
     """Return the document of a fleet's page.
@@ -26,19 +27,21 @@ def fleet_document(
         One snapshot of each group.
     loads : rows
         One per member with partitions: `group, member, partitions_today, today, partitions_planned, planned`.
-    moves : mapping of group to int
-        Partitions that the plan moves.
+    totals : rows
+        One per group with partitions: `group, partitions, lag, moves`, the last of the plan.
     source : str
         Where the tables lie, as given.
     balance : str
         The balance under which today's assignment is compared with the best plan.
     """
-    audited, held = _by_group(audit), _by_group(loads)
+    audited, held, in_all = _by_group(audit), _by_group(loads), {row["group"]: row for row in totals}
     names = list(dict.fromkeys(row["strategy"] for rows in audited.values() for row in rows))
     shown = [
-        _group(row, audited.get(row["group"], []), held.get(row["group"], []), moves, names, balance) for row in groups
+        _group(row, audited.get(row["group"], []), held.get(row["group"], []), names, balance)
+        | {name: in_all[row["group"]][name] if row["group"] in in_all else 0 for name in TOTALS}
+        for row in groups
     ]
-    shown.sort(key=lambda row: (-(row["recoverable"] or 0), row["group"]))
+    shown.sort(key=lambda row: (-(row["makespan_saved"] or 0), row["group"]))
     document = {
         "kind": "fleet", "source": source, "balance": balance, "strategy_names": names,
         "statuses": dict(Counter(row["status"] for row in shown).most_common()),
@@ -55,9 +58,7 @@ def _by_group(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def _group(
-    row: Row, audit: Sequence[Row], loads: Sequence[Row], moves: Mapping[str, int], names: list[str], balance: str
-) -> dict[str, Any]:
+def _group(row: Row, audit: Sequence[Row], loads: Sequence[Row], names: list[str], balance: str) -> dict[str, Any]:
     """Return a group; each strategy is `[index of its name, spread, above the best, moves]`."""
     best = next((each for each in audit if each["strategy"] == OPTIMAL and each["balance"] == balance), {})
     today = next((each for each in audit if each["strategy"] == CURRENT), {})
@@ -66,11 +67,10 @@ def _group(
     return {
         "group": row["group"], "snapshot_ts": str(row["snapshot_ts"]),
         "status": best.get("status") or row["status"], "error": row["error"],
-        "partitions": sum(each["partitions_planned"] for each in loads), "members": len(loads),
+        "members": len(loads),
         "today": today.get("spread"), "best": best.get("spread"), "bound": best.get("bound"),
-        "makespan_today": today.get("makespan"), "makespan_best": best.get("makespan"), "recoverable": gained,
-        "moves": moves.get(row["group"], 0), "binding": (best.get("binding") or "").split(";") if best.get("binding")
-        else [],
+        "makespan_today": today.get("makespan"), "makespan_best": best.get("makespan"), "makespan_saved": gained,
+        "binding": best["binding"].split(";") if best.get("binding") else [],
         "loads": [[each["member"], each["today"], each["planned"]] for each in largest],
         "strategies": [
             [names.index(each["strategy"]), each["spread"], each["excess"], each["moves"]]
@@ -118,15 +118,19 @@ def _distribution(strategy: str, shares: list[float], groups: int) -> dict[str, 
 
 def _headline(groups: Sequence[Row]) -> str:
     """Return the sentence that decides: in how many groups a better plan exists, and what it brings in all."""
-    gaining = [row for row in groups if (row["recoverable"] or 0) > 0]
+    gaining = [row for row in groups if (row["makespan_saved"] or 0) > 0]
     if not groups:
         return "The tables hold no group."
     of = f"{len(gaining):,} of {quantity(len(groups), 'group')}"
     failed = sum(row["status"] == "ERROR" for row in groups)
     more = f" {quantity(failed, 'group')} failed." if failed else ""
+    unread = [row for row in groups if row["status"] == "EMPTY" and row["lag"]]
+    if unread:
+        have = "has lag and no members" if len(unread) == 1 else "have lag and no members"
+        more = f" {quantity(len(unread), 'group')} {have}.{more}"
     if not gaining:
         return f"No group gains from another assignment.{more}"
-    total = sum(row["recoverable"] for row in gaining)
+    total = sum(row["makespan_saved"] for row in gaining)
     verb = "gains" if len(gaining) == 1 else "gain"
     less = f"their busiest members would lag {number(total)} messages less in all"
     return f"{of} {verb} from another assignment: {less}.{more}"

@@ -200,14 +200,14 @@ class LatestRows:
     loads : list of dict
         One row per member with partitions: `group, member, partitions_today, today, partitions_planned, planned`;
         `today` and `planned` are in messages.
-    moves : dict of group to int
-        Partitions that the plan moves.
+    totals : list of dict
+        One row per group with partitions: `group, partitions, lag, moves`, the last of the plan.
     """
 
     groups: list[dict[str, Any]]
     audit: list[dict[str, Any]]
     loads: list[dict[str, Any]]
-    moves: dict[str, int]
+    totals: list[dict[str, Any]]
 
 
 def latest_rows(plans: DataFrame, audit: DataFrame, groups: DataFrame) -> LatestRows:
@@ -216,9 +216,16 @@ def latest_rows(plans: DataFrame, audit: DataFrame, groups: DataFrame) -> Latest
     plans, audit, groups = (table.join(sf.broadcast(latest), list(KEY)) for table in (plans, audit, groups))
     sums = [_held(plans, "previous_consumer_id", "today"), _held(plans, "consumer_id", "planned")]
     loads = sums[0].join(sums[1], ["group", "member"], "full").na.fill(0).orderBy("group", "member")
-    moved = plans.groupBy("group").agg(sf.count_if(sf.col("move") == "moved").alias("moves"))
-    shown, audited, held = ([row.asDict() for row in table.collect()] for table in (groups, audit, loads))
-    return LatestRows(shown, audited, held, {row["group"]: row["moves"] for row in moved.collect()})
+    totals = plans.groupBy("group").agg(
+        sf.count("*").alias("partitions"),
+        sf.sum("lag").alias("lag"),
+        sf.count_if(sf.col("move") == "moved").alias("moves"),
+    )
+    return LatestRows(_dicts(groups), _dicts(audit), _dicts(loads), _dicts(totals))
+
+
+def _dicts(table: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in table.collect()]
 
 
 def _held(plans: DataFrame, column: str, name: str) -> DataFrame:

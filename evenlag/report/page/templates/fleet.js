@@ -5,7 +5,7 @@
   const columns = [...document.querySelectorAll("#table thead th")];
   const body = document.querySelector("#table tbody"), search = document.getElementById("search");
   const more = document.getElementById("more"), found = document.getElementById("found");
-  let by = "recoverable", down = true, shown = PAGE;
+  let by = "makespan_saved", down = true, shown = PAGE;
   const text = (value) => Array.isArray(value) ? value.join(", ") : value;
   const compare = (a, b) => {
     const [one, other] = [text(a[by]), text(b[by])];
