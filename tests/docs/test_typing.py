@@ -11,7 +11,7 @@ import evenlag
 from tests.support.environments import make_environment
 
 ROOT = Path(__file__).parents[2]
-PACKAGED = ("evenlag", "pyproject.toml", "README.md", "LICENSE")
+PACKAGED = ("evenlag", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 SOUND = """
 import io
 from pathlib import Path
@@ -38,6 +38,8 @@ result: evenlag.Result = evenlag.solve(
 )
 evenlag.solve(named, stickiness="0.5%", start=result)
 verdict: evenlag.Verdict = evenlag.verify(result, problem.to_dict(), effort=2)
+reasons: evenlag.Explanation = result.explain(("t", 0))
+verdicts: list[evenlag.Verdict] = evenlag.check_claims(reasons, result.to_dict(), problem)
 evenlag.solve(named, stickiness=3, method="lag-aware", rates={("t", 0): 1.5})
 plan: evenlag.Plan = evenlag.assign(problem, "cooperative-sticky")
 spread: float = float(plan.spread)
