@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import rank_within
 from evenlag.model.problem import NOBODY
 from evenlag.search.improve.state import BestState, Column, SearchState, Stagnation
-from evenlag.search.subsets import nearest_subset
+from evenlag.search.subsets import nearest_subset, subset_of_size
 
 EXCHANGES = 22  # exchanges of a pair from which a subset is chosen: two halves of 11 have 2,048 sums each
 QUICK_EXCHANGES = 14  # the same in `rounds`, where many pairs can gain much
@@ -217,7 +217,7 @@ class PairSearch:
 
 # ---- what two members exchange ---------------------------------------------------------------------------------------
 
-FEW_HELD = 20  # for fewer partitions, lists are faster than arrays
+FEW_HELD = 20  # for fewer partitions, lists are faster than arrays, and a sample of them is split in every way
 
 Exchange = tuple[Column, Column]  # partitions that the first of two members gives and takes
 
@@ -279,7 +279,10 @@ def _nearest(
 
     `ours` holds the partitions that `a` may give, by default all of its own. Return None if there is no such exchange.
     """
-    give, take = _disjoint_exchanges(state, a, b, (state.held[a] if ours is None else ours, state.held[b]))
+    held = state.held[a] if ours is None else ours, state.held[b]
+    if state.interchangeable and min(map(len, held)) < FEW_HELD:
+        return _split(state, a, b, held, change, within, most)
+    give, take = _disjoint_exchanges(state, a, b, held)
     if not len(give):
         return None
     changes = (state.lag_of(give) - state.lag_of(take)) * (state.factors[a] + state.factors[b])
@@ -408,3 +411,30 @@ def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column
     topics, first = np.unique(state.problem.topic_of[items], return_index=True)
     fits = state.rule.may_shift_of(topics, state.topic_counts, source, target)
     return state.rng.permutation(items[first[fits]])
+
+
+# ---- all ways to split a sample --------------------------------------------------------------------------------------
+
+
+def _split(state: SearchState, a: int, b: int, held: Exchange, change: Any, within: Any, most: int) -> Exchange | None:
+    """Compare all ways to split a sample of the pair's partitions; each member keeps as many of it as before."""
+    half = most // 2
+    sides = []
+    for source, target, free in ((a, b, held[0]), (b, a, held[1])):
+        items = state.rng.permutation(free)[:half]
+        if state.shifts_allowed(target, source):  # an empty place that the other side may fill
+            items = np.append(items[: half - 1], NOBODY)
+        sides.append(items)
+    if len(sides[0]) and len(sides[1]) and sides[0][-1] == NOBODY and sides[1][-1] == NOBODY:
+        sides[1] = sides[1][:-1]  # two empty places could end up with one member
+    sample = np.concatenate(sides)
+    values = state.lag_of(sample) * (state.factors[a] + state.factors[b])
+    keep = len(sides[0])
+    # `b` gets as many of the sample as it gave, worth what it gave plus the change.
+    goes = subset_of_size(values, len(sides[1]), int(values[keep:].sum()) + int(change), within, state.rng)
+    if goes is None:
+        return None
+    give, take = sample[:keep][goes[:keep]], sample[keep:][~goes[keep:]]
+    if not len(give) and not len(take):
+        return None
+    return give[give != NOBODY], take[take != NOBODY]
