@@ -53,6 +53,10 @@ FILE, INPUT, PLACE = GivenPath(), InputPath(), Place()
 POSITIVE = click.FloatRange(0, min_open=True)
 BARE = "a bare number is seconds"
 AUTO, METHODS = "auto", listed(literals.MethodWord)
+NO_RATE = (
+    "--drain needs the rate at which members read: give --capacity in messages per second, or an INPUT with several "
+    "snapshots"
+)
 
 
 # ---- callbacks -------------------------------------------------------------------------------------------------------
@@ -350,10 +354,7 @@ class Ceiling:
             return self.max_load, []
         most = pace.ceiling(problem, deadline(self.drain))
         if most is None:
-            raise InvalidProblemError(
-                "--drain needs the rate at which members read: give --capacity in messages per second, or an INPUT "
-                "with several snapshots"
-            )
+            raise InvalidProblemError(NO_RATE)
         counted = f"--drain {self.drain} counts today's lag, not messages that arrive meanwhile"
         return most, [] if pace.rates is None else [counted]
 

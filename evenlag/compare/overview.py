@@ -39,7 +39,7 @@ class Overview:
     frontier : Frontier or None
         Plans by number of moves; None if no partition has an owner.
     size : Size or None
-        Members needed for `deadline`; None if the members' rate of reading is unknown.
+        Members needed to read all lag in time; None if the members' rate of reading is unknown.
     pace : Pace
         Rates of messages in, and the rate at which members read.
     record : sequence of Snapshot

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from evenlag.model.explanation.reasons import Explanation
 
-INDENTED = {"step", "more steps", "assigned"}  # one below the other, as a list
+ON_MOVES = {"step", "more steps", "assigned"}  # kinds of claims on single moves, which read best as a list
 
 
 def explanation_report(explanation: Explanation) -> RenderableType:
@@ -17,5 +17,5 @@ def explanation_report(explanation: Explanation) -> RenderableType:
     parts: list[RenderableType] = [Text.assemble((explanation.group, "bold"), of)]
     for place, (claim, sentence) in enumerate(zip(explanation.claims, explanation.sentences, strict=True)):
         text = Text(sentence, style="" if place else "bold")
-        parts.append(Padding(text, (0, 0, 0, 2), expand=False) if claim.kind in INDENTED else text)
+        parts.append(Padding(text, (0, 0, 0, 2), expand=False) if claim.kind in ON_MOVES else text)
     return Group(*parts)

@@ -113,10 +113,7 @@ def _check_capacity(figures: Iterable[Figures]) -> None:
     """
     with_members = [each for each in figures if each.members]
     if with_members and all(each.capacity_messages_per_second is None for each in with_members):
-        raise InvalidProblemError(
-            "--drain needs the rate at which members read: give --capacity in messages per second, or an INPUT with "
-            "several snapshots"
-        )
+        raise InvalidProblemError(options.NO_RATE)
 
 
 def _unknown(pattern: str, known: list[str]) -> str:

@@ -14,10 +14,10 @@ from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
 from evenlag.report.costs_text import cost_lines
+from evenlag.report.explanation_text import ON_MOVES
 from evenlag.report.payoff_text import payoff_document
 from evenlag.report.size_text import answer_to
 
-STEPS = {"step", "more steps", "assigned"}  # claims on single moves, for which the page has a table
 MOST_CHANGES = 50_000  # in all plans of a frontier: some 500 kB
 SHOWN = (
     "strategy", "balance", "status", "spread", "objective", "bound", "excess", "moves", "count_min", "count_max",
@@ -39,7 +39,7 @@ def group_document(seen: Overview, source: str, notes: Sequence[str] = ()) -> di
         Assumptions made while reading.
     """
     result, problem, today = seen.result, seen.problem, seen.today
-    headline, *reasons = [sentence for claim, sentence in _claims(result) if claim not in STEPS]
+    headline, *reasons = [sentence for claim, sentence in _claims(result) if claim not in ON_MOVES]
     certified = result.to_dict()
     del certified["certificate"], certified["assignment"]
     return {
