@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from evenlag.protocol.subscriptions import Subscription
+
 TopicPartition = tuple[str, int]
 
 CLASSIC, CONSUMER = "classic", "consumer"  # Kafka's names of the two group protocols; the second is KIP-848
@@ -18,38 +20,6 @@ class Failure:
 
     def __str__(self) -> str:
         return self.text
-
-
-@dataclass(frozen=True)
-class Subscription:
-    """A member's subscription, and the other data that it sent when it joined.
-
-    Attributes
-    ----------
-    topics
-        Names of the subscribed topics.
-    regex
-        Regular expression that the broker resolves (KIP-848), in RE2 syntax. The topics that it matches are not in
-        `topics`.
-    rack
-        Rack of the member.
-    weight
-        Weight from the user data of the weighted assignor or of evenlag's assignor.
-    owned
-        Partitions that the member claimed, in the consumer protocol or in the sticky assignor's user data.
-    generation
-        Generation in which it was assigned them.
-    trouble
-        Reason why a part of the data could not be decoded.
-    """
-
-    topics: tuple[str, ...] = ()
-    regex: str | None = None
-    rack: str | None = None
-    weight: int | None = None
-    owned: tuple[TopicPartition, ...] = ()
-    generation: int | None = None
-    trouble: str | None = None
 
 
 @dataclass(frozen=True)

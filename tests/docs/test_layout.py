@@ -24,6 +24,7 @@ LAYERS = (
     ("evenlag.markup",),
     ("evenlag.model",),
     ("evenlag.heuristics",),
+    ("evenlag.protocol",),
     ("evenlag.search",),
     ("evenlag.compare",),
     ("evenlag.tables",),

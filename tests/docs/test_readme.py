@@ -87,7 +87,7 @@ def test_the_reference_covers_every_public_name() -> None:
         "live.follow.PlanFile",
         "live.follow.PlanTopic",
         "live.follow.publish",
-        "live.user_data",
+        "protocol.user_data",
         "errors",
     }
     assert shown == public | others

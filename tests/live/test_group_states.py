@@ -11,9 +11,10 @@ from evenlag.live import Snapshot, snapshot
 from evenlag.live.cluster import capture
 from evenlag.live.cluster.client import Cluster
 from evenlag.live.cluster.rows import Layout, LogOffsets, offset_rows, partitions_of
-from evenlag.live.group_state import Commits, Description, Failure, Group, Subscription
+from evenlag.live.group_state import Commits, Description, Failure, Group
 from evenlag.live.group_state import Member as MemberState
 from evenlag.live.ownership import Ownership
+from evenlag.protocol.subscriptions import Subscription
 
 NOW = "2026-01-02T03:04:05.678Z"
 

@@ -14,9 +14,8 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 import evenlag
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.live.assignor import AioEvenlagAssignor, Decision, EvenlagAssignor, course, evenlag_assignor
-from evenlag.live.group_state import Subscription
 from evenlag.live.kafka_python import Consumer
-from evenlag.live.subscriptions import OWN, decode_subscription
+from evenlag.protocol.subscriptions import OWN, Subscription, decode_subscription
 from tests.support.leaders import (
     Coordinator,
     Joined,

@@ -2,7 +2,7 @@
 
 from evenlag.live.assignor.course import in_phases
 from evenlag.live.assignor.deciding import dealt
-from evenlag.live.group_state import Subscription
+from evenlag.protocol.subscriptions import Subscription
 from tests.support.leaders import T
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from kafka.coordinator.assignors.sticky.user_data import StickyAssignorUserData
 
 from evenlag.errors import UserDataError
-from evenlag.live import user_data
-from evenlag.live.user_data import (
+from evenlag.protocol import user_data
+from evenlag.protocol.user_data import (
     StickyUserData,
     WeightedUserData,
     decode_own,

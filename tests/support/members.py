@@ -240,7 +240,7 @@ def run(config: dict[str, Any]) -> None:
     from evenlag.live import solver_process
     from evenlag.live.assignor import EvenlagAssignor, evenlag_assignor
     from evenlag.live.cluster import group_offsets
-    from evenlag.live.user_data import encode_own
+    from evenlag.protocol.user_data import encode_own
 
     words: list[str] = []
     read_offsets = group_offsets.read_offsets

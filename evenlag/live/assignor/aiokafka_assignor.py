@@ -10,10 +10,9 @@ from typing import Any
 
 from evenlag.errors import UserDataError
 from evenlag.live.assignor.evenlag_assignor import EvenlagAssignor
-from evenlag.live.group_state import Subscription
 from evenlag.live.kafka_python import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from evenlag.live.subscriptions import OWN_EAGER, decode_subscription
-from evenlag.live.user_data import NO_GENERATION
+from evenlag.protocol.subscriptions import OWN_EAGER, Subscription, decode_subscription
+from evenlag.protocol.user_data import NO_GENERATION
 
 LIMIT = 2.0  # seconds, during which the event loop is blocked
 

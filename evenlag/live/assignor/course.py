@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from evenlag.live.assignor.deciding import Assignment, Decision
-from evenlag.live.group_state import Subscription, TopicPartition
-from evenlag.live.user_data import NO_GENERATION
+from evenlag.live.group_state import TopicPartition
+from evenlag.protocol.subscriptions import Subscription
+from evenlag.protocol.user_data import NO_GENERATION
 
 STANDS = 10.0  # seconds for which a plan is reused for an unchanged group
 

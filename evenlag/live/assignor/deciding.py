@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from evenlag.errors import SourceError
 from evenlag.live.assignor.lag_record import NOW, LagRecord
 from evenlag.live.cluster.group_offsets import Reader, Reading
-from evenlag.live.group_state import Subscription, TopicPartition
+from evenlag.live.group_state import TopicPartition
 from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE
 from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
+from evenlag.protocol.subscriptions import Subscription
 from evenlag.search.construct.start_plans import Baselines, Greedy
 from evenlag.search.entry import with_payoff
 from evenlag.search.options import SolveOptions

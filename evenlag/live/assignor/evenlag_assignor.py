@@ -17,7 +17,7 @@ from evenlag.live.assignor.course import Heading, in_phases
 from evenlag.live.assignor.deciding import Assignment, Decision, better, dealt, decide, problem_of
 from evenlag.live.assignor.lag_record import LagRecord
 from evenlag.live.cluster.group_offsets import Reader
-from evenlag.live.group_state import Subscription, TopicPartition
+from evenlag.live.group_state import TopicPartition
 from evenlag.live.kafka_python import (
     AbstractPartitionAssignor,
     ConsumerProtocolAssignment,
@@ -26,11 +26,11 @@ from evenlag.live.kafka_python import (
     calling_consumer,
 )
 from evenlag.live.solver_process import SolverError, SolverProcess
-from evenlag.live.subscriptions import OWN, OWN_EAGER, decode_subscription
-from evenlag.live.user_data import NO_GENERATION, encode_own
 from evenlag.model.payoff import parse_share
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND
+from evenlag.protocol.subscriptions import OWN, OWN_EAGER, Subscription, decode_subscription
+from evenlag.protocol.user_data import NO_GENERATION, encode_own
 from evenlag.search.options import SolveKeywords, SolveOptions, check_seconds, solving_options
 
 VERSION, WITH_RACK = 2, 3  # versions of the consumer protocol with generations (KIP-792), and with racks (KIP-881)

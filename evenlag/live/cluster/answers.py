@@ -6,17 +6,8 @@ from typing import Any, TypeVar
 from kafka import errors
 
 from evenlag.errors import UserDataError
-from evenlag.live.group_state import (
-    CLASSIC,
-    CONSUMER,
-    Commits,
-    Description,
-    Failure,
-    Member,
-    Subscription,
-    TopicPartition,
-)
-from evenlag.live.subscriptions import decode_assignment, decode_subscription
+from evenlag.live.group_state import CLASSIC, CONSUMER, Commits, Description, Failure, Member, TopicPartition
+from evenlag.protocol.subscriptions import Subscription, decode_assignment, decode_subscription
 
 Item = TypeVar("Item")
 Answers = dict[Item, Any]

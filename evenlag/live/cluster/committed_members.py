@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from evenlag.errors import UserDataError
-from evenlag.live.group_state import FOLLOW, Group, Member, Subscription, TopicPartition
+from evenlag.live.group_state import FOLLOW, Group, Member, TopicPartition
 from evenlag.live.ownership import Ownership
 from evenlag.live.wording import named
+from evenlag.protocol.subscriptions import Subscription
 
 
 def with_followers(group: Group) -> tuple[Group, list[str]]:

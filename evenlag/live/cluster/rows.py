@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from evenlag.live.group_state import Failure, Group, TopicPartition
-from evenlag.live.subscriptions import matching
 from evenlag.live.wording import explained, some
+from evenlag.protocol.subscriptions import matching
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
 
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"

@@ -6,12 +6,20 @@ coordinator stores without reading them. They come from other processes and are 
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from evenlag.errors import UserDataError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
-from evenlag.live.group_state import Subscription, TopicPartition
-from evenlag.live.user_data import INT16, NO_GENERATION, Reader, decode_own, decode_sticky, decode_weighted
+from evenlag.protocol.user_data import (
+    INT16,
+    NO_GENERATION,
+    Partition,
+    Reader,
+    decode_own,
+    decode_sticky,
+    decode_weighted,
+)
 
 STICKY = "sticky"  # Kafka's StickyAssignor
 OWN, OWN_EAGER = "evenlag", "evenlag-eager"  # evenlag's assignor in the cooperative and the eager protocol
@@ -27,6 +35,38 @@ _POSIX = {
     "punct": r"\-._",  # those valid in a topic name
 }
 _POSIX_CLASS = re.compile(rf"\[:({'|'.join(_POSIX)}):\]")
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """A member's subscription, and the other data that it sent when it joined.
+
+    Attributes
+    ----------
+    topics
+        Names of the subscribed topics.
+    regex
+        Regular expression that the broker resolves (KIP-848), in RE2 syntax. The topics that it matches are not in
+        `topics`.
+    rack
+        Rack of the member.
+    weight
+        Weight from the user data of the weighted assignor or of evenlag's assignor.
+    owned
+        Partitions that the member claimed, in the consumer protocol or in the sticky assignor's user data.
+    generation
+        Generation in which it was assigned them.
+    trouble
+        Reason why a part of the data could not be decoded.
+    """
+
+    topics: tuple[str, ...] = ()
+    regex: str | None = None
+    rack: str | None = None
+    weight: int | None = None
+    owned: tuple[Partition, ...] = ()
+    generation: int | None = None
+    trouble: str | None = None
 
 
 def decode_subscription(data: bytes, assignor: str | None) -> Subscription:
@@ -76,7 +116,7 @@ def decode_subscription(data: bytes, assignor: str | None) -> Subscription:
     return Subscription(topics=topics, **fields)
 
 
-def decode_assignment(data: bytes) -> tuple[TopicPartition, ...]:
+def decode_assignment(data: bytes) -> tuple[Partition, ...]:
     """Decode the partitions of a `ConsumerProtocolAssignment`; empty bytes mean no partitions.
 
     Raises

@@ -1,0 +1,295 @@
+"""User data of members: Kafka's sticky format (KIP-54), the weighted assignor's, and evenlag's own.
+
+The bytes come from other processes and are not trusted. Anything but exactly one message raises an error, and no more
+memory is allocated than the bytes can fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from struct import Struct
+from zlib import crc32
+
+from evenlag.errors import UserDataError
+
+Partition = tuple[str, int]
+Buffer = bytes | bytearray | memoryview
+
+INT16, INT32, UINT32 = Struct(">h"), Struct(">i"), Struct(">I")
+MOST_16, MOST_32 = 2**15 - 1, 2**31 - 1
+FEWEST_BYTES = INT16.size + 1 + INT32.size  # smallest size of a topic in the sticky assignor's format
+KAFKA_PYTHON = INT16.pack(1)  # prefix of kafka-python's StickyPartitionAssignor
+NO_GENERATION = -1  # Kafka's value for a member without a generation
+OWN_VERSION = 1  # version of the format of evenlag's assignor
+
+
+@dataclass(frozen=True)
+class StickyUserData:
+    """User data of a member with Kafka's StickyAssignor.
+
+    Attributes
+    ----------
+    owned : tuple of (topic, partition)
+        Its previous assignment, each partition once.
+    generation : int or None
+        Generation of that assignment, −1 for none yet; None in version 0 of the format, which lacks the field.
+    """
+
+    owned: tuple[Partition, ...] = ()
+    generation: int | None = None
+
+
+@dataclass(frozen=True)
+class WeightedUserData:
+    """User data of a member with the weighted assignor.
+
+    Attributes
+    ----------
+    weight : int
+        Capacity relative to the other members; > 0.
+    owned : tuple of (topic, partition)
+        Its previous assignment, each partition once.
+    """
+
+    weight: int
+    owned: tuple[Partition, ...] = ()
+
+
+def encode_sticky(data: StickyUserData) -> bytes:
+    """Encode version 1 of Kafka's format, or version 0 if the generation is None.
+
+    Raises
+    ------
+    UserDataError
+        A name, partition or generation does not fit the format, or a partition is given twice.
+
+    References
+    ----------
+    KIP-54, KIP-341; Apache Kafka 4.1, ``StickyAssignor``: ``previous_assignment`` and ``generation``.
+
+    Examples
+    --------
+    >>> encode_sticky(StickyUserData((("t", 3),), generation=7)).hex(" ", 4)
+    '000000 01000174 00000001 00000003 00000007'
+    >>> decode_sticky(encode_sticky(StickyUserData((("t", 3),), generation=7)))
+    StickyUserData(owned=(('t', 3),), generation=7)
+    """
+    topics = _by_topic(data.owned)
+    parts = [INT32.pack(len(topics))]
+    parts += [_name(topic, INT16, MOST_16) + _numbers(partitions) for topic, partitions in topics.items()]
+    if data.generation is not None:
+        parts.append(_int32(data.generation, NO_GENERATION, "generation"))
+    return b"".join(parts)
+
+
+def decode_sticky(data: Buffer | None) -> StickyUserData:
+    """Decode version 1 or 0 of Kafka's format; None or empty bytes mean that nothing is owned, as by a new member.
+
+    The versions differ only in the four bytes of the generation at the end, so the length decides. kafka-python adds
+    two bytes for version 1 at the beginning. In Kafka's format these would mean 65,536 topics or more.
+
+    Raises
+    ------
+    UserDataError
+        The bytes are in neither version. The message names the byte.
+    """
+    if data is None or not len(data):
+        return StickyUserData()
+    reader = Reader(data)
+    if bytes(data[: INT16.size]) == KAFKA_PYTHON and len(data) < FEWEST_BYTES * 2**16:
+        reader.integer(INT16, "version", 1)
+    for _ in range(reader.count("topics", FEWEST_BYTES)):
+        reader.take_topic(INT16)
+    generation = reader.int32("generation", NO_GENERATION) if reader.left() else None
+    reader.end()
+    return StickyUserData(tuple(reader.owned), generation)
+
+
+def encode_weighted(data: WeightedUserData) -> bytes:
+    """Encode the weighted assignor's format: the weight, then each topic.
+
+    Raises
+    ------
+    UserDataError
+        A weight, name or partition does not fit the format, or a partition is given twice.
+
+    References
+    ----------
+    "Diving Into Kafka Partitioning By Building a Custom Partition Assignor", 2022.
+
+    Examples
+    --------
+    >>> encode_weighted(WeightedUserData(900, (("t", 0), ("t", 2)))).hex(" ", 4)
+    '00 00038400 00000174 00000002 00000000 00000002'
+    """
+    parts = [_int32(data.weight, 1, "weight")]
+    for topic, partitions in _by_topic(data.owned).items():
+        parts.append(_name(topic, INT32, MOST_32) + _numbers(partitions))
+    return b"".join(parts)
+
+
+def decode_weighted(data: Buffer) -> WeightedUserData:
+    """Decode the weighted assignor's format.
+
+    Raises
+    ------
+    UserDataError
+        The bytes are not in this format. The message names the byte.
+    """
+    reader = Reader(data)
+    weight = reader.int32("weight", 1)
+    while reader.left():
+        reader.take_topic(INT32)
+    return WeightedUserData(weight, tuple(reader.owned))
+
+
+def encode_own(weight: int) -> bytes:
+    """Encode the format of evenlag's assignor: version, weight, and the CRC-32 of both.
+
+    Owned partitions and their generation are in fields of the consumer protocol itself.
+
+    Raises
+    ------
+    UserDataError
+        The weight does not fit the format.
+
+    Examples
+    --------
+    >>> encode_own(2).hex(" ", 2)
+    '0001 0000 0002 62ac e93f'
+    >>> decode_own(encode_own(2))
+    2
+    """
+    content = INT16.pack(OWN_VERSION) + _int32(weight, 1, "weight")
+    return content + UINT32.pack(crc32(content))
+
+
+def decode_own(data: Buffer) -> int:
+    """Decode the weight from the format of evenlag's assignor.
+
+    Raises
+    ------
+    UserDataError
+        The bytes are not in this format, or in a later version of it. The message names the byte.
+    """
+    reader = Reader(data)
+    version = reader.integer(INT16, "version", 0)
+    if version != OWN_VERSION:
+        raise UserDataError(f"byte 0: the version is {version}; it must be {OWN_VERSION}")
+    weight = reader.int32("weight", 1)
+    if reader.integer(UINT32, "checksum", 0) != crc32(bytes(data[: INT16.size + INT32.size])):
+        raise UserDataError("the checksum does not match the bytes before it")
+    reader.end()
+    return weight
+
+
+class Reader:
+    """Reader of values from the front of untrusted bytes, with a check of each."""
+
+    def __init__(self, data: Buffer) -> None:
+        self._data = memoryview(data).cast("B")
+        self._at = 0
+        self.owned: dict[Partition, None] = {}
+
+    def left(self) -> int:
+        """Return the number of bytes left."""
+        return len(self._data) - self._at
+
+    def end(self) -> None:
+        """Raise an error if bytes are left."""
+        if self.left():
+            raise UserDataError(f"byte {self._at}: {self.left()} bytes too many; the message ends here")
+
+    def int32(self, what: str, least: int) -> int:
+        """Read a whole number of 32 bits."""
+        return self.integer(INT32, what, least)
+
+    def count(self, what: str, size: int) -> int:
+        """Read the number of entries that follow, each of at least `size` bytes."""
+        start, count = self._at, self.integer(INT32, f"number of {what}", 0)
+        if count * size > self.left():
+            raise UserDataError(f"byte {start}: {count} {what} do not fit in the {self.left()} bytes that follow")
+        return count
+
+    def take_topic(self, length: Struct) -> None:
+        """Read a topic and its partitions into `owned`; `length` is the format of its name's length."""
+        topic = self.name(length)
+        for _ in range(self.count("partitions", INT32.size)):
+            start, partition = self._at, self.int32("partition number", 0)
+            if (topic, partition) in self.owned:
+                raise UserDataError(f"byte {start}: {_shown(topic)}-{partition} is given twice")
+            self.owned[topic, partition] = None
+
+    def name(self, length: Struct) -> str:
+        """Read a topic's name; `length` is the format of its length."""
+        return self._text("topic's name", length, 1)
+
+    def text(self, what: str, length: Struct) -> str | None:
+        """Read a text; return None if it is null (length −1) or empty."""
+        return self._text(what, length, -1) or None
+
+    def data(self, what: str) -> bytes:
+        """Read bytes preceded by their length; null is read as empty."""
+        start, size = self._at, self.int32(f"length of the {what}", -1)
+        return self._take(max(size, 0), start, what)
+
+    def _text(self, what: str, length: Struct, least: int) -> str:
+        start, size = self._at, self.integer(length, f"length of a {what}", least)
+        raw = self._take(max(size, 0), start, "name")
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserDataError(f"byte {self._at - size + error.start}: a {what} is not UTF-8") from None
+
+    def _take(self, size: int, start: int, what: str) -> bytes:
+        if size > self.left():
+            raise UserDataError(f"byte {start}: a {what} of {size} bytes does not fit in the {self.left()} that follow")
+        self._at += size
+        return bytes(self._data[self._at - size : self._at])
+
+    def integer(self, form: Struct, what: str, least: int) -> int:
+        """Read a whole number in this format."""
+        if self.left() < form.size:
+            raise UserDataError(f"byte {self._at}: the data ends within the {what}")
+        value: int = form.unpack_from(self._data, self._at)[0]
+        if value < least:
+            raise UserDataError(f"byte {self._at}: the {what} is {value}; it must be at least {least}")
+        self._at += form.size
+        return value
+
+
+def _by_topic(owned: Iterable[Partition]) -> dict[str, dict[int, None]]:
+    """Group partitions by topic, in input order."""
+    topics: dict[str, dict[int, None]] = {}
+    for topic, partition in owned:
+        here = topics.setdefault(topic, {})
+        if partition in here:
+            raise UserDataError(f"{_shown(topic)}-{partition} is given twice")
+        here[partition] = None
+    return topics
+
+
+def _name(topic: str, length: Struct, most: int) -> bytes:
+    try:
+        raw = topic.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UserDataError(f"the topic name {_shown(topic)!r} cannot be written as UTF-8") from None
+    if not 1 <= len(raw) <= most:
+        raise UserDataError(f"a topic name must have 1 to {most} bytes; this one has {len(raw)}")
+    return length.pack(len(raw)) + raw
+
+
+def _numbers(partitions: Iterable[int]) -> bytes:
+    packed = [_int32(partition, 0, "partition number") for partition in partitions]
+    return INT32.pack(len(packed)) + b"".join(packed)
+
+
+def _int32(value: int, least: int, what: str) -> bytes:
+    if not least <= value <= MOST_32:
+        raise UserDataError(f"the {what} is {value}; it must lie between {least} and {MOST_32}")
+    return INT32.pack(value)
+
+
+def _shown(topic: str) -> str:
+    return topic if len(topic) <= 60 else f"{topic[:60]}…"
