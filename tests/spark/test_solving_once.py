@@ -4,6 +4,8 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from queue import Queue
+from threading import Event
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ from tests.support.frames import assert_same_rows, tables
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def slow_task(seconds: float, of: int = 0) -> Any:
@@ -101,6 +103,48 @@ def test_results_at_the_deadline_are_kept(spark: "SparkSession", tmp_path: "Path
     assert time.time() - started < 40  # the slow task takes 60
     assert not done.whole
     assert sorted(row["id"] for row in done.table.collect()) == [2, 3, 4, 5, 6, 7]
+
+
+def test_work_that_starts_a_job_after_the_deadline_is_cancelled(spark: "SparkSession") -> None:
+    from evenlag.spark.driver.kept import within
+
+    ended: Queue[str] = Queue()
+
+    def work() -> None:
+        time.sleep(2)  # as the driver may take to plan a query
+        try:
+            spark.range(0, 1, 1, 1).mapInArrow(slow_task(60.0), "id BIGINT").count()
+        except Exception as error:
+            ended.put(str(error))
+        else:
+            ended.put("the job was not cancelled")
+
+    assert within(spark, time.time() + 0.1, work) is None
+    assert "cancelled" in ended.get(timeout=50)
+
+
+def test_a_folder_left_by_its_readers_is_removed_by_a_late_write(spark: "SparkSession", tmp_path: "Path") -> None:
+    from evenlag.spark.driver.kept import kept
+    from evenlag.spark.driver.storage import Folder, written_whole
+
+    ended = Event()
+
+    class Late(Folder):
+        def write(self, df: "DataFrame") -> None:
+            time.sleep(10)
+            try:
+                super().write(df)
+            finally:
+                ended.set()
+
+    with written_whole(spark, tmp_path / "out", ("plans",), overwrite=False) as aside:
+        place = Late(spark, f"{aside}/solved", "id BIGINT")
+        assert not kept(spark.range(3), place, time.time() + 0.1).whole
+        spark.range(3).write.parquet(f"{aside}/plans")
+        place.leave()
+    assert not ended.is_set()
+    assert ended.wait(60)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_when_no_task_can_start_all_groups_are_late(spark: "SparkSession") -> None:

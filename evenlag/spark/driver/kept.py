@@ -11,17 +11,19 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any, TypeVar
 
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.protocol import Place
+from evenlag.spark.driver.protocol import Driver, Place
 
-CANCELLED = 0.5  # seconds for Spark to end cancelled jobs
-LOOK = 0.25  # seconds between checks of a running job
+CANCELLED = 0.5  # seconds to wait for cancelled jobs
+LOOK = 0.25  # seconds between checks of a running job, and between cancellations
 
 T = TypeVar("T")
 
@@ -40,20 +42,28 @@ def within(spark: SparkSession, until: float | None, work: Callable[[], T]) -> T
     future: Future[T] = pool.submit(inheritable_thread_target(spark)(tagged))
     pool.shutdown(wait=False)
     idle = driver.watch()
-    while not _ended(future, until):
-        idle.look()
-        if until is not None and time.time() >= until:
-            break
-    else:
-        return future.result()
-    given_up = time.time() + CANCELLED
-    while time.time() < given_up:
-        driver.cancel(tag)  # repeated, because a job may begin after the others were cancelled
-        if _ended(future):
-            break
+    try:
+        while not _ended(future, until):
+            idle.look()
+            if until is not None and time.time() >= until:
+                break
+        else:
+            return future.result()
+    finally:
+        if not future.done():
+            Thread(target=_cancel, args=(driver, tag, future), name="evenlag-cancel", daemon=True).start()
+    wait([future], CANCELLED)
     if future.done() and future.exception() is None:
         return future.result()
     return None
+
+
+def _cancel(driver: Driver, tag: str, future: Future[Any]) -> None:
+    """Cancel the jobs with a tag until their work has ended, because a job may begin after others were cancelled."""
+    with suppress(Exception):  # the session was stopped, and with it all jobs
+        driver.cancel(tag)
+        while not _ended(future):
+            driver.cancel(tag)
 
 
 def _ended(future: Future[Any], until: float | None = None) -> bool:

@@ -226,10 +226,29 @@ class Folder:
             storage.make(storage.path)
         url = urlsplit(storage.path)
         self.path = unquote(url.path) if url.scheme == "file" else None
+        self._left = False
 
     def write(self, df: DataFrame) -> None:
         """Write the table."""
-        df.write.options(**COMMIT_EACH_TASK).mode("append").parquet(self._path)
+        try:
+            df.write.options(**COMMIT_EACH_TASK).mode("append").parquet(self._path)
+        finally:
+            if self._left:
+                self._remove()
+
+    def leave(self) -> None:
+        """Declare that nobody reads the folder any more.
+
+        A cancelled write that still runs may create it once more. It then removes it, and the folder above if nothing
+        else is in it.
+        """
+        self._left = True
+
+    def _remove(self) -> None:
+        storage, (above, _, _) = Storage(self._spark, self._path), self._path.rpartition("/")
+        storage.remove(storage.path)
+        if storage.names(above) == []:
+            storage.remove(above)
 
     def read(self) -> DataFrame:
         """Return the written table."""

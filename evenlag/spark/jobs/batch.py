@@ -188,8 +188,9 @@ def run_with(
         fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks, copies=True)
         # Persisted, so that the counts of rows agree even if the source changes during the job.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
+        place = Folder(spark, f"{folder}/solved", SOLVED.ddl)
         try:
-            solved = solver.run(fleet, Folder(spark, f"{folder}/solved", SOLVED.ddl))
+            solved = solver.run(fleet, place)
             if solver.over and not Storage(spark, f"{folder}/solved").files():
                 raise SourceError(TOO_BUSY.format(out=out, limit=solver.time_limit))
             results = {
@@ -209,6 +210,7 @@ def run_with(
             with described(spark, "counting what was written"):
                 return _report(fleet, solved, written, started)
         finally:
+            place.leave()
             for df in kept:
                 df.unpersist()
 
