@@ -52,7 +52,10 @@ def fleet_audit(
     """
     parameters |= ceiling.of_fleet
     options.check_solving(parameters)
-    # PySpark takes a second to import; help does not need it.
+    # NumPy takes a tenth of a second to import, and PySpark a second; help does not need them.
+    from evenlag.tables.fleet_files import check_local_tables
+
+    check_local_tables(offsets, members)
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.batch import audited
 

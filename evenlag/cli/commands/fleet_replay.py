@@ -33,7 +33,10 @@ def fleet_replay(
     """
     if out is None:
         options.refuse_without_out("--format", "--overwrite")
-    # PySpark takes a second to import; help does not need it.
+    # NumPy takes a tenth of a second to import, and PySpark a second; help does not need them.
+    from evenlag.tables.fleet_files import check_local_tables
+
+    check_local_tables(offsets, members)
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.by_history import replayed_fleet
 

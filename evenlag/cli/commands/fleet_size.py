@@ -42,7 +42,10 @@ def fleet_size(
         options.refuse_without_out("--overwrite")
     deadline = options.deadline(drain)
     options.check_solving(parameters | {"drain_seconds": deadline})
-    # PySpark takes a second to import; help does not need it.
+    # NumPy takes a tenth of a second to import, and PySpark a second; help does not need them.
+    from evenlag.tables.fleet_files import check_local_tables
+
+    check_local_tables(offsets, members)
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.by_history import sized_fleet
 

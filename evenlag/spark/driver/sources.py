@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
@@ -24,6 +24,7 @@ from evenlag.spark.driver.protocol import described
 from evenlag.spark.driver.storage import Storage, literal
 from evenlag.spark.worker.describe_files import Describe, names
 from evenlag.tables.columns import LINE, MALFORMED, TABLES, TableKind, check_once
+from evenlag.tables.fleet_files import format_of
 from evenlag.tables.topics import is_topic
 
 PREFIX = "table:"
@@ -78,9 +79,7 @@ def read_catalog_table(spark: SparkSession, place: str, options: Mapping[str, st
         raise
 
 
-FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".txt": "text"}
 _FOLDER = "_folder_"  # prefix of columns from folder names
-_PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate")
 
 
 def read_table(
@@ -136,7 +135,7 @@ def _read(spark: SparkSession, path: str | Path, kind: TableKind, options: Mappi
         files = storage.files()
         if files is None:
             raise SourceError(f"{path}: no such file or folder")
-        form, named = _format(path, files), _named_by_folders(path, storage.folders(files))
+        form, named = format_of(path, files), _named_by_folders(path, storage.folders(files))
         # Without this option, Spark does not read subfolders.
         reader, place = spark.read.option("recursiveFileLookup", not named), literal(storage.path)
         if form == "csv":
@@ -148,19 +147,6 @@ def _read(spark: SparkSession, path: str | Path, kind: TableKind, options: Mappi
         if form == "text":
             return _read_describe(spark, reader, place, kind, lone=len(files) == 1)
         return _read_parquet(spark, reader, place, named)
-
-
-def _format(path: str | Path, files: list[str]) -> str:
-    parts = [PurePosixPath(file) for file in files if not PurePosixPath(file).name.startswith(("_", "."))]
-    forms = {FORMATS.get(_suffix(part), "") for part in parts}
-    if len(forms) != 1 or "" in forms:
-        suffixes = ", ".join(sorted({_suffix(part) or part.name for part in parts})) or "nothing"
-        raise SourceError(f"{path}: needs files of one format ({', '.join(FORMATS)}), but has {suffixes}")
-    return forms.pop()
-
-
-def _suffix(path: PurePosixPath) -> str:
-    return PurePosixPath(path.stem).suffix.lower() if path.suffix.lower() in _PACKED else path.suffix.lower()
 
 
 def _named_by_folders(path: str | Path, folders: set[tuple[str, ...]]) -> list[str]:
