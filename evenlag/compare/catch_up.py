@@ -14,7 +14,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.payoff import Rates
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.model.rates import SECOND
+from evenlag.model.rates import SECOND, Growth
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,9 @@ class Pace:
     capacity: Capacity | None
 
     @classmethod
-    def of(cls, steps: Sequence[Interval], given: Capacity | None = None) -> Pace:
-        """Derive the pace from a record, unknown without intervals; a given capacity takes precedence."""
-        if not steps:
-            return cls(None, given)
-        rates = rates_of(steps[-1])
+    def of(cls, steps: Sequence[Interval], now: Snapshot | None, given: Capacity | None = None) -> Pace:
+        """Derive the pace at a snapshot from the intervals until then; a given capacity takes precedence."""
+        rates = None if now is None else rates_at(now, steps[-1] if steps else None)
         try:
             return cls(rates, given or estimate_capacity(steps))
         except InvalidProblemError:  # no member was seen reading
@@ -92,11 +90,31 @@ class Pace:
         return [float(np.maximum(loads + growth * float(time), 0).max(initial=0)) for time in seconds]
 
 
+def rates_at(now: Snapshot, step: Interval | None) -> Rates | None:
+    """Return the known rates into partitions at a snapshot, in messages per second; None without a record.
+
+    They are counted from the last log end before it, of another snapshot or of a time with log ends alone.
+
+    Parameters
+    ----------
+    now : Snapshot
+    step : Interval or None
+        The interval that ends there; None for the first snapshot.
+    """
+    if now.log_ends is None:
+        return None if step is None else rates_of(step)
+    return {**({} if step is None else rates_of(step)), **_rates(now.problem, now.log_ends.growth(now.offsets))}
+
+
 def rates_of(step: Interval) -> Rates:
-    """Return the known rates into partitions at the end of an interval, in messages per second."""
+    """Return the known rates into partitions during an interval, in messages per second."""
+    return _rates(step.after.problem, step.grown)
+
+
+def _rates(problem: Problem, growth: Sequence[Growth | None]) -> Rates:
     return {
         name: Fraction(grown.produced * SECOND, grown.micros)
-        for name, grown in zip(step.after.problem.partitions, step.grown, strict=True)
+        for name, grown in zip(problem.partitions, growth, strict=True)
         if grown is not None and grown.produced is not None
     }
 
@@ -107,7 +125,7 @@ def pace_of(record: Sequence[Snapshot], capacity: float | None = None) -> Pace:
     Parameters
     ----------
     record : sequence of Snapshot
-        In order of time; at least two are needed for rates.
+        In order of time; rates need two, or the log ends of earlier times.
     capacity : float, optional
         Messages per second of a member of weight 1; default: estimated from the record (`estimate_capacity`).
     """
@@ -116,4 +134,4 @@ def pace_of(record: Sequence[Snapshot], capacity: float | None = None) -> Pace:
         steps = list(intervals(record)) if len(record) > 1 else []
     except InvalidProblemError:  # two snapshots with the same time
         steps = []
-    return Pace.of(steps, given)
+    return Pace.of(steps, record[-1] if record else None, given)

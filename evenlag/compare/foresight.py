@@ -7,15 +7,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from evenlag.compare.history import Capacity, Interval, estimate_capacity
+from evenlag.compare.history import Capacity, Interval, Snapshot, estimate_capacity
 from evenlag.errors import InvalidProblemError
-from evenlag.model.forecast import Forecast, Record, Scenario, forecast, scenarios
-from evenlag.model.problem import Problem
-from evenlag.model.rates import horizon_micros
+from evenlag.model.forecast import Forecast, Record, Scenario, Table, forecast, scenarios
+from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.rates import Offsets, horizon_micros
 
 AUTO = "auto"
 COURSE, RATES, LAG = "the daily course of rates", "the last rates", "today's lag alone"
 KINDS = (COURSE, RATES, LAG)
+
+Columns = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 def ahead_micros(horizon: float | str) -> int:
@@ -35,9 +37,11 @@ class Foresight:
     Parameters
     ----------
     course : sequence of Interval
-        The whole record, at least one interval.
+        The whole record.
     given : Capacity, optional
         The members' capacity; by default estimated at each snapshot from the record up to then.
+    first : Snapshot, optional
+        The first snapshot; needed if the record has no other, and thus no interval.
 
     Attributes
     ----------
@@ -45,23 +49,46 @@ class Foresight:
         Source of the scenarios computed last: one of `KINDS`.
     """
 
-    def __init__(self, course: Sequence[Interval], given: Capacity | None = None) -> None:
+    def __init__(
+        self, course: Sequence[Interval], given: Capacity | None = None, first: Snapshot | None = None
+    ) -> None:
         self._course, self._given = course, given
-        snapshots = [course[0].before, *(interval.after for interval in course)]
-        self._times = np.array([snapshot.micros for snapshot in snapshots], dtype=np.int64)
+        snapshots = [*([] if first is None else [first])] if not course else [course[0].before]
+        snapshots += [interval.after for interval in course]
         self._rebalances = np.array([each.after.micros for each in course if not each.same], dtype=np.int64)
+        self._watched = snapshots[0].micros
         names = dict.fromkeys(name for snapshot in snapshots for name in snapshot.problem.partitions)
         self._column = {name: column for column, name in enumerate(names)}
-        self._produced = np.full((len(course), len(names)), np.nan)
-        self._columns: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
+        self._columns: list[Columns] = []
         for n, snapshot in enumerate(snapshots):
             same = n > 0 and course[n - 1].same
             self._columns.append(self._columns[-1] if same else self._columns_of(snapshot.problem))
-        for n, interval in enumerate(course):
-            self._produced[n, self._columns[n]] = np.where(interval.restated, np.nan, interval.produced)
+        times: list[int] = []
+        produced: list[Table] = []
+        self._place: list[int] = []  # of each snapshot in the times of the record
+        for n, snapshot in enumerate(snapshots):
+            produced += self._arrivals(n, snapshot)
+            times += [*([] if snapshot.log_ends is None else snapshot.log_ends.times.tolist()), snapshot.micros]
+            self._place.append(len(times) - 1)
+        self._times = np.array(times, dtype=np.int64)
+        self._produced = np.array(produced, dtype=np.float64).reshape(len(times) - 1, len(names))
         self.kind = LAG
 
-    def _columns_of(self, problem: Problem) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    def _arrivals(self, n: int, snapshot: Snapshot) -> list[Table]:
+        """Return the messages that arrived in each partition of the record, until each time up to a snapshot."""
+        step = self._course[n - 1] if n else None
+        if snapshot.log_ends is not None:
+            before = None if step is None else _aligned(step)
+            columns, rows = self._columns[n], list(snapshot.log_ends.produced(before, snapshot.offsets))
+        elif step is None:
+            return []
+        else:
+            columns, rows = self._columns[n - 1], [np.where(step.restated, np.nan, step.produced)]
+        found = np.full((len(rows), len(self._column)), np.nan)
+        found[:, columns] = rows
+        return list(found)
+
+    def _columns_of(self, problem: Problem) -> Columns:
         return np.array([self._column[name] for name in problem.partitions], dtype=np.int64)
 
     def scenarios(self, problem: Problem, snapshot: int) -> list[Scenario]:
@@ -70,7 +97,8 @@ class Foresight:
         Later snapshots are not used. The problem has that snapshot's partitions, possibly without some whose rows were
         lost; its lags are the current ones.
         """
-        expected = forecast(self.record(problem, snapshot).until(snapshot + 1)) if snapshot else None
+        place = self._place[snapshot]
+        expected = forecast(self.record(problem, snapshot).until(place + 1)) if place else None
         if expected is None:
             self.kind = LAG
             return []
@@ -97,7 +125,7 @@ class Foresight:
         columns = self._columns[snapshot]
         if len(columns) != len(problem.lags):  # rows were lost, which the history filled in
             columns = self._columns_of(problem)
-        return Record(self._times, self._produced[:, columns], problem.topic_of, self._rebalances)
+        return Record(self._times, self._produced[:, columns], problem.topic_of, self._rebalances, self._watched)
 
     def capacity(self, problem: Problem, snapshot: int) -> float | None:
         """Return the messages per second that the whole group reads, as far as the record shows it by the snapshot."""
@@ -108,6 +136,13 @@ class Foresight:
             except InvalidProblemError:  # no member was seen reading
                 return None
         return group_capacity(known, problem)
+
+
+def _aligned(step: Interval) -> list[Offsets]:
+    """Return the offsets in `before` of the partitions of `after`; unknown for new ones and for older rows."""
+    before, nothing = step.before, Offsets(step.before.micros, None, None)
+    found = [nothing if p == NOBODY else before.offsets[p] for p in step.source.tolist()]
+    return [each if each.micros == before.micros else nothing for each in found]
 
 
 def kind_of(expected: Forecast) -> str:

@@ -12,6 +12,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.compare.log_ends import LogEnds
 from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.problem import NOBODY, Bools, Index, Problem
@@ -37,6 +38,8 @@ class Snapshot:
         Offsets of each partition; their `micros` are earlier than the snapshot's if it lacks the partition's row.
     log_starts : int64 array (P,)
         First offset that each log still holds; 0 if unknown.
+    log_ends : LogEnds or None
+        Log ends at times since the snapshot before, at which nothing else is known of the group.
     """
 
     ts: str
@@ -44,6 +47,7 @@ class Snapshot:
     problem: Problem
     offsets: Sequence[Offsets]
     log_starts: Messages
+    log_ends: LogEnds | None = None
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self.ts}: {self.problem!r}>"
@@ -168,7 +172,11 @@ def intervals(history: Sequence[Snapshot]) -> Iterator[Interval]:
     if not isinstance(history, Sequence) or not all(isinstance(each, Snapshot) for each in history):
         raise InvalidProblemError("a history must be a list of Snapshots of one group, in order of time")
     if len(history) < 2:
-        raise InvalidProblemError(f"a replay needs at least two snapshots of the group; there {_are(len(history))}")
+        past = any(each.log_ends is not None for each in history)
+        why = "; log ends of the past tell what came in, but neither members nor what they read" if past else ""
+        raise InvalidProblemError(
+            f"a replay needs at least two snapshots of the group; there {_are(len(history))}{why}"
+        )
     for before, after in pairwise(history):
         if before.problem.group != after.problem.group:
             raise InvalidProblemError(

@@ -10,6 +10,7 @@ from evenlag.compare.catch_up import pace_of
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
+from evenlag.model.rates import SECOND
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,14 @@ class Speeds:
         Messages per second into each partition.
     recorded : bool
         True if the rates are from the record; without one they are 0.
+    past_seconds : float or None
+        Time that the rates cover, if they are from log ends of the past; None if from the snapshot before.
     """
 
     capacity: Capacity
     rates: list[Fraction]
     recorded: bool
+    past_seconds: float | None = None
 
 
 def speeds(problem: Problem, record: Sequence[Snapshot], capacity: float | None = None) -> Speeds:
@@ -38,7 +42,7 @@ def speeds(problem: Problem, record: Sequence[Snapshot], capacity: float | None 
     problem : Problem
         The group in the last snapshot.
     record : sequence of Snapshot
-        In order of time; at least two are needed for rates.
+        In order of time; rates need two, or the log ends of earlier times.
     capacity : float, optional
         Messages per second read by a member of weight 1.
 
@@ -49,10 +53,13 @@ def speeds(problem: Problem, record: Sequence[Snapshot], capacity: float | None 
     """
     pace = pace_of(record, capacity)
     if pace.capacity is None:
-        why = "this record shows no member reading" if len(record) > 1 else "a single snapshot has no rates"
+        why = "this record shows no member reading" if pace.rates is not None else "a single snapshot has no rates"
         raise InvalidProblemError(
             f"{why}, so the rate at which members read is unknown: give capacity (--capacity), the messages that a "
             "member reads per second"
         )
     known = pace.rates or {}
-    return Speeds(pace.capacity, [known.get(name, Fraction(0)) for name in problem.partitions], pace.rates is not None)
+    rates = [known.get(name, Fraction(0)) for name in problem.partitions]
+    past = record[-1].log_ends if record else None
+    seconds = None if past is None else int(record[-1].micros - past.times[-1]) / SECOND
+    return Speeds(pace.capacity, rates, pace.rates is not None, seconds)

@@ -52,12 +52,15 @@ class Record:
         Topic index of each partition.
     rebalances : int64 array (R,)
         Times, in microseconds since the epoch, ascending, at which members or partitions were seen to have changed.
+    watched : int or None
+        Time from which on rebalances were seen; None: the first of `times`. Before it, only rates are known.
     """
 
     times: NDArray[np.int64]
     produced: Table
     topic_of: Index
     rebalances: NDArray[np.int64]
+    watched: int | None = None
 
     def until(self, count: int) -> Record:
         """Return the record of the first `count` snapshots."""
@@ -69,6 +72,12 @@ class Record:
     def seconds(self) -> float:
         """Seconds from the first to the last snapshot."""
         return int(self.times[-1] - self.times[0]) / SECOND
+
+    @property
+    def watched_seconds(self) -> float:
+        """Seconds until the last snapshot in which rebalances were seen."""
+        first = self.times[0] if self.watched is None else max(self.times[0], self.watched)
+        return max(int(self.times[-1] - first), 0) / SECOND
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +130,12 @@ def times_between(record: Record) -> list[float]:
     past = [(int(each) - now) / SECOND for each in record.rebalances]
     day = 86_400.0
     by_clock: list[float] = []
-    for back in range(1, int(record.seconds // day) + 1):
+    for back in range(1, int(record.watched_seconds // day) + 1):
         by_clock += [each + back * day for each in past if each + back * day > 0][:1]
     if by_clock:
         return [day, *BY_CLOCK * by_clock]
-    return [day, *(after - before for before, after in pairwise([-record.seconds, *past]) if after > before)]
+    starts = [-record.watched_seconds, *past]
+    return [day, *(after - before for before, after in pairwise(starts) if after > before)]
 
 
 # ---- rates -----------------------------------------------------------------------------------------------------------

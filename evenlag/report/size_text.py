@@ -54,10 +54,17 @@ def speed_lines(known: Speeds, problem: Problem) -> list[str]:
     rate, incoming = (number(float(each)) for each in (known.capacity.rate, sum(known.rates, Fraction(0))))
     return [
         f"A member reads {rate} messages a second{weights} ({capacity_origin(known.capacity)}).",
-        f"Meanwhile {incoming} messages a second arrive, as between the last two snapshots."
+        f"Meanwhile {incoming} messages a second arrive, as {_period(known)}."
         if known.recorded
         else "No messages are assumed to arrive meanwhile, because a single snapshot has no rates.",
     ]
+
+
+def _period(known: Speeds) -> str:
+    """Return the time that the rates cover, in words."""
+    if known.past_seconds is None:
+        return "between the last two snapshots"
+    return f"in the {duration(known.past_seconds)} before the snapshot"
 
 
 def answer_to(found: Size) -> str:

@@ -118,6 +118,9 @@ class Table(tuple[Column, ...]):
         return "\n".join(f"| {' | '.join(row)} |" for row in [("column", "type", "meaning"), ("---",) * 3, *rows])
 
 
+LOG_ONLY = "log_only"
+"""The column that marks rows of a time at which nothing but the log is known, so that no commit means no knowledge."""
+
 OFFSETS = Table(
     (
         Column(
@@ -154,6 +157,12 @@ OFFSETS = Table(
             "traffic", "integer",
             "Traffic of the partition, such as bytes per second; null: 1. Snapshots leave it null.",
             least=0, most=LARGEST_AMOUNT, planned=True,
+        ),
+        Column(
+            LOG_ONLY, "boolean",
+            "True: only the log's offsets are known for this time; commit, lag and owner are not "
+            "([log ends alone](snapshot.md#log-ends-alone)). Null: false.",
+            planned=True,
         ),
     )
 )  # fmt: skip

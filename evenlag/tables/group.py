@@ -13,6 +13,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.partitions import Partitions
 from evenlag.model.problem import Problem
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PairColumns
+from evenlag.tables.past_rows import PastRows
 
 OFFSET_FIELDS = ("log_start_offset", "log_end_offset", "current_offset")
 UNKNOWN = -1  # a null offset
@@ -59,6 +60,8 @@ class GroupRows:
         Owners named in rows of the group that could not be used. They are members of the group too.
     pairs : PairColumns
         Replica racks, move size and traffic of each partition, where the rows have them.
+    past : tuple of PastRows
+        Log ends at times since the group's snapshot before, at which nothing else is known; in order of time.
     """
 
     snapshot_ts: str | None
@@ -77,6 +80,7 @@ class GroupRows:
     offsets: NDArray[np.int64] | None = None
     left_out: frozenset[str] = frozenset()
     pairs: PairColumns = NO_PAIR_COLUMNS
+    past: tuple[PastRows, ...] = ()
 
     @classmethod
     def sort(

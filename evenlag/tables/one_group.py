@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from evenlag.compare.history import Capacity
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
 from evenlag.model.rates import Offsets, group_growth, predicted_lag, time_micros
+from evenlag.tables.columns import LOG_ONLY
 from evenlag.tables.copies import PARTITION_ROWS, Numbered
 from evenlag.tables.formats import Reading
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows
@@ -20,6 +22,7 @@ from evenlag.tables.group_members import GroupMembers
 from evenlag.tables.lag_remarks import LagRemarks
 from evenlag.tables.pair_columns import PAIR_COLUMNS, PairColumns
 from evenlag.tables.past import Past, unusable
+from evenlag.tables.past_rows import PastRows, add_log_end, before_each
 from evenlag.tables.placed_rows import rows_of_group, with_groups
 from evenlag.tables.row_checks import Row, partition_of
 from evenlag.tables.values import snapshot_order
@@ -66,9 +69,31 @@ class OneGroup:
         self._rows = rows_of_group(offsets, "offsets", self.name, label)
         self._at: defaultdict[Any, list[Numbered]] = defaultdict(list)
         for number, row in self._rows.numbered:
-            self._at[row["snapshot_ts"]].append((number, row))
+            if not row[LOG_ONLY]:
+                self._at[row["snapshot_ts"]].append((number, row))
         self.times: list[Any] = sorted(self._at, key=snapshot_order)
+        if not self.times:
+            raise InvalidProblemError(
+                f"{source}: group {self.name!r} has only log ends of the past (log_only); add a snapshot with its "
+                "commits and owners: evenlag snapshot"
+            )
         self._members = GroupMembers(self.name, offsets, members)
+
+    @cached_property
+    def _past(self) -> dict[Any, tuple[PastRows, ...]]:
+        """Return the log ends before each snapshot, by its time."""
+        past: dict[int, dict[tuple[str, int], int]] = {}
+        for number, row in self._rows.numbered:
+            if row[LOG_ONLY]:
+                with self._rows.at(number):
+                    add_log_end(past, row)
+        rows = [PastRows.of_ends(micros, ends) for micros, ends in past.items()]
+        return dict(zip(self.times, before_each(rows, [time_micros(ts) for ts in self.times]), strict=True))
+
+    @property
+    def past_times(self) -> int:
+        """The number of times before the latest snapshot at which only log ends are known."""
+        return sum(len({rows.micros for rows in past}) for past in self._past.values())
 
     def rows_at(self, ts: Any) -> tuple[GroupRows, list[str]]:
         """Return the rows of a snapshot, each partition once, and notes.
@@ -90,7 +115,7 @@ class OneGroup:
         rows, notes = self._rows.once(usable, PARTITION_ROWS, self.source)
         found = replace(_group_rows((ts, self.name), [row for _, row in rows]), left_out=left_out)
         members, more = self._members.at(ts, found)
-        return replace(found, members=members), [*remarks.notes(), *notes, *more]
+        return replace(found, members=members, past=self._past[ts]), [*remarks.notes(), *notes, *more]
 
     def predicted(self, rows: GroupRows, ahead: int) -> GroupRows:
         """Return the rows of a snapshot with the lags predicted for `ahead` microseconds later."""
@@ -101,9 +126,10 @@ class OneGroup:
                 partition = partition_of(row)
             if (micros := time_micros(row["snapshot_ts"])) is None:
                 continue
-            if row["snapshot_ts"] == rows.snapshot_ts:
+            if row["snapshot_ts"] == rows.snapshot_ts and not row[LOG_ONLY]:
                 places[partition] = len(offsets)
-            offsets.append((partition, Offsets(micros, row["log_end_offset"], row["current_offset"])))
+            commit = None if row[LOG_ONLY] else row["current_offset"]
+            offsets.append((partition, Offsets(micros, row["log_end_offset"], commit)))
         growth = group_growth(offsets)
         partitions = zip(rows.topic_of.tolist(), rows.partition_ids.tolist(), strict=True)
         grown = [growth[places[key]] if (key := (rows.topics[t], i)) in places else None for t, i in partitions]

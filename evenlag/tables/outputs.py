@@ -15,7 +15,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from evenlag.compare.replay_result import Replay, ReplayStep, ReplaySummary
 from evenlag.compare.strategies import AuditRow
-from evenlag.tables.columns import PLANNED, Column, Kind, Table
+from evenlag.tables.columns import LOG_ONLY, PLANNED, Column, Kind, Table
 
 _ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : .*\n((?:    .*\n?|\n(?=    ))*)", re.MULTILINE)
 
@@ -99,6 +99,7 @@ ROWS = Table(
         Column("log_end_offset", "integer"),
         Column("current_offset", "integer"),
         Column("predicted", "boolean"),
+        Column(LOG_ONLY, "boolean", "True in rows with a log end alone."),
         Column("replica_racks", "string", "A JSON array."),
         Column("move_size", "integer"),
         Column("traffic", "integer"),

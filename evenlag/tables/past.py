@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evenlag.compare.catch_up import Pace, rates_of
+from evenlag.compare.catch_up import Pace, rates_at
 from evenlag.compare.foresight import AUTO, Foresight
 from evenlag.compare.history import Capacity, Interval, Snapshot, intervals
 from evenlag.errors import InvalidProblemError
@@ -17,6 +17,7 @@ from evenlag.model.problem import Problem
 from evenlag.model.rates import Offsets, time_micros
 from evenlag.tables.group import UNKNOWN, GroupRows
 from evenlag.tables.pair_columns import PairColumns
+from evenlag.tables.past_rows import log_ends
 
 Key = tuple[str, int]  # topic and partition
 
@@ -36,22 +37,24 @@ class Past:
         self._rows, self._given = rows, given
 
     @cached_property
-    def _read(self) -> tuple[list[Interval], InvalidProblemError | None]:
-        """Return the intervals between snapshots, and the error if the snapshots cannot be used."""
+    def _read(self) -> tuple[list[Snapshot], list[Interval], InvalidProblemError | None]:
+        """Return the snapshots and the intervals between them, and the error if they cannot be used."""
         try:
             made = snapshots(self._rows)
-            return (list(intervals(made)) if len(made) > 1 else []), None
+            return made, (list(intervals(made)) if len(made) > 1 else []), None
         except InvalidProblemError as error:
-            return [], error
+            return [], [], error
 
     @cached_property
     def _foresight(self) -> Foresight:
-        return Foresight(self._read[0], self._given)
+        made, steps, _ = self._read
+        return Foresight(steps, self._given, made[0])
 
     @cached_property
     def _number_of(self) -> dict[str, int]:
-        """Return the number of the interval that ends at each time; the first time has none."""
-        return {step.after.ts: number for number, step in enumerate(self._read[0])}
+        """Return the number of the snapshot of each time; the first is left out, unless log ends precede it."""
+        made, *_ = self._read
+        return {each.ts: number for number, each in enumerate(made) if number or each.log_ends is not None}
 
     def foreseen(self, problem: Problem, snapshot_ts: object) -> tuple[Problem, list[str]]:
         """Add scenarios to the group's problem at a time, from the snapshots until then (horizon `auto`).
@@ -63,24 +66,30 @@ class Past:
         list of str
             A note on the assumptions; empty at the first time.
         """
-        _, error = self._read
+        *_, error = self._read
         if error is not None:
             return problem, [unusable(error)]
         number = self._number_of.get(str(snapshot_ts))
         if number is None:
             return problem, []
-        problem, assumed = self._foresight.foreseen(problem, number + 1)
+        problem, assumed = self._foresight.foreseen(problem, number)
         return problem, [assumed]
 
     def rates(self, snapshot_ts: object) -> Rates | None:
         """Return the messages per second produced to each partition at a time; None if unknown."""
         number = self._number_of.get(str(snapshot_ts))
-        return None if number is None else rates_of(self._read[0][number])
+        if number is None:
+            return None
+        made, steps, _ = self._read
+        return rates_at(made[number], steps[number - 1] if number else None)
 
     def pace(self, snapshot_ts: object) -> Pace:
         """Return what comes in, and how fast members read, by the record until a time."""
         number = self._number_of.get(str(snapshot_ts))
-        return Pace.of([] if number is None else self._read[0][: number + 1], self._given)
+        if number is None:
+            return Pace.of([], None, self._given)
+        made, steps, _ = self._read
+        return Pace.of(steps[:number], made[number], self._given)
 
 
 def unusable(error: InvalidProblemError) -> str:
@@ -129,6 +138,7 @@ def snapshots(rows: Sequence[GroupRows]) -> list[Snapshot]:
                 problem=problem,
                 offsets=[offsets for _, _, offsets in placed],
                 log_starts=np.array(log_starts, dtype=np.int64),
+                log_ends=log_ends(snapshot.past, _keys(filled)),
             )
         )
     return made

@@ -100,7 +100,7 @@ def read_recorded_group(
         return problem, [], []
     rows = _one_group(path, members, group, auto_offset_reset, form)
     problem, notes = _latest(rows, horizon, capacity)
-    if len(rows.times) < 2:
+    if len(rows.times) < 2 and not rows.past_times:
         return problem, notes, []
     try:
         return problem, notes, snapshots([rows.rows_at(ts)[0] for ts in rows.times[-RECORD:]])
@@ -181,12 +181,15 @@ def _latest(group: OneGroup, horizon: float | str, capacity: float | None) -> tu
     notes = [*group.notes, *notes]
     if ahead:
         rows = group.predicted(rows, ahead)
-    if len(group.times) > 1:
+    past = group.past_times
+    if len(group.times) > 1 or past:
         where = "folder" if Path(group.source).is_dir() else "file"
-        notes.insert(0, f"{len(group.times)} snapshots in the {where}; planning for the latest, {latest}")
+        held = "1 snapshot" if len(group.times) == 1 else f"{len(group.times)} snapshots"
+        also = f" and log ends of {past} earlier times" if past else ""
+        notes.insert(0, f"{held}{also} in the {where}; planning for the latest, {latest}")
     with at(group.source):
         problem = rows.problem()
-    if horizon == AUTO and len(group.times) > 1:
+    if horizon == AUTO and (len(group.times) > 1 or past):
         problem, assumed = group.foreseen(problem, Capacity.of_user(capacity))
         notes += assumed
     return problem, [*notes, *rows.notes]

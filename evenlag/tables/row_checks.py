@@ -65,6 +65,8 @@ def _check_value(column: Column, value: Any, place: str) -> None:
     elif column.kind in ("strings", "racks"):
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             wrong = "is not a list of names:"
+    elif column.kind == "boolean":
+        wrong = None if isinstance(value, bool) else "is not true or false:"
     elif column.kind == "integer":
         least, most = column.least, column.most
         if not is_whole(value) or abs(value) >= 2**63:

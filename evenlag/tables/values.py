@@ -43,6 +43,8 @@ def plain_value(value: Any, kind: str) -> Any:
         return _whole_number(value)
     if kind == "number" and isinstance(value, str) and (match := _NUMBER.fullmatch(value)):
         return float(match[1])
+    if kind == "boolean" and isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip(" ").lower(), value)
     return value
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,37 +17,17 @@ from evenlag.tables.read import read_group, read_history
 from tests.support.command import evenlag as command
 from tests.support.fleet import OFFSET_NAMES, Row, write_csv
 from tests.support.frames import OFFSETS_DDL, assert_same_rows, table
+from tests.support.growing import record, times_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SINCE = datetime(2026, 3, 2, 6, 0, tzinfo=UTC)
 NOTE = "horizon auto: planned for the forecast until the next rebalance"
-
-
-def record(group: str, times: int, minutes: int = 20, partitions: int = 5, step: int = 1) -> list[Row]:
-    """Return the rows of a group of two members at several times; a third of its partitions grow ever faster."""
-    rows = []
-    for n in range(times):
-        for p in range(partitions):
-            end = 10_000 + 900 * (p + 1) * n * step + (400 * n * n if p % 3 == 0 else 0)
-            rows.append(
-                {
-                    "snapshot_ts": f"{SINCE + timedelta(minutes=minutes * n):%Y-%m-%dT%H:%M:%SZ}", "group": group,
-                    "topic": "orders" if p < 3 else "refunds", "partition": p % 3, "log_start_offset": 0,
-                    "log_end_offset": end, "current_offset": end - 300 * ((p + n) % 4), "consumer_id": f"c{p % 2}",
-                }
-            )  # fmt: skip
-    return rows
 
 
 def write_rows_until(rows: Sequence[Row], ts: str, path: Path) -> Path:
     """Write the rows up to a time into a file, and return its path."""
     return write_csv(path, [row for row in rows if row["snapshot_ts"] <= ts], OFFSET_NAMES)
-
-
-def times_of(rows: Sequence[Row]) -> list[str]:
-    return sorted({row["snapshot_ts"] for row in rows})
 
 
 def test_each_snapshot_of_a_table_is_planned_as_if_it_were_the_last(tmp_path: Path) -> None:

@@ -82,12 +82,13 @@ def test_the_docs_list_the_declared_columns(page: str) -> None:
 
 # ---- checks follow from the columns ----------------------------------------------------------------------------------
 
-FITTING = {"string": "a", "integer": 0, "number": 1.0, "strings": ["a"], "racks": ["", "a"]}
+FITTING = {"string": "a", "integer": 0, "number": 1.0, "boolean": False, "strings": ["a"], "racks": ["", "a"]}
 WRONG: dict[str, tuple[object, ...]] = {
     "string": (5, ["a"]),
     "integer": ("x", 1.5, True, 2**63),
     "strings": ("a", [1]),
     "racks": ("a", [1]),
+    "boolean": ("yes", 1),
 }
 
 

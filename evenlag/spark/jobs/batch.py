@@ -230,7 +230,7 @@ def _table(
 
 def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float) -> RunReport:
     sources = Counter({row["source"]: row["count"] for row in written["rejects"].groupBy("source").count().collect()})
-    rows, plans = fleet.offsets.count(), written["plans"].count()
+    rows, plans = fleet.snapshots.count(), written["plans"].count()
     if rows != plans + sources["offsets"]:
         raise SourceError(f"{rows} rows were read, but {plans + sources['offsets']} written; please report this")
     failed = solved.filter("error is not null").orderBy("snapshot_ts", "group").limit(MOST_LISTED)

@@ -78,7 +78,7 @@ def by_whole_histories(
     place = driver.place(columns)
     check_executors(spark, place)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(columns)))
-    groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
+    groups = fleet.snapshots.dropna(subset=list(KEY)).select("group").distinct()
     with described(spark, "counting the groups"):
         total = 0 if progress is None else groups.count()
     rows = fleet.packing.repartition(task_rows(fleet.offsets, fleet.members, more=OFFSET_FIELDS))

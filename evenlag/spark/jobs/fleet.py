@@ -61,6 +61,11 @@ class Fleet:
     slots: int
     snapshot_type: types.DataType
 
+    @property
+    def snapshots(self) -> DataFrame:
+        """The rows of `offsets` that belong to a snapshot, without log ends alone."""
+        return row_checks.of_snapshots(self.offsets)
+
     def dated(self, df: DataFrame) -> DataFrame:
         """Return a table with `snapshot_ts` in its input type."""
         if isinstance(self.snapshot_type, types.StringType):
@@ -170,7 +175,8 @@ class _Counts:
     Attributes
     ----------
     groups, rows : int
-        Number of groups, counted once for each snapshot (None if not counted), and of their rows.
+        Number of groups, counted once for each snapshot (None if not counted), and of their rows. Times with log ends
+        alone do not count.
     by : tuple of str
         Key columns of the units that are placed: groups in a snapshot, or groups.
     packed : int
@@ -192,27 +198,30 @@ class _Counts:
 
 
 def _counted(offsets_df: DataFrame, whole: bool) -> _Counts:
-    """Count groups and rows of an offsets table; with `whole`, by group if any group has several snapshots."""
+    """Count groups and rows of an offsets table; with `whole`, by group if any group has several times."""
     sizes = row_checks.group_sizes(offsets_df)
-    largest = _largest(sizes, KEY)
-    if len(largest) <= MOST_PACKED:
-        groups, rows, names = len(largest), sum(rows for _, rows in largest), len({group for (_, group), _ in largest})
-    else:
-        [(groups, rows, names)] = sizes.agg(sf.count("*"), sf.sum("rows"), sf.count_distinct("group")).collect()
-    if not whole or names == groups:
+    if not whole:
+        sizes = sizes.filter("taken > 0").withColumn("rows", sf.col("taken"))
+    largest, rows_of_snapshots = _largest(sizes, KEY)
+    times, rows, names = len(largest), sum(rows for _, rows in largest), len({group for (_, group), _ in largest})
+    groups = sum(taken > 0 for taken in rows_of_snapshots)
+    if times > MOST_PACKED:
+        counts = (sf.count("*"), sf.sum("rows"), sf.count_distinct("group"), sf.count_if(sf.col("taken") > 0))
+        [(times, rows, names, groups)] = sizes.agg(*counts).collect()
+    if not whole or names == times:
         return _Counts(groups, rows, KEY, groups, largest[:MOST_PACKED])
-    histories = sizes.groupBy("group").agg(sf.sum("rows").alias("rows"))
-    return _Counts(groups, rows, ("group",), names, _largest(histories, ("group",))[:MOST_PACKED])
+    histories = sizes.groupBy("group").agg(sf.sum("rows").alias("rows"), sf.sum("taken").alias("taken"))
+    return _Counts(groups, rows, ("group",), names, _largest(histories, ("group",))[0][:MOST_PACKED])
 
 
-def _largest(sizes: DataFrame, by: tuple[str, ...]) -> list[tuple[Key, int]]:
-    """Return the keys sorted by rows, largest first, up to one more than are placed by name."""
+def _largest(sizes: DataFrame, by: tuple[str, ...]) -> tuple[list[tuple[Key, int]], list[int]]:
+    """Return keys and rows, largest first, up to one more than are placed by name; and the rows of snapshots."""
     some = sizes.limit(MOST_PACKED + 1).toArrow()  # usually all groups; sorting them here saves a stage of Spark
     if len(some) > MOST_PACKED:
         some = sizes.orderBy(sf.desc("rows"), *by).limit(MOST_PACKED + 1).toArrow()
     keys = zip(*(some.column(name).to_pylist() for name in by), strict=True)
     found = list(zip(keys, some.column("rows").to_pylist(), strict=True))
-    return sorted(found, key=lambda each: (-each[1], each[0]))
+    return sorted(found, key=lambda each: (-each[1], each[0])), some.column("taken").to_pylist()
 
 
 def _snapshot_type(df: DataFrame) -> types.DataType:

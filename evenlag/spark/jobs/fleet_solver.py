@@ -210,7 +210,7 @@ class FleetSolver:
             )
             solving = kept(dealt.mapInArrow(solver, SOLVED.ddl), place, self.until)
         solved = solving.table
-        known = fleet.offsets.filter("snapshot_ts is not null and `group` is not null")
+        known = fleet.snapshots.filter("snapshot_ts is not null and `group` is not null")
         if last is not None and time.time() >= last - SKEW and self._want != Want.AUDIT:
             solved = with_all_plans(solved, known, UNREACHED)
         if not solving.whole:

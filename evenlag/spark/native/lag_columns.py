@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.rates import SECOND, TIME, horizon_micros
+from evenlag.tables.columns import LOG_ONLY
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 
 
@@ -22,7 +23,8 @@ def with_lags(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> Data
     ----------
     df : DataFrame
         Rows with BIGINT columns `log_start_offset, log_end_offset, current_offset, lag` and a STRING column
-        `auto_offset_reset`, each null if unknown. Other columns are kept.
+        `auto_offset_reset`, each null if unknown. Rows with a true `log_only`, if there is such a column, have no lag
+        and need none. Other columns are kept.
     auto_offset_reset : str
         The rule for rows that name none: `latest`, or any other value for the whole log.
 
@@ -32,6 +34,12 @@ def with_lags(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> Data
         The same rows with `lag` (messages; null if there is a reason), `clamped` (`beyond_end`, `before_start` or null)
         and `reason`, why the lag is unknown (null if it is known).
     """
+    if LOG_ONLY in df.columns:
+        return _with_lags(df, auto_offset_reset, sf.coalesce(LOG_ONLY, sf.lit(False)))
+    return _with_lags(df, auto_offset_reset)
+
+
+def _with_lags(df: DataFrame, auto_offset_reset: str, log_only: Column | None = None) -> DataFrame:
     start, end, current = sf.col("log_start_offset"), sf.col("log_end_offset"), sf.col("current_offset")
     given = sf.col("lag")
     reset = sf.coalesce("auto_offset_reset", sf.lit(auto_offset_reset))
@@ -47,8 +55,14 @@ def with_lags(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> Data
         .when(latest, sf.lit(0))
         .otherwise(sf.try_subtract(end, start))
     ).cast("bigint")
+    past: list[tuple[str, Column]] = []
+    if log_only is not None:
+        past.append(("log_end_offset is missing in a log_only row", log_only & end.isNull()))
+        lag, clamped, unknown = (sf.when(~log_only, each) for each in (lag, clamped, unknown))
+        current, given = (sf.when(~log_only, each) for each in (current, given))
     reason = first_reason(
         [
+            *past,
             *((f"{name} is negative", sf.col(name) < 0) for name in ("log_start_offset", "log_end_offset")),
             ("current_offset is negative", current < 0),
             ("log_end_offset is below log_start_offset", end < start),
@@ -82,6 +96,7 @@ def with_rates(df: DataFrame) -> DataFrame:
     df : DataFrame
         Rows with `snapshot_ts` (a timestamp, or text in ISO 8601), `group`, `topic`, `partition`, and `log_end_offset`
         and `current_offset` as BIGINT, null if unknown. Rows with a `reason`, if there is such a column, are skipped.
+        Rows with a true `log_only` tell log ends alone, so the row after one has no `consumed`.
 
     Returns
     -------

@@ -14,13 +14,15 @@ from pyspark.sql import functions as sf
 from evenlag.compare.strategies import OPTIMAL
 from evenlag.spark.native.lag_columns import first_reason, with_lags
 from evenlag.spark.native.typed import Typed, row_text
-from evenlag.tables.columns import MEMBERS, OFFSETS, Table, TableKind, check_columns, check_once
+from evenlag.tables.columns import LOG_ONLY, MEMBERS, OFFSETS, Table, TableKind, check_columns, check_once
 from evenlag.tables.columns import Column as TableColumn
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import AUDIT, AUDIT_FIELDS, GROUPS, KEY, PLANS, REJECTS, SOLVED
 from evenlag.tables.pair_columns import PAIR_COLUMNS, REPLICA_RACKS
+
+PAST = "_past"  # a column of rows with log ends alone
 
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
@@ -37,10 +39,19 @@ def require_columns(df: DataFrame, kind: TableKind) -> None:
 
 
 def group_sizes(df: DataFrame) -> DataFrame:
-    """Return the number of rows of each group and snapshot of an offsets table: `snapshot_ts, group, rows`."""
+    """Return the rows of each group and time of an offsets table, and those of snapshots: without `log_only` ones.
+
+    Returns
+    -------
+    DataFrame
+        `snapshot_ts, group, rows, taken`.
+    """
     table = Typed(df)
-    keys = df.select(*(table.text(name).alias(name) for name in ("snapshot_ts", "group")))
-    return keys.dropna().groupBy("snapshot_ts", "group").agg(sf.count("*").alias("rows"))
+    keys = df.select(
+        *(table.text(name).alias(name) for name in KEY), sf.coalesce(table.boolean(LOG_ONLY), sf.lit(False)).alias(PAST)
+    )
+    taken = sf.count_if(~sf.col(PAST)).alias("taken")
+    return keys.dropna().groupBy(*KEY).agg(sf.count("*").alias("rows"), taken)
 
 
 def topics_among(df: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -63,7 +74,7 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> 
     DataFrame
         One row per row of `df`: `snapshot_ts, group` (text)`, topic, partition, consumer_id, log_start_offset,
         log_end_offset, current_offset, lag` (messages)`, clamped, reason, row` (the input row as JSON if there is a
-        reason), and those of `replica_racks, move_size, traffic` that `df` has.
+        reason), and those of `replica_racks, move_size, traffic, log_only` that `df` has.
 
     Raises
     ------
@@ -77,8 +88,8 @@ def typed_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> 
     """Do the same as `check_offsets`, but keep copies, each with its hash as `mark`, and `row` as a struct."""
     require_columns(df, "offsets")
     table, columns = Typed(df), [column for column in OFFSETS if column.checked or column.name in PARTITION_ROWS.key]
-    pairs = [name for name in PAIR_COLUMNS if table.has(name)]
-    columns = [column for column in columns if column.name not in PAIR_COLUMNS or column.name in pairs]
+    pairs = [name for name in (*PAIR_COLUMNS, LOG_ONLY) if table.has(name)]
+    columns = [column for column in columns if column.name not in (*PAIR_COLUMNS, LOG_ONLY) or column.name in pairs]
     typed = table.select(_typed(table, columns) | {"unread": _first_fault(table, columns)})
     return with_lags(typed, auto_offset_reset).select(
         *("snapshot_ts", "group", "topic", "consumer_id", *OFFSET_FIELDS, "row", "mark", *pairs),
@@ -115,8 +126,8 @@ def typed_members(df: DataFrame) -> DataFrame:
 def _typed(table: Typed, columns: Sequence[TableColumn]) -> dict[str, Column]:
     """Return the columns in their types by name, with null for values of another type."""
     read: dict[str, Callable[[str], Column]] = {
-        "string": table.text, "integer": table.whole, "number": table.number, "strings": table.names,
-        "racks": partial(table.names, blanks=True),
+        "string": table.text, "integer": table.whole, "number": table.number, "boolean": table.boolean,
+        "strings": table.names, "racks": partial(table.names, blanks=True),
     }  # fmt: skip
     return {column.name: read[column.kind](column.name) for column in columns}
 
@@ -146,7 +157,8 @@ def _value_rules(table: Typed, column: TableColumn, value: Column) -> list[tuple
         fits = sf.coalesce(value.between(column.least, column.most), sf.lit(False))
         least, most = (f"{value:g}".replace("e-0", "e-").replace("e+0", "e") for value in (column.least, column.most))
         return [(f"{name} is not a number from {least} to {most}", present & ~fits)]
-    rules = [(f"{name} is not a whole number", present & value.isNull())] if column.kind == "integer" else []
+    kinds = {"integer": "a whole number", "boolean": "true or false"}
+    rules = [(f"{name} is not {kinds[column.kind]}", present & value.isNull())] if column.kind in kinds else []
     if column.least is not None:
         rules.append((f"{name} is negative", value < column.least))
     if column.most is not None:
@@ -189,7 +201,8 @@ def without_copies(typed: DataFrame, rule: CopyRule) -> DataFrame:
         The same rows without `mark`; `row` is text, or null without a reason.
     """
     # The copy with the lowest hash is kept, independent of the rows' order.
-    copies = Window.partitionBy(*rule.key, "reason").orderBy("mark")
+    apart = [LOG_ONLY] if LOG_ONLY in typed.columns else []
+    copies = Window.partitionBy(*rule.key, *apart, "reason").orderBy("mark")
     all_copies = copies.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     content = sf.struct(*(name for name in rule.content if name in typed.columns))
     differ = ~sf.min(content).over(all_copies).eqNullSafe(sf.max(content).over(all_copies))
@@ -203,17 +216,28 @@ def without_copies(typed: DataFrame, rule: CopyRule) -> DataFrame:
     return judged.withColumn("row", sf.when(sf.col("reason").isNotNull(), row_text(judged)))
 
 
+def of_snapshots(checked_offsets: DataFrame) -> DataFrame:
+    """Return the rows of a checked table without those of log ends alone, but with all that have a reason."""
+    if LOG_ONLY not in checked_offsets.columns:
+        return checked_offsets
+    return checked_offsets.filter(sf.col("reason").isNotNull() | ~sf.coalesce(LOG_ONLY, sf.lit(False)))
+
+
 def task_rows(
     checked_offsets: DataFrame, checked_members: DataFrame | None = None, *, more: Sequence[str] = ()
 ) -> DataFrame:
     """Select the columns that a task needs, with `more` columns of the offsets, from rows with a group and a time.
 
+    Rows of log ends alone are left out, unless there are `more` columns, from which rates follow.
+
     Racks are JSON arrays as text, because many rows share the same racks and tasks parse each text once.
     """
     pairs = [name for name in PAIR_COLUMNS if name in checked_offsets.columns]
-    rows = checked_offsets.filter("snapshot_ts is not null and `group` is not null").select(
+    known = checked_offsets if more else of_snapshots(checked_offsets)
+    rows = known.filter("snapshot_ts is not null and `group` is not null").select(
         *KEY, "topic", "partition", "lag", "consumer_id", "clamped", sf.col("reason").isNotNull().alias("rejected"),
         *(name for name in ("mark", "predicted") if name in checked_offsets.columns), *more,
+        *(name for name in (LOG_ONLY,) if more and name in checked_offsets.columns),
         *(sf.to_json(name).alias(name) if name == REPLICA_RACKS else sf.col(name) for name in pairs),
     )  # fmt: skip
     if checked_members is None:

@@ -109,6 +109,14 @@ class Typed:
             return text_number(column)
         return column.cast("double") if isinstance(kind, types.NumericType) else sf.lit(None).cast("double")
 
+    def boolean(self, name: str) -> Column:
+        """Return true or false, including these words as text in any case."""
+        column, kind = self._column(name), self._type(name)
+        if isinstance(kind, types.StringType):
+            word = sf.lower(sf.trim(column))
+            return sf.when(word == "true", sf.lit(True)).when(word == "false", sf.lit(False))
+        return column if isinstance(kind, types.BooleanType) else sf.lit(None).cast("boolean")
+
     def names(self, name: str, blanks: bool = False) -> Column:
         """Return lists of names as ARRAY<STRING>, from an array, a JSON array as text, or names joined by `;`.
 

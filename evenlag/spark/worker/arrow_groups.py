@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from evenlag.model.rates import time_micros
+from evenlag.tables.columns import LOG_ONLY
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
 from evenlag.tables.pair_columns import NO_AMOUNT, NO_PAIR_COLUMNS, PAIR_COLUMNS, PairColumns
+from evenlag.tables.past_rows import PastRows, before_each
 
 Ints = NDArray[np.int64]
 
@@ -39,9 +46,37 @@ def group_rows(batches: Iterable[Any]) -> list[GroupRows]:
     is_member = np.zeros(len(table), dtype=bool)
     if "member" in columns:
         is_member = _array(columns["member"].is_valid())
-    partitions = _Partitions(columns, group_of, np.flatnonzero(~is_member), len(keys))
+    is_past = np.zeros(len(table), dtype=bool)
+    if LOG_ONLY in columns:
+        is_past = _array(columns[LOG_ONLY].fill_null(False)) & ~_array(columns["rejected"].fill_null(False))
+    partitions = _Partitions(columns, group_of, np.flatnonzero(~is_member & ~is_past), len(keys))
     members = _members(columns, group_of, np.flatnonzero(is_member)) if "member" in columns else None
-    return list(partitions.groups(keys, members))
+    groups = list(partitions.groups(keys, members))
+    return _with_past(groups, columns, group_of, np.flatnonzero(is_past), keys) if is_past.any() else groups
+
+
+def _with_past(
+    groups: Sequence[GroupRows], columns: dict[str, Any], group_of: Ints, rows: Ints, keys: Sequence[tuple[str, str]]
+) -> list[GroupRows]:
+    """Return the groups, each with the log ends that are known alone, from the rows of these."""
+    topic_of, topics = _codes(columns["topic"])
+    partitions, ends = _whole(columns["partition"], -1), _whole(columns["log_end_offset"], UNKNOWN)
+    rows = rows[np.lexsort([column[rows] for column in (ends, partitions, topic_of, group_of)])]
+    kept = _first_copies([column[rows] for column in (group_of, topic_of, partitions)], [ends[rows]])
+    rows = rows[kept]
+    bounds = np.searchsorted(group_of[rows], np.arange(len(keys) + 1))
+    past: defaultdict[str, list[PastRows]] = defaultdict(list)
+    for number, (ts, group) in enumerate(keys):
+        here = rows[bounds[number] : bounds[number + 1]]
+        micros = time_micros(ts)
+        if len(here) and micros is not None:
+            past[group].append(PastRows(micros, tuple(topics), topic_of[here], partitions[here], ends[here]))
+    found: list[GroupRows] = []
+    for group, several in groupby(groups, key=attrgetter("group")):
+        mine = list(several)
+        before = before_each(past[group], [time_micros(each.snapshot_ts) for each in mine])
+        found += [replace(each, past=ends) for each, ends in zip(mine, before, strict=True)]
+    return found
 
 
 def _table(batches: Iterable[Any]) -> Any:

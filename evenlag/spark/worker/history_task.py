@@ -67,7 +67,7 @@ def sized(rows: Sequence[GroupRows], *, options: SizeOptions, data: FleetData = 
         As in `evenlag.compare.size`; or the rows do not form a history, or the capacity of members is unknown.
     """
     usable = [snapshot for snapshot in rows if snapshot.topics]
-    record = snapshots(usable) if len(usable) > 1 else []
+    record = snapshots(usable) if len(usable) > 1 or any(snapshot.past for snapshot in usable) else []
     latest = usable[0] if usable else rows[0]
     problem, of_data = data.added(record[-1].problem if record else latest.problem())
     given = None if options.capacity is None else float(options.capacity)

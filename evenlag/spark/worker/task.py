@@ -109,9 +109,9 @@ class Solver:
 
     @staticmethod
     def _pasts(groups: Sequence[GroupRows]) -> dict[str, Past]:
-        """Return the past of each group with several snapshots."""
+        """Return the past of each group with several snapshots, or with log ends before its only one."""
         histories = [(group, list(rows)) for group, rows in groupby(groups, key=lambda rows: rows.group)]
-        return {group: Past(rows) for group, rows in histories if len(rows) > 1}
+        return {group: Past(rows) for group, rows in histories if len(rows) > 1 or rows[0].past}
 
     def _turn(
         self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None,

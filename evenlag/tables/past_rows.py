@@ -1,0 +1,124 @@
+"""Rows that have a group's log ends alone: which of its snapshots they precede, and their order in it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.compare.log_ends import UNKNOWN, LogEnds
+from evenlag.errors import InvalidProblemError
+from evenlag.model.rates import time_micros
+from evenlag.tables.row_checks import Row, partition_of
+
+Ints = NDArray[np.int64]
+Key = tuple[str, int]  # topic and partition
+
+
+@dataclass(frozen=True, eq=False)
+class PastRows:
+    """The log ends of a group at a time at which nothing else is known of it.
+
+    Attributes
+    ----------
+    micros : int
+        The time in microseconds since the epoch.
+    topics : tuple of str
+    topic_of, partition_ids, ends : int arrays (P,)
+        Topic index, partition number and log end offset of each row.
+    """
+
+    micros: int
+    topics: tuple[str, ...]
+    topic_of: Ints
+    partition_ids: Ints
+    ends: Ints
+
+    @classmethod
+    def of_ends(cls, micros: int, ends: Mapping[Key, int]) -> PastRows:
+        """Make the rows from log ends by partition."""
+        topics = {topic: place for place, topic in enumerate(dict.fromkeys(topic for topic, _ in ends))}
+        return cls(
+            micros,
+            tuple(topics),
+            np.array([topics[topic] for topic, _ in ends], dtype=np.int64),
+            np.array([partition for _, partition in ends], dtype=np.int64),
+            np.array(list(ends.values()), dtype=np.int64),
+        )
+
+    def placed(self, place: Mapping[Key, int]) -> tuple[Ints, Ints]:
+        """Return the rows of known partitions, as indices, and the places of these partitions."""
+        keys = zip(self.topic_of.tolist(), self.partition_ids.tolist(), strict=True)
+        found = [place.get((self.topics[t], p), -1) for t, p in keys]
+        here = np.array(found, dtype=np.int64)
+        rows = np.flatnonzero(here >= 0)
+        return rows, here[rows]
+
+    def same_partitions(self, other: PastRows) -> bool:
+        """Return whether both have the same partitions in the same order."""
+        arrays = ((self.topic_of, other.topic_of), (self.partition_ids, other.partition_ids))
+        return self.topics == other.topics and all(np.array_equal(mine, theirs) for mine, theirs in arrays)
+
+
+def add_log_end(past: dict[int, dict[Key, int]], row: Row) -> None:
+    """Add a row with a log end alone to the log ends by time (microseconds) and partition.
+
+    Raises
+    ------
+    InvalidProblemError
+        A value is missing or invalid, or another row of the same time and partition has another log end.
+    """
+    topic, partition = partition_of(row)
+    name, end, micros = f"{topic}-{partition}", row["log_end_offset"], time_micros(row["snapshot_ts"])
+    if micros is None:
+        raise InvalidProblemError(f"{name}: snapshot_ts of a log_only row must be a time such as 2026-01-31T12:00:00Z")
+    if end is None or end < 0:
+        raise InvalidProblemError(f"{name}: a log_only row needs a log_end_offset of 0 or more")
+    if past.setdefault(micros, {}).setdefault((topic, partition), end) != end:
+        raise InvalidProblemError(f"{name}: another log_only row of this time has another log_end_offset; keep one")
+
+
+def before_each(past: Sequence[PastRows], times: Sequence[int | None]) -> list[tuple[PastRows, ...]]:
+    """Return for each snapshot the rows after the snapshot before it, in order of time.
+
+    Parameters
+    ----------
+    past : sequence of PastRows
+        In any order.
+    times : sequence of int or None
+        Times of the snapshots in microseconds, in any order; None, for a time that cannot be read, gets no rows.
+    """
+    ordered = sorted(past, key=attrgetter("micros"))
+    micros = [each.micros for each in ordered]
+    known = sorted({time for time in times if time is not None})
+    starts = {time: bisect_right(micros, earlier) for time, earlier in zip(known[1:], known, strict=False)}
+    return [() if time is None else tuple(ordered[starts.get(time, 0) : bisect_left(micros, time)]) for time in times]
+
+
+def log_ends(past: Sequence[PastRows], keys: Sequence[Key]) -> LogEnds | None:
+    """Return the log ends of a snapshot's partitions at earlier times; None without any.
+
+    Parameters
+    ----------
+    past : sequence of PastRows
+        In order of time. Several of one time are put together.
+    keys : sequence of (topic, partition)
+        The partitions of the snapshot, in its order.
+    """
+    if not past:
+        return None
+    times = sorted({rows.micros for rows in past})
+    row_of = {time: number for number, time in enumerate(times)}
+    ends = np.full((len(times), len(keys)), UNKNOWN, dtype=np.int64)
+    place = {key: p for p, key in enumerate(keys)}
+    last: PastRows | None = None
+    for rows in past:
+        if last is None or not rows.same_partitions(last):
+            chosen, columns = rows.placed(place)
+        ends[row_of[rows.micros], columns] = rows.ends[chosen]
+        last = rows
+    return LogEnds(np.array(times, dtype=np.int64), ends)
