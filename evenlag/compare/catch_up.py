@@ -48,6 +48,11 @@ class Pace:
         """
         return None if self.capacity is None else seconds * self.capacity.rate * problem.mean_weight
 
+    def rates_in(self, problem: Problem) -> list[Fraction]:
+        """Return the messages per second into each partition of a group; unknown rates count as 0."""
+        known = self.rates or {}
+        return [known.get(name, Fraction(0)) for name in problem.partitions]
+
     def coming(self, plan: Plan) -> list[Fraction]:
         """Return the messages per second that arrive in each member's partitions; unknown rates count as 0."""
         coming, rates = [Fraction(0)] * len(plan.problem.members), self.rates or {}

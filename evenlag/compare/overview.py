@@ -147,9 +147,8 @@ def _size(
         return None
     if result.status == Status.EMPTY:
         return None
-    rates = [(pace.rates or {}).get(name, Fraction(0)) for name in problem.partitions]
     try:
-        return size(problem, seconds, pace.capacity.rate, rates=rates, **balance, **limits.of("sizes"))
+        return size(problem, seconds, pace.capacity.rate, rates=pace.rates_in(problem), **balance, **limits.of("sizes"))
     except InfeasibleError as error:
         notes.append(f"no size is given: {error}")
         return None

@@ -58,8 +58,6 @@ def speeds(problem: Problem, record: Sequence[Snapshot], capacity: float | None 
             f"{why}, so the rate at which members read is unknown: give capacity (--capacity), the messages that a "
             "member reads per second"
         )
-    known = pace.rates or {}
-    rates = [known.get(name, Fraction(0)) for name in problem.partitions]
     past = record[-1].log_ends if record else None
     seconds = None if past is None else int(record[-1].micros - past.times[-1]) / SECOND
-    return Speeds(pace.capacity, rates, pace.rates is not None, seconds)
+    return Speeds(pace.capacity, pace.rates_in(problem), pace.rates is not None, seconds)

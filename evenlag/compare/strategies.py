@@ -95,7 +95,7 @@ class AuditRow:
     violation : str or None
         The rule, balance or requested limit that the plan breaks.
     binding : tuple of Binding
-        Rules that limit the optimum; only for `optimal`; in tables joined by `;`.
+        Rules that limit the optimum; only for `optimal`; in tables joined by `;`, null if none was found.
     seconds : float
         Time taken.
     error : str or None

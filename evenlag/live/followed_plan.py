@@ -75,6 +75,8 @@ class FollowedPlan:
                 raise InvalidPlanError("the plan has no version; publish it by `evenlag publish`, which adds one")
         if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 2**63:
             raise InvalidPlanError(f"version must be a whole number from 1, not {version!r}")
+        if assignment is None and "topics" in document:
+            raise InvalidPlanError("is a problem file, not a plan; make one by `evenlag plan … --out plan.json`")
         if not isinstance(assignment, dict):
             raise InvalidPlanError(f"assignment must map each member to its partitions, not {assignment!s:.60}")
         owners: dict[TopicPartition, str] = {}

@@ -15,7 +15,7 @@ from evenlag.model.result import Result
 
 
 def objective_line(result: Result, kind: str) -> str:
-    """Return the objective spelled out: the spread (or makespan) under the name `kind`, each cost, and the sum."""
+    """Return the objective spelled out: spread or makespan under the name `kind`, costs in messages, and the sum."""
     parts = []
     base = result.objective
     if not isinstance(result.stickiness, str) and result.stickiness:
@@ -24,7 +24,7 @@ def objective_line(result: Result, kind: str) -> str:
         parts.append((f"{units:,} moved size" if sized else quantity(units, "move"), units, result.stickiness))
     parts += [(_units(name, result.costs[name]), result.costs[name], price) for name, price in result.prices.items()]
     base -= sum(units * price for _, units, price in parts)
-    terms = [f"{name} × {_price(price)}" for name, units, price in parts if units]
+    terms = [f"{name} × {_price(price)} message{'' if price == 1 else 's'}" for name, units, price in parts if units]
     first = f"{kind} {number(base)}"
     return f"{' + '.join([first, *terms])} = {number(result.objective)}" if terms else first
 

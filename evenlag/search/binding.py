@@ -48,7 +48,7 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
     relaxed = relaxations(task.rule, task.goal)  # a generator: builds a problem only when there is time for it
     while True:
         if _late(task, best):
-            best.take(Note("no time was left to find all rules that bind"), "binding")
+            best.take(Note("time ran out before every rule was tested, so others may limit the plan too"), "binding")
             break
         if (relaxation := next(relaxed, None)) is None:
             break

@@ -90,7 +90,9 @@ def _json_form(path: File, text: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     if _is_result(document):
-        raise SourceError(f"{path}: is a result of evenlag plan; give the input it was made from")
+        raise SourceError(
+            f"{path}: is a result of evenlag plan; give the input it was made from (verify and publish take results)"
+        )
     is_problem = _is_problem(document)
     found = PROBLEM if is_problem and {"topics", "members"} <= set(document) else _recognised(text)
     if found is None and _suffix(path) in (".jsonl", ".ndjson") and _has_columns(document):

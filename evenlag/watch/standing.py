@@ -14,7 +14,7 @@ from evenlag.compare.drain import Course, Time
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
 from evenlag.errors import InvalidProblemError
-from evenlag.model.payoff import Rates
+from evenlag.model.payoff import Rates, parse_share
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.result import Result, Status
@@ -50,15 +50,21 @@ class Asked:
     capacity: Fraction | None = None
     drain_seconds: Fraction | None = None
 
-    def check(self) -> None:
+    def check(self, share: str = "only_if_better") -> None:
         """Check the parameters before the first group.
+
+        Parameters
+        ----------
+        share : str
+            The caller's name of `only_if_better`, for the message.
 
         Raises
         ------
         InvalidProblemError
             A value is invalid; the message names the parameter.
         """
-        SolveOptions(**self.solving, only_if_better=self.only_if_better)
+        parse_share(self.only_if_better, share)
+        SolveOptions(**self.solving)
         Capacity.of_user(self.capacity)
 
 
@@ -110,7 +116,7 @@ def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: f
     """
     problem, record = now.problem, _record(now, before)
     pace, capacity = _pace(record, before, asked)
-    rates = [] if capacity is None else [(pace.rates or {}).get(name, Fraction(0)) for name in problem.partitions]
+    rates = [] if capacity is None else pace.rates_in(problem)
     if before is not None and _unchanged(before, problem):
         figures, planned, member_of = before.figures, before.planned, before.member_of
     else:

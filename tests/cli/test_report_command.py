@@ -1,14 +1,17 @@
 """`evenlag report`: the page, its document, and what is refused."""
 
 import json
+import re
+import shlex
+from html import unescape
 from pathlib import Path
 
 import pytest
 
 from tests.support.command import evenlag, refused
 
-GROUP = {"group": "g", "topics": {"orders": [9, 5, 4]}, "members": {"c0": {"owned": [["orders", 0], ["orders", 1]]},
-         "c1": {"owned": [["orders", 2]]}}}  # fmt: skip
+MEMBERS = {"c0": {"owned": [["orders", 0], ["orders", 1]]}, "c1": {"owned": [["orders", 2]]}}
+GROUP = {"group": "g", "topics": {"orders": [9, 5, 4]}, "members": MEMBERS}
 
 
 @pytest.fixture
@@ -32,6 +35,20 @@ def test_json_is_the_document_of_the_page(group: Path, tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert (document["kind"], document["group"], document["source"]) == ("group", "g", str(group))
     assert len(document["partitions"]) == 3
+
+
+def test_commands_on_the_page_run_as_written(group: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    subscribed = {name: {**member, "topics": ["orders"]} for name, member in MEMBERS.items()}
+    group.write_text(json.dumps(GROUP | {"members": subscribed}))
+    page = tmp_path / "page.html"
+    evenlag("report", group, "--out", page, "--time-limit", "1")
+    section = page.read_text().partition('<h2 id="apply">')[2].partition("</section>")[0]
+    lines = [unescape(line) for line in re.findall(r"evenlag [^<\n]*", section)]
+    commands = [shlex.split(line)[1:] for line in lines if "HOST" not in line]
+    assert [words[0] for words in commands] == ["plan", "verify", "publish"]
+    for words in commands:
+        assert evenlag(*words).returncode == 0, words
 
 
 def test_commands_on_the_page_name_every_input(tmp_path: Path) -> None:

@@ -264,7 +264,8 @@ def test_the_report_states_the_objective(group: Path) -> None:
     assert costs["crossings"]
     assert costs["moved_size"]
     assert (
-        f"spread {number(base)} + {costs['moved_size']} moved size × 0.5 + {costs['crossings']} crossings × 3 = "
+        f"spread {number(base)} + {costs['moved_size']} moved size × 0.5 messages + {costs['crossings']} crossings × "
+        f"3 messages = "
         f"{number(document['objective'])}"
     ) in output
     today = crossings(PROBLEM, owned_now(PROBLEM), "leader")

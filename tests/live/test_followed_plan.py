@@ -120,7 +120,7 @@ def test_the_command_publishes_a_result_file(tmp_path: Path) -> None:
     assert done.stdout == f"group billing: version {published.version}, 3 partitions to 2 members, at {place}\n"
     report = json.loads(evenlag("publish", plan_file, place, "--json").stdout)
     assert report["version"] > published.version
-    refused(evenlag("publish", problem, place), f"{problem}: assignment must map each member to its partitions")
+    refused(evenlag("publish", problem, place), f"{problem}: is a problem file, not a plan; make one by `evenlag plan")
     refused(evenlag("publish", tmp_path / "none.json", place), "cannot be read")
     refused(
         evenlag("publish", plan_file, "kafka://plans"),

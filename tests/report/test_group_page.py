@@ -98,6 +98,18 @@ def test_a_move_that_is_left_out_leaves_the_spread_that_is_named() -> None:
         assert spread_by_hand(rows, 3, planned | {p: rows[p][3]}) == move["spread_without"]
 
 
+def test_a_move_that_keeps_counts_balanced_alone_is_said_to_change_nothing() -> None:
+    owned = {"a": [("t", p) for p in range(4)]}
+    problem = Problem.from_lags({"t": [10, 0, 0, 0]}, {"a": ["t"], "b": ["t"]}, owned=owned)
+    seen, document = seen_and_document(problem)
+    page = report.group_page(seen, document, MADE)
+    section = page.partition('<h2 id="moves">')[2].partition("</section>")[0]
+    cells = re.findall(r'<td class="n">([^<]*)</td></tr>', section)
+    without = [move["spread_without"] for move in document["moves"]]
+    assert cells == ["no change" if spread == document["result"]["spread"] else str(spread) for spread in without]
+    assert "no change" in cells
+
+
 def test_strategies_are_those_of_the_audit_the_optima_first() -> None:
     seen, document = seen_and_document(owned_group())
     assert len(document["strategies"]) == len(seen.audit.rows)

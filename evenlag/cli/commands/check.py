@@ -73,10 +73,7 @@ def check(
         solving=solving, only_if_better=recoverable, drain_seconds=deadline,
         capacity=None if capacity is None else Fraction(str(capacity)),
     )  # fmt: skip
-    try:
-        asked.check()
-    except InvalidProblemError as error:
-        raise InvalidProblemError(str(error).replace("only_if_better", "recoverable")) from error
+    asked.check("recoverable")
     given = input_of(source, members, input_format, auto_offset_reset, TIMEOUT, command_config)
     board, notes = Board(GROUPS, groups), list[str]()
     watcher = Watcher(given, board, asked, float("inf"), group_time_limit, notes.append)

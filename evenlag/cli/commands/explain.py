@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-import evenlag
-from evenlag import compare, model, report
+from evenlag import model, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
-from evenlag.cli.ending import end, notes_of
+from evenlag.cli.ending import end
 from evenlag.cli.options import Ceiling, Source
-from evenlag.cli.terminal import print_json, show, show_notes, working
-from evenlag.model.interrupt import ending_searches
+from evenlag.cli.planning import planned
+from evenlag.cli.terminal import print_json, show, show_notes
 
 
 @command(
@@ -46,22 +46,14 @@ def explain(
     assignment of that partition or member, and the cost of the best alternative.
     """
     source.keep(out)
-    problem, notes, record = source.read_with_record(horizon, ceiling.capacity)
-    if name is not None:
-        model.named_part(problem, name)
-    pace = compare.catch_up.pace_of(record, ceiling.capacity)
-    most, of_ceiling = ceiling.of(problem, pace)
-    notes += of_ceiling
-    solve = evenlag.solve  # imported before the clock runs
-    with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.explained(most):
-        result = solve(problem, rates=pace.rates, max_load=most, **parameters)
-    notes += notes_of(watch)
-    explanation = result.explain(name)
+    check = None if name is None else partial(model.named_part, name=name)
+    found = planned(source, horizon, ceiling, check, parameters)
+    explanation, warnings = found.result.explain(name), [*found.notes, *found.result.warnings]
     if out is not None:
-        model.files.write_json(out, result.to_dict() | {"warnings": [*notes, *result.warnings]})
+        model.files.write_json(out, found.result.to_dict() | {"warnings": warnings})
     if as_json:
-        print_json(explanation.to_dict() | {"warnings": [*notes, *result.warnings]})
+        print_json(explanation.to_dict() | {"warnings": warnings})
     else:
         show(report.explanation_report(explanation))
-        show_notes([*notes, *result.warnings])
-    end(watch)
+        show_notes(warnings)
+    end(found.watch)

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import evenlag
-from evenlag import compare, model, report
+from evenlag import model, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
-from evenlag.cli.ending import end, notes_of
+from evenlag.cli.ending import end
 from evenlag.cli.options import Ceiling, Source
-from evenlag.cli.terminal import print_json, show, show_notes, working
-from evenlag.model.interrupt import ending_searches
+from evenlag.cli.planning import planned
+from evenlag.cli.terminal import print_json, show, show_notes
 
 if TYPE_CHECKING:
     from evenlag.compare.traffic_price import TrafficPrice
@@ -56,19 +55,11 @@ def plan(
     Ctrl-C ends the search and prints the best plan found so far.
     """
     source.keep(out)
-    problem, notes, record = source.read_with_record(horizon, ceiling.capacity)
-    if traffic_price is not None:
-        traffic_price.check(problem)
-    pace = compare.catch_up.pace_of(record, ceiling.capacity)
-    most, of_ceiling = ceiling.of(problem, pace)
-    notes += of_ceiling
-    solve = evenlag.solve  # imported before the clock runs
-    with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.explained(most):
-        result = solve(problem, rates=pace.rates, max_load=most, **parameters)
-    notes += notes_of(watch)
-    worth = result.payoff
-    document = result.to_dict() | {"warnings": [*notes, *result.warnings]}
-    document["catch_up"] = None if worth is None else report.payoff_document(worth, pace)
+    check = None if traffic_price is None else traffic_price.check
+    found = planned(source, horizon, ceiling, check, parameters)
+    result, worth = found.result, found.result.payoff
+    document = result.to_dict() | {"warnings": [*found.notes, *result.warnings]}
+    document["catch_up"] = None if worth is None else report.payoff_document(worth, found.pace)
     if traffic_price is not None:
         document["traffic_cost"] = report.traffic_document(result.plan, result.fetch_from, traffic_price)
     if cooperative:
@@ -78,11 +69,11 @@ def plan(
     if as_json:
         print_json(document)
     else:
-        payoff_lines = () if worth is None else report.payoff_report(worth, pace)
+        payoff_lines = () if worth is None else report.payoff_report(worth, found.pace)
         show(report.plan_report(result, payoff_lines, traffic_price))
         if cooperative:
             show(report.phases_report(result.rebalance))
-        show_notes(notes)
-    end(watch)
+        show_notes(found.notes)
+    end(found.watch)
     if result.pays is False:
         raise click.exceptions.Exit(LEFT_ALONE)

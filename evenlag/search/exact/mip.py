@@ -67,7 +67,8 @@ class MipStage:
         if outcome.infeasible and not best.found:
             yield Exhausted()
         elif outcome.failure is not None:
-            yield Note(f"{self.backend}: {outcome.failure}")
+            rest = "and more time may improve them" if outcome.stopped == "time" else "but without this solver's help"
+            yield Note(f"{self.backend}: {outcome.failure}; the plan is valid and the bound holds, {rest}")
         if outcome.stopped == "time" and clock.deterministic:
             yield Note(f"{self.backend}: stopped by the wall clock before its work limit", clocked=True)
         if outcome.values is not None:

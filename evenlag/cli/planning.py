@@ -1,0 +1,75 @@
+"""Reading and planning of one group, for the commands that show or explain its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import evenlag
+from evenlag import compare
+from evenlag.cli.ending import notes_of
+from evenlag.cli.options import Ceiling, Source
+from evenlag.cli.terminal import working
+from evenlag.model.interrupt import Watch, ending_searches
+
+if TYPE_CHECKING:
+    from evenlag.compare.catch_up import Pace
+    from evenlag.model.problem import Problem
+    from evenlag.model.result import Result
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A planned group.
+
+    Attributes
+    ----------
+    result : Result
+    pace : Pace
+        Rates of the group's record.
+    notes : list of str
+        Notes on the input, its ceiling and an interrupt.
+    watch : Watch
+        Says whether the search was interrupted.
+    """
+
+    result: Result
+    pace: Pace
+    notes: list[str]
+    watch: Watch
+
+
+def planned(
+    source: Source,
+    horizon: str,
+    ceiling: Ceiling,
+    check: Callable[[Problem], object] | None,
+    parameters: dict[str, Any],
+) -> Planned:
+    """Read a group and plan it.
+
+    Parameters
+    ----------
+    source : Source
+    horizon : str
+    ceiling : Ceiling
+    check : callable or None
+        Called with the group before the search, to raise errors early.
+    parameters : dict
+        Keywords of `evenlag.solve`.
+
+    Raises
+    ------
+    EvenlagError
+        As reading, `check` and `evenlag.solve` do.
+    """
+    problem, notes, record = source.read_with_record(horizon, ceiling.capacity)
+    if check is not None:
+        check(problem)
+    pace = compare.catch_up.pace_of(record, ceiling.capacity)
+    most, of_ceiling = ceiling.of(problem, pace)
+    solve = evenlag.solve  # imported before the clock runs
+    with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.explained(most):
+        result = solve(problem, rates=pace.rates, max_load=most, **parameters)
+    return Planned(result, pace, [*notes, *of_ceiling, *notes_of(watch)], watch)
