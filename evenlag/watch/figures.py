@@ -41,7 +41,8 @@ class Figures:
     capacity_messages_per_second : Fraction or None
         Messages per second that a member of weight 1 reads.
     drain_seconds, best_drain_seconds : Fraction, inf or None
-        Seconds until all lag is read under today's assignment, and under the best plan found; inf: never.
+        Seconds until all lag is read under today's assignment, and under the best plan found; inf: never; None without
+        members.
     fewest_members : int or None
         Fewest members found to read all lag by the deadline.
     fewest_members_proven : bool or None

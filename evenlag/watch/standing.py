@@ -214,7 +214,9 @@ def _lag(problem: Problem) -> int:
 def _with_times(
     figures: Figures, problem: Problem, member_of: Index, rates: list[Fraction], capacity: Fraction
 ) -> Figures:
-    """Add the capacity, and the seconds to drain."""
+    """Add the capacity, and the seconds to drain; without members, nothing is read and there is no time."""
+    if not problem.members:
+        return replace(figures, capacity_messages_per_second=capacity)
     course = Course(problem, rates, capacity, max(problem.weights, default=Fraction(1)))
     today: Time | None = course.of_plan(current_plan(problem))
     return replace(

@@ -109,6 +109,13 @@ def test_a_group_without_members_is_quiet() -> None:
     assert (found.spread_messages, found.recoverable_messages, found.rebalance_pays) == (0, 0, False)
 
 
+def test_without_members_there_are_no_times() -> None:
+    now = groups(",g,orders,0,,,,5,\n", "group,consumer_id,client_id\nother,a,\n")["g"]
+    found = standing(now, capacity=TEN, drain_seconds=TEN).figures
+    assert found.capacity_messages_per_second == 10
+    assert found.drain_seconds is found.best_drain_seconds is found.fewest_members is None
+
+
 # Within a minute 600 messages arrive in partition 0, and `a` reads 1200 of its backlog: 20 a second.
 EARLIER = [(0, 0, 10_000, 1_000, "a"), (1, 0, 500, 400, "b")]
 LATER = [(0, 0, 10_600, 2_200, "a"), (1, 0, 500, 500, "b")]
