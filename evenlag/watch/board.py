@@ -67,6 +67,8 @@ class Board:
         Seconds after which the figures of a group are stale.
     known : list of str
         Groups of the source at the last reading, sorted.
+    chosen : list of str
+        Those of them to read.
     entries : dict of str to Entry
     left_out : list of str
         Groups that the source has beyond `most`, sorted.
@@ -81,6 +83,7 @@ class Board:
     patterns: Sequence[str] = ()
     lifetime: float = float("inf")
     known: list[str] = field(default_factory=list)
+    chosen: list[str] = field(default_factory=list)
     entries: dict[str, Entry] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
@@ -92,7 +95,13 @@ class Board:
         self.known = sorted(names)
         matching = [name for name in self.known if self._wanted(name)]
         self.left_out = matching[self.most :]
-        return matching[: self.most]
+        self.chosen = matching[: self.most]
+        return self.chosen
+
+    def without_figures(self, now: float) -> int:
+        """Return the number of groups to read that have no figures, or only stale ones."""
+        served = {name for name, _ in self.fresh(now)}
+        return sum(name not in served for name in self.chosen)
 
     @property
     def unmatched(self) -> list[str]:

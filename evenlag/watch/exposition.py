@@ -53,8 +53,10 @@ class BoardCollector:
         yield _gauge("interval_seconds", "Seconds from one reading to the next.", self._every)
 
     def _of_groups(self) -> Iterator[Any]:
-        board = self._board
-        yield _gauge("groups", "Groups with figures.", sum(1 for _ in board.fresh(self._now())))
+        board, now = self._board, self._now()
+        yield _gauge("groups", "Groups with figures.", sum(1 for _ in board.fresh(now)))
+        text = "Groups to watch that have no figures, or only stale ones."
+        yield _gauge("groups_without_figures", text, board.without_figures(now))
         yield _gauge("groups_unplanned", "Groups that got no turn in the last round.", board.unplanned)
         yield _gauge("groups_left_out", "Groups beyond the limit of groups.", len(board.left_out))
         named = _of_group("group_left_out", f"1 for each group beyond the limit, the first {NAMED} by name.")

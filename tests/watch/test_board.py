@@ -50,6 +50,19 @@ def test_figures_are_served_until_they_are_stale() -> None:
     assert board.expire(160.5) == []
 
 
+def test_groups_without_figures_are_those_to_watch_that_have_no_fresh_ones() -> None:
+    board = Board(most=3, patterns=["g*"], lifetime=60.0)
+    board.choose(["other", "g-never", "g-old", "g-new", "g-o-beyond"])
+    for name, as_of in {"g-old": 100.0, "g-new": 150.0, "g-gone": 150.0}.items():
+        board.put(name, entry(as_of))
+    assert board.left_out == ["g-old"]
+    assert [board.without_figures(now) for now in (150.0, 160.5, 211.0)] == [2, 2, 3]
+    board = Board(most=9, lifetime=60.0)
+    board.choose(["old", "new"])
+    board.put("old", entry(100.0))
+    assert [board.without_figures(now) for now in (150.0, 160.5)] == [1, 2]
+
+
 def test_a_group_that_is_planned_has_failed_no_more() -> None:
     board = Board(most=9, failures={"g": "why", "h": "why"})
     board.put("g", entry(1.0))
