@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 unexport PYTHONDONTWRITEBYTECODE # tests start Python a hundred times, and all of them compile what none may keep
 
-.PHONY: help demo test check coverage versions lint format types bench docs dist lock clean
+.PHONY: help demo test check coverage versions lint format types bench docs java dist lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets; times are for two cores, after the set-up of a few minutes that the first target does
@@ -46,6 +46,9 @@ bench: .venv/.ready ## compare with other solvers; a table goes to docs/benchmar
 docs: .venv/.ready ## build the documentation site into site/ (about half a minute)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+java: .venv/.ready ## build the assignor for Java consumers into java/target/ (seconds; a minute the first time)
+	@sh scripts/java.sh
+
 dist: .venv/.ready ## build the source distribution and the wheel into dist/ and check both (about a minute)
 	@sh scripts/dist.sh
 
@@ -53,7 +56,7 @@ lock: .venv/.ready ## choose the newest versions of all that the targets install
 	@sh scripts/lock.sh
 
 clean: ## remove everything that the targets made
-	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out site *.egg-info evenlag/search/improve/_kernel.* evenlag/search/exact/_partition.*
+	rm -rf .venv .cache java/target .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out site *.egg-info evenlag/search/improve/_kernel.* evenlag/search/exact/_partition.*
 
 .venv/.ready: pyproject.toml requirements/dev.txt scripts/setup.sh
 	@PYTHON='$(PYTHON)' sh scripts/setup.sh

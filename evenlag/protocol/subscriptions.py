@@ -17,12 +17,14 @@ from evenlag.protocol.user_data import (
     Partition,
     Reader,
     decode_own,
+    decode_plan_member,
     decode_sticky,
     decode_weighted,
 )
 
 STICKY = "sticky"  # Kafka's StickyAssignor
 OWN, OWN_EAGER = "evenlag", "evenlag-eager"  # evenlag's assignor in the cooperative and the eager protocol
+PLAN = "evenlag-plan"  # evenlag's assignor for Java, in both protocols
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -78,7 +80,8 @@ def decode_subscription(data: bytes, assignor: str | None) -> Subscription:
         `ConsumerProtocolSubscription` of version 0 to 3; of later versions only the fields of these are read.
     assignor
         Kafka's name of the group's assignor. User data of `sticky` hold the owned partitions, of the weighted assignor
-        also the weight, of evenlag's assignor only the weight. User data of other assignors are ignored.
+        also the weight, of evenlag's assignor only the weight, of that for Java both. Those of other assignors are
+        ignored.
 
     Raises
     ------
@@ -111,6 +114,9 @@ def decode_subscription(data: bytes, assignor: str | None) -> Subscription:
             fields |= {"owned": weighted.owned, "weight": weighted.weight}
         elif assignor in (OWN, OWN_EAGER):
             fields["weight"] = decode_own(user_data)
+        elif assignor == PLAN:
+            member = decode_plan_member(user_data)
+            fields |= {"weight": member.weight, "owned": member.owned or fields.get("owned", ())}
     except UserDataError as error:
         fields["trouble"] = str(error)
     return Subscription(topics=topics, **fields)

@@ -1,4 +1,4 @@
-"""User data of members: Kafka's sticky format (KIP-54), the weighted assignor's, and evenlag's own.
+"""User data of members: Kafka's sticky format (KIP-54), the weighted assignor's, and evenlag's own two.
 
 The bytes come from other processes and are not trusted. Anything but exactly one message raises an error, and no more
 memory is allocated than the bytes can fill.
@@ -16,12 +16,13 @@ from evenlag.errors import UserDataError
 Partition = tuple[str, int]
 Buffer = bytes | bytearray | memoryview
 
-INT16, INT32, UINT32 = Struct(">h"), Struct(">i"), Struct(">I")
+INT16, INT32, UINT32, INT64 = Struct(">h"), Struct(">i"), Struct(">I"), Struct(">q")
 MOST_16, MOST_32 = 2**15 - 1, 2**31 - 1
 FEWEST_BYTES = INT16.size + 1 + INT32.size  # smallest size of a topic in the sticky assignor's format
 KAFKA_PYTHON = INT16.pack(1)  # prefix of kafka-python's StickyPartitionAssignor
 NO_GENERATION = -1  # Kafka's value for a member without a generation
 OWN_VERSION = 1  # version of the format of evenlag's assignor
+PLAN_VERSION = 1  # version of the format of evenlag's assignor for Java
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,25 @@ class WeightedUserData:
     """
 
     weight: int
+    owned: tuple[Partition, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlanUserData:
+    """User data of a member with evenlag's assignor for Java, which follows a published plan.
+
+    Attributes
+    ----------
+    weight : int
+        Capacity relative to the other members; > 0.
+    plan : int
+        Version of the newest plan that the member had read; 0 for none.
+    owned : tuple of (topic, partition)
+        Its previous assignment under the eager protocol, each partition once.
+    """
+
+    weight: int
+    plan: int = 0
     owned: tuple[Partition, ...] = ()
 
 
@@ -182,6 +202,30 @@ def decode_own(data: Buffer) -> int:
         raise UserDataError("the checksum does not match the bytes before it")
     reader.end()
     return weight
+
+
+def decode_plan_member(data: Buffer) -> PlanUserData:
+    """Decode the format of evenlag's assignor for Java: version, weight, version of the plan, then each topic.
+
+    Raises
+    ------
+    UserDataError
+        The bytes are not in this format, or in a later version of it. The message names the byte.
+
+    Examples
+    --------
+    >>> decode_plan_member(bytes.fromhex("0001 00000002 0000000000000007 00000001 74 00000001 00000003"))
+    PlanUserData(weight=2, plan=7, owned=(('t', 3),))
+    """
+    reader = Reader(data)
+    version = reader.integer(INT16, "version", 0)
+    if version != PLAN_VERSION:
+        raise UserDataError(f"byte 0: the version is {version}; it must be {PLAN_VERSION}")
+    weight = reader.int32("weight", 1)
+    plan = reader.integer(INT64, "version of the plan", 0)
+    while reader.left():
+        reader.take_topic(INT32)
+    return PlanUserData(weight, plan, tuple(reader.owned))
 
 
 class Reader:

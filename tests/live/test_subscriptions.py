@@ -55,6 +55,13 @@ def test_user_data_of_each_assignor_is_decoded() -> None:
     heavy = encode_weighted(WeightedUserData(900, owned))
     weighted = decode_subscription(encoded(1, ["t"], user_data=heavy), WEIGHTED)
     assert (weighted.owned, weighted.generation, weighted.weight) == (owned, None, 900)
+    java = bytes.fromhex("0001 00000005 0000000000000007")
+    cooperative = decode_subscription(encoded(1, ["t"], user_data=java, owned=owned), "evenlag-plan")
+    assert (cooperative.owned, cooperative.weight) == (owned, 5)
+    eager = decode_subscription(encoded(1, ["t"], user_data=java + heavy[4:]), "evenlag-plan")
+    assert (eager.owned, eager.weight) == (owned, 5)
+    later = decode_subscription(encoded(1, ["t"], user_data=b"\0\2" + java[2:]), "evenlag-plan")
+    assert (later.weight, later.trouble) == (None, "byte 0: the version is 2; it must be 1")
     other = decode_subscription(encoded(1, ["t"], user_data=heavy), "range")
     assert (other.owned, other.weight, other.trouble) == ((), None, None)
 
