@@ -159,7 +159,7 @@ class Source:
                 self.path, self.members, self.group, self.auto_offset_reset, horizon, form=self.form
             )
             problem, more = self.more.added(problem)
-        return problem, [*notes, *more]
+        return problem, [*map(as_given, notes), *more]
 
     def read_with_record(
         self, horizon: str = "0", capacity: float | None = None
@@ -170,7 +170,7 @@ class Source:
                 self.path, self.members, self.group, self.auto_offset_reset, horizon, capacity, self.form
             )
             problem, more = self.more.added(problem)
-        return problem, [*notes, *more], record
+        return problem, [*map(as_given, notes), *more], record
 
 
 members = click.option(

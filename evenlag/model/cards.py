@@ -39,6 +39,15 @@ def problem_card(problem: Problem) -> str:
     return card(problem.group, _size(problem), *parts, listed_notes(problem.warnings))
 
 
+def why_empty(problem: Problem) -> str:
+    """Return why there is nothing to assign, and what to do about it."""
+    if not len(problem.lags):
+        return "the group has no partitions, so there is nothing to assign"
+    if problem.members:
+        return "no member can take anything, so there is nothing to assign"
+    return "no member can take anything, as the group has no members; take the text or snapshot while its consumers run"
+
+
 def plan_card(plan: Plan) -> str:
     """Return a card of a plan: its figures, its members before and after, and its largest moves."""
     shown = [*_measured(plan, "spread"), ("makespan", number(plan.makespan)), *_moves_made(plan)]
@@ -49,8 +58,7 @@ def result_card(result: Result) -> str:
     """Return a card of a result: its plan's figures and bound, its members before and after, and its largest moves."""
     plan, below = result.plan, f"{_size(result.plan.problem)}, balance {result.balance}"
     if result.status == "EMPTY":
-        why = "no member can take anything" if len(plan.problem.lags) else "the group has no partitions"
-        return card(plan.problem.group, below, line(f"{why}, so there is nothing to assign"), badge="EMPTY", good=False)
+        return card(plan.problem.group, below, line(why_empty(plan.problem)), badge="EMPTY", good=False)
     shown = [*_measured(plan, result.kind), *_moves_made(plan), ("objective", number(result.objective))]
     shown += [("proven bound", number(result.bound)), ("gap", percent(result.gap))]
     shown += [(name.replace("_", " "), f"{cost:,}") for name, cost in result.costs.items()]

@@ -15,6 +15,7 @@ from evenlag.compare.history import Capacity
 from evenlag.compare.strategies import OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent, quantity
+from evenlag.model.cards import why_empty
 from evenlag.model.objective import CROSSINGS, MOVES
 from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Plan, current_plan, plain
@@ -65,8 +66,7 @@ def _headline(result: Result) -> Text:
     )
     text.append(f"{result.balance} balance\n")
     if result.status == "EMPTY":
-        why = "no member can take anything" if len(problem.lags) else "the group has no partitions"
-        return text.append(f"EMPTY: {why}, so there is nothing to assign", style="yellow")
+        return text.append(f"EMPTY: {why_empty(problem)}", style="yellow")
     style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
     text.append(result.status, style=style)
     text.append(f"  {_objective(result)}, bound {number(result.bound)}, gap {percent(result.gap)}")

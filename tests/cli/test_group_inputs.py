@@ -177,6 +177,15 @@ def test_standard_input_is_read_like_a_file(tmp_path: Path, monkeypatch: pytest.
     assert not list(tmp_path.glob("**/stdin*"))
 
 
+@pytest.mark.parametrize("command", ["plan", "audit", "explain"])
+def test_notes_name_standard_input_and_not_its_copy(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe(monkeypatch, f"[kafka@broker ~]$ kafka-consumer-groups --describe --group g\n{DESCRIBED}".encode())
+    found = json.loads(run(command, "-", "--json").stdout)
+    (document,) = found if isinstance(found, list) else [found]
+    (note,) = (each for each in document["warnings"] if "skipped" in each)
+    assert note.startswith("standard input: skipped 1 line")
+
+
 def test_binary_standard_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     pipe(monkeypatch, gzip.compress(b"{}"))

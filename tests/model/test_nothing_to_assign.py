@@ -91,4 +91,8 @@ def test_every_call_works_where_there_is_nothing_to_assign(what: str) -> None:
     for report in (plan_report(result), phases_report(result.rebalance), audit_report(audited), frontier_report(curve)):
         console.print(report)
     why = "no member can take anything" if problem.partitions else "the group has no partitions"
-    assert f"EMPTY: {why}" in console.file.getvalue()
+    shown = " ".join(console.file.getvalue().split())
+    assert f"EMPTY: {why}" in shown
+    without_members = bool(problem.partitions) and not problem.members
+    assert ("the group has no members; take the text or snapshot while its consumers run" in shown) == without_members
+    assert ("the group has no members" in result._repr_html_()) == without_members

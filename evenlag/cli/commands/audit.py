@@ -13,6 +13,7 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Ceiling
+from evenlag.cli.paths import as_given
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.cli.terms import MoreData
 from evenlag.model.interrupt import Watch, ending_searches
@@ -57,12 +58,12 @@ def audit(
         raise click.UsageError(f"--group needs a single INPUT, not {len(inputs)}", click.get_current_context())
     clock, documents, ended = Clock(LONGEST if time_limit is None else time_limit), [], Watch()
     for number, source in enumerate(sources):
-        problem, notes, record = tables.read_recorded_group(
+        problem, read, record = tables.read_recorded_group(
             source, members, group, auto_offset_reset, horizon, ceiling.capacity, input_format
         )
         problem, of_options = more.added(problem)
         most, of_ceiling = ceiling.of(problem, compare.catch_up.pace_of(record, ceiling.capacity))
-        notes += [*of_options, *of_ceiling]
+        notes = [*map(as_given, read), *of_options, *of_ceiling]
         if traffic_price is not None:
             traffic_price.check(problem)
         seconds = max(min(group_time_limit, clock.left() / (len(sources) - number)), LEAST_SECONDS)

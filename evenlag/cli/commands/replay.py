@@ -11,6 +11,7 @@ import click
 from evenlag import compare, report, tables
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.paths import as_given
 from evenlag.cli.terminal import print_json, progress, say, show, working
 from evenlag.errors import InvalidProblemError
 
@@ -45,13 +46,13 @@ def replay(
     options.keep_inputs(plot, path, members)
     how = compare.simulation.ReplayOptions.of(time_limit=group_time_limit, **parameters)
     with working("reading"):
-        history, notes = tables.read_history(path, members, group, auto_offset_reset, input_format)
+        history, read = tables.read_history(path, members, group, auto_offset_reset, input_format)
     try:
         with progress("strategies replayed") as update:
             found = compare.simulation.run(history, how, update)
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{path}: {error}") from error
-    found = replace(found, notes=(*notes, *found.notes))
+    found = replace(found, notes=(*map(as_given, read), *found.notes))
     written = [] if out is None else tables.write_replay(found, out, form, overwrite)
     if plot is not None:
         report.draw_replay(found, plot)
