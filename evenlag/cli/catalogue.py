@@ -13,6 +13,7 @@ from evenlag.cli.signals import STATUS, raising_interrupts
 from evenlag.cli.terminal import say
 from evenlag.model.names import did_you_mean
 
+GIVEN = "evenlag.cli.given"  # key of the running command's arguments in its context
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -31,7 +32,12 @@ class Word(Choice):
 
 
 class Command(click.Command):
-    """A command that cleans up its files when interrupted."""
+    """A command that cleans up its files when interrupted, and remembers its arguments."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, and keep them as given."""
+        ctx.meta[GIVEN] = list(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn an interrupt into exit status 130."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -140,13 +139,6 @@ class Source:
     auto_offset_reset: str
     form: str | None
     more: MoreData
-
-    @property
-    def arguments(self) -> str:
-        """The input as arguments of a command, quoted for a shell; `-` for standard input."""
-        files = ["-" if as_given(str(path)) != str(path) else str(path) for path in (self.path, self.members) if path]
-        words = [files[0], *(["--members", files[1]] if self.members else [])]
-        return shlex.join([*words, *(["--group", self.group] if self.group else [])])
 
     def keep(self, out: Path | None) -> None:
         """Refuse to overwrite an input; see `keep_inputs`."""

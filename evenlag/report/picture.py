@@ -109,6 +109,7 @@ def render(figure: Any, out: Any, **how: Any) -> None:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+            warnings.filterwarnings("ignore", "Creating legend with loc", UserWarning)  # slow on a busy machine
             figure.savefig(out, **how)
     finally:
         quiet.setLevel(level)

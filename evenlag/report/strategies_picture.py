@@ -39,7 +39,7 @@ def strategies_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
     axes.set_xscale("symlog", linthresh=LEAST)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %" if share else "best")
-    axes.set_xlabel("spread above the best; the line ends at the worst group")
+    axes.set_xlabel("spread above the best")
     axes.grid(axis="x", color="#eeeeee")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

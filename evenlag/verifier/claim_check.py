@@ -103,7 +103,8 @@ class ClaimCheck:
     def _is_empty(self, _: Claim) -> Data:
         if self.group.active:
             raise RefusedError("members can take partitions")
-        return {"reason": "no member can take anything" if self.whole.partitions else "there are no partitions"}
+        whole = self.whole
+        return {"partitions": len(whole.lags), "lag": sum(whole.lags), "members": len(whole.members)}
 
     def _is_outcome(self, claim: Claim) -> Data:
         group, owned = self.whole, self._owned

@@ -55,9 +55,26 @@ def test_commands_on_the_page_name_every_input(tmp_path: Path) -> None:
     table, members = tmp_path / "the offsets.csv", tmp_path / "members.csv"
     table.write_text("group,topic,partition,lag,consumer_id\nshop,t,0,5,a\nother,t,0,1,b\n")
     members.write_text("group,consumer_id,topics\nshop,a,t\nother,b,t\n")
-    done = evenlag("report", table, "--members", members, "--group", "shop", "--out", tmp_path / "p.html", "--json",
-                   "--time-limit", "1")  # fmt: skip
-    assert json.loads(done.stdout)["source"] == f"'{table}' --members {members} --group shop"
+    page = tmp_path / "p.html"
+    given = ["--members", members, "--group=shop", "--balance", "none", "--max-moves=1", "--time-limit", "1"]
+    done = evenlag("report", table, *given, "--capacity", "9", "--drain", "1m", "--out", page, "--json")
+    document = json.loads(done.stdout)
+    assert document["source"] == f"'{table}' --members {members} --group shop --capacity 9"
+    assert document["options"] == "--balance none --max-moves 1 --time-limit 1"
+
+
+def test_the_commands_on_the_page_make_and_verify_its_plan(tmp_path: Path) -> None:
+    table, page, plan = tmp_path / "the offsets.csv", tmp_path / "page.html", tmp_path / "plan.json"
+    rows = "".join(f"shop,t,{p},{lag},{owner}\n" for p, (lag, owner) in enumerate([(50, "a"), (40, "a"), (3, "b")]))
+    table.write_text("group,topic,partition,lag,consumer_id\n" + rows)
+    evenlag("report", table, "--balance", "none", "--max-moves", "1", "--out", page, "--time-limit", "1")
+    commands = [shlex.split(unescape(text)) for text in re.findall(r"<code>(evenlag [^<]*)</code>", page.read_text())]
+    make, check = (next(each for each in commands if each[1] == name) for name in ("plan", "verify"))
+    options = ["--balance", "none", "--max-moves", "1", "--time-limit", "1"]
+    assert make[1:] == ["plan", str(table), *options, "--out", "plan.json"]
+    evenlag(*make[1:-1], plan)
+    assert check[1:] == ["verify", "plan.json", str(table)]
+    assert "verified" in evenlag("verify", plan, table).stdout
 
 
 def test_an_input_is_not_overwritten(group: Path) -> None:

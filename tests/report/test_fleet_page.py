@@ -28,10 +28,29 @@ def test_the_first_sentence_counts_what_can_be_gained() -> None:
 def test_groups_that_nobody_reads_are_counted_in_the_first_sentence() -> None:
     dead = group_row("dead", status="EMPTY")
     document = report.fleet_document([dead], [], [], [total_row("dead", 40, 655_402, 0)], "out")
-    assert document["headline"] == "No group gains from another assignment. 1 group has lag and no members."
+    assert document["headline"] == "No group gains from another assignment. 1 group has lag but no members."
     assert (document["groups"][0]["partitions"], document["groups"][0]["lag"]) == (40, 655_402)
     idle = report.fleet_document([dead], [], [], [total_row("dead", 40, 0, 0)], "out")
     assert "no members" not in idle["headline"]
+
+
+def test_the_first_sentence_names_the_group_that_gains_most() -> None:
+    audit = [audit_row(name, "optimal", 0) for name in "ab"]
+    audit += [audit_row(name, "current", spread) for name, spread in (("a", 20), ("b", 30))]
+    document = report.fleet_document([group_row("a"), group_row("b")], audit, [], [], "out")
+    assert document["headline"] == (
+        "2 of 2 groups gain from another assignment: their busiest members would lag 50 messages less in all, "
+        "30 of them in b."
+    )
+
+
+def test_a_group_without_members_has_no_best_plan() -> None:
+    audit = [audit_row("dead", "optimal", 0, status="EMPTY", makespan=0, bound=0)]
+    document = report.fleet_document(
+        [group_row("dead", status="EMPTY")], audit, [], [total_row("dead", 1, 9, 0)], "out"
+    )
+    (row,) = document["groups"]
+    assert (row["status"], row["makespan_best"], row["best"], row["bound"]) == ("EMPTY", None, None, None)
 
 
 def test_strategies_are_shares_of_the_best_plans_largest_load() -> None:

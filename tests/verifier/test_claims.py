@@ -104,7 +104,17 @@ EMPTY: Document = {"lags": {"t": [3]}, "members": {"c0": []}}
 def test_a_group_without_anything_to_assign_is_explained() -> None:
     result = evenlag.solve(evenlag.Problem.from_lags(**EMPTY))
     assert check_all(result) == {"empty"}
-    assert str(result.explain()) == "There is nothing to assign: no member can take anything."
+    assert str(result.explain()) == (
+        "Nothing can be assigned: the group has 1 partition with 3 messages of lag, and no member can take any of it."
+    )
+    nobody = evenlag.solve(evenlag.Problem.from_lags({"t": [3, 4]}, []))
+    assert check_all(nobody) == {"empty"}
+    assert (
+        str(nobody.explain()) == "Nobody reads this group: it has 2 partitions with 7 messages of lag and no members."
+    )
+    nothing = evenlag.solve(evenlag.Problem.from_lags({}, ["a"]))
+    assert check_all(nothing) == {"empty"}
+    assert str(nothing.explain()) == "There is nothing to assign: the group has no partitions."
 
 
 # ---- what is changed is not verified ---------------------------------------------------------------------------------

@@ -12,12 +12,16 @@ from evenlag import report as reports
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.commands.fleet_report import finish, report_fleet
+from evenlag.cli.commands.plan import plan
+from evenlag.cli.commands.verify import verify
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
+from evenlag.cli.repeating import input_given, options_given
 from evenlag.cli.terminal import working
 from evenlag.compare.overview import overview
 from evenlag.model.interrupt import ending_searches
 
+NOT_REPEATED = {"drain", "out", "as_json"}  # options that mean something else to other commands
 AUDITED = ("groups", "audit", "plans")  # folders of a fleet audit's tables
 
 
@@ -57,6 +61,9 @@ def report(
         seen = overview(
             problem, record=record, capacity=capacity, drain_seconds=deadline, progress=update, **parameters
         )
-    document = reports.group_document(seen, source.arguments, [*notes, *notes_of(watch)])
+    read, planned = ({option.name for option in each.params} for each in (verify, plan))
+    where = f"{input_given()} {options_given(read - NOT_REPEATED)}".rstrip()
+    asked = options_given(planned - read - NOT_REPEATED)
+    document = reports.group_document(seen, where, [*notes, *notes_of(watch)], asked)
     finish(document, reports.group_page(seen, document, datetime.now(UTC)), out, as_json=as_json)
     end(watch)

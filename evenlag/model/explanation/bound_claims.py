@@ -73,9 +73,13 @@ def _biggest(asked: Decided, number: int) -> dict[str, Any]:
 
 def _companions(asked: Decided, holders: int, members: int) -> dict[str, Any]:
     """Return the number of other partitions that holders of the biggest must hold at least, and their least lag."""
-    problem, counts = asked.problem, asked.rule.total_bounds
-    active = problem.active
-    fewest, most = int(counts.lo[active].min()), int(counts.hi[active].max())
+    problem, rule = asked.problem, asked.rule
+    active, counts = problem.active, rule.total_bounds
+    lows, highs = counts.lo[active], counts.hi[active]
+    if rule.topic_bounds is not None and not rule.topic_distance:
+        lows = np.maximum(lows, rule.topic_bounds.lo[:, active].sum(axis=0))
+        highs = np.minimum(highs, rule.topic_bounds.hi[:, active].sum(axis=0))
+    fewest, most = int(lows.min()), int(highs.max())
     lags = np.sort(problem.lags[problem.assignable])
     least = max(holders * fewest, len(lags) - (members - holders) * most, holders)
     if asked.bounds.largest_by[0] == "biggest":

@@ -78,8 +78,8 @@ def explanation_of(result: Result, name: Asked = None) -> Explanation:
     asked = decided(result)
     claims: Iterator[Claim]
     if asked is None:
-        reason = "no member can take anything" if len(problem.lags) else "there are no partitions"
-        claims = iter([Claim("empty", {"reason": reason})])
+        numbers = {"partitions": len(problem.lags), "lag": int(problem.lags.sum()), "members": len(problem.members)}
+        claims = iter([Claim("empty", numbers)])
     elif about is None:
         claims = group_claims(asked)
     elif isinstance(about, tuple):

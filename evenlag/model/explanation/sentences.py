@@ -39,6 +39,15 @@ def _change(data: Data) -> str:
 # ---- the group -------------------------------------------------------------------------------------------------------
 
 
+def _empty(data: Data) -> str:
+    if not data["partitions"]:
+        return "There is nothing to assign: the group has no partitions."
+    held = f"{quantity(data['partitions'], 'partition')} with {quantity(data['lag'], 'message')}"
+    if not data["members"]:
+        return f"Nobody reads this group: it has {held} of lag and no members."
+    return f"Nothing can be assigned: the group has {held} of lag, and no member can take any of it."
+
+
 def _outcome(data: Data) -> str:
     of = _measure(data) if data["scenarios"] else "the busiest member"
     unit = " messages for its weight" if data["weighted"] and not data["scenarios"] else " messages"
@@ -107,12 +116,14 @@ def _bound(data: Data) -> str:
     objective, bound = data["objective"], data["bound"]
     within = " among those that are as good in the criteria that come first" if data["within"] else ""
     if data["by"] is None:
+        if objective == bound:
+            return f"No plan is better: the objective is {number(bound)}, and none can be lower."
         return f"No objective can be below {number(bound)}."
     how = _PROOFS.get(data["proof"], "all plans were looked at")
     if data["proof"] == "plans" and data["plans"] is not None:
         how = f"{quantity(data['plans'], 'plan')} with allowed counts exist, and all were looked at"
         how = "it is the only one with allowed counts" if data["plans"] == 1 else how
-    how = f"{how} ({named(data['by'])})"
+    how = f"{how} ({data['by']})"
     if objective == bound:
         return f"No plan has a lower objective{within}: {how}."
     if objective < bound:  # a plan that breaks a rule
@@ -375,6 +386,6 @@ SENTENCES: dict[str, Callable[[Data], str]] = {
     "gets": _gets,
     "count": _count,
     "subscribed": _subscribed,
-    "empty": lambda data: f"There is nothing to assign: {data['reason']}.",
+    "empty": _empty,
 }
 """Sentences by kind of claim."""

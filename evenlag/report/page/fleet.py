@@ -62,6 +62,8 @@ def _group(row: Row, audit: Sequence[Row], loads: Sequence[Row], names: list[str
     """Return a group; each strategy is `[index of its name, spread, above the best, moves]`."""
     best = next((each for each in audit if each["strategy"] == OPTIMAL and each["balance"] == balance), {})
     today = next((each for each in audit if each["strategy"] == CURRENT), {})
+    if best.get("status") == "EMPTY":  # no member can take a partition, so there is no best plan
+        best = {"status": "EMPTY"}
     gained = _less(today.get("makespan"), best.get("makespan"))
     largest = sorted(loads, key=lambda each: -max(each["today"], each["planned"]))[:MOST_MEMBERS]
     return {
@@ -126,11 +128,14 @@ def _headline(groups: Sequence[Row]) -> str:
     more = f" {quantity(failed, 'group')} failed." if failed else ""
     unread = [row for row in groups if row["status"] == "EMPTY" and row["lag"]]
     if unread:
-        have = "has lag and no members" if len(unread) == 1 else "have lag and no members"
+        have = "has lag but no members" if len(unread) == 1 else "have lag but no members"
         more = f" {quantity(len(unread), 'group')} {have}.{more}"
     if not gaining:
         return f"No group gains from another assignment.{more}"
     total = sum(row["makespan_saved"] for row in gaining)
     verb = "gains" if len(gaining) == 1 else "gain"
     less = f"their busiest members would lag {number(total)} messages less in all"
+    if len(gaining) > 1:
+        most = max(gaining, key=lambda row: float(row["makespan_saved"]))
+        less += f", {number(most['makespan_saved'])} of them in {most['group']}"
     return f"{of} {verb} from another assignment: {less}.{more}"

@@ -27,7 +27,9 @@ WHY = ("objective", "bound", "largest load", "smallest load", "limit", "first", 
 MOST_TRIED = 1_000  # moves for which the page tells what each brings
 
 
-def group_document(seen: Overview, source: str, notes: Sequence[str] = ()) -> dict[str, Any]:
+def group_document(
+    seen: Overview, source: str, notes: Sequence[str] = (), options: str = ""
+) -> dict[str, Any]:  # fmt: skip
     """Return the document of a group's page.
 
     Parameters
@@ -37,6 +39,8 @@ def group_document(seen: Overview, source: str, notes: Sequence[str] = ()) -> di
         Where the group was read from, as given; shown in the commands that the page suggests.
     notes : sequence of str
         Assumptions made while reading.
+    options : str
+        Options of the plan as given; shown in these commands too.
     """
     result, problem, today = seen.result, seen.problem, seen.today
     headline, *reasons = [sentence for claim, sentence in _claims(result) if claim not in ON_MOVES]
@@ -46,6 +50,7 @@ def group_document(seen: Overview, source: str, notes: Sequence[str] = ()) -> di
         "kind": "group",
         "group": problem.group,
         "source": source,
+        "options": options,
         "headline": headline,
         "reasons": reasons,
         "result": certified,

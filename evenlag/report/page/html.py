@@ -13,7 +13,7 @@ from typing import Any
 from evenlag import __version__
 from evenlag.compare.overview import Overview
 from evenlag.errors import SourceError, to_get
-from evenlag.figures import number, percent
+from evenlag.figures import number, percent, quantity
 from evenlag.report.forecast_picture import forecast_figure
 from evenlag.report.frontier_picture import frontier_figure
 from evenlag.report.picture import render
@@ -24,7 +24,10 @@ from evenlag.report.text import capacity_origin
 
 _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # in JSON inside a page
 _SVG = re.compile(r"<svg .*</svg>", re.DOTALL)
+NARROW = (4.3, 3.4)  # inches of a picture on a phone
 _METADATA = re.compile(r" *<metadata>.*?</metadata>\n", re.DOTALL)  # names the program that drew it
+
+Picture = dict[str, str]  # SVG elements: `broad` and `narrow`
 
 
 def group_page(seen: Overview, document: Mapping[str, Any], made: datetime) -> str:
@@ -43,14 +46,14 @@ def group_page(seen: Overview, document: Mapping[str, Any], made: datetime) -> s
     SourceError
         Jinja2 or matplotlib is missing.
     """
-    pictures = dict.fromkeys(("frontier", "size", "forecast"), "")
+    pictures: dict[str, Picture | None] = dict.fromkeys(("frontier", "size", "forecast"))
     if seen.frontier is not None and len(seen.frontier.points) > 1:
-        pictures["frontier"] = _svg(frontier_figure(seen.frontier), "frontier", "Least spread by number of moves")
+        pictures["frontier"] = _picture(frontier_figure(seen.frontier), "frontier", "Least spread by number of moves")
     if seen.size is not None and len(seen.size.sizes) > 1:
-        pictures["size"] = _svg(size_figure(seen.size), "size", "Time to drain by number of members")
+        pictures["size"] = _picture(size_figure(seen.size), "size", "Time to drain by number of members")
     if document["forecast"] is not None:
         figure = forecast_figure(document["forecast"], seen.problem.group)
-        pictures["forecast"] = _svg(figure, "forecast", "Largest lag of a member, today's assignment and the plan")
+        pictures["forecast"] = _picture(figure, "forecast", "Largest lag of a member, today's assignment and the plan")
     capacity = seen.pace.capacity
     return _filled(
         "group.html", document, made, pictures=pictures,
@@ -74,10 +77,12 @@ def fleet_page(document: Mapping[str, Any], made: datetime) -> str:
     SourceError
         Jinja2 or matplotlib is missing.
     """
-    pictures = {"strategies": ""}
+    pictures: dict[str, Picture | None] = {"strategies": None}
     if any(row["median"] is not None for row in document["strategies"]):
         figure = strategies_figure(document["strategies"])
-        pictures["strategies"] = _svg(figure, "strategies", "Spread of each strategy above the best, over all groups")
+        pictures["strategies"] = _picture(
+            figure, "strategies", "Spread of each strategy above the best, over all groups"
+        )
     return _filled("fleet.html", document, made, pictures=pictures)
 
 
@@ -97,7 +102,10 @@ def _filled(template: str, document: Mapping[str, Any], made: datetime, **values
     for char, escaped in _SAFE.items():
         data = data.replace(char, escaped)
     if "pictures" in values:
-        values["pictures"] = {name: Markup(svg) for name, svg in values["pictures"].items()}
+        values["pictures"] = {
+            name: drawn and {way: Markup(svg) for way, svg in drawn.items()}
+            for name, drawn in values["pictures"].items()
+        }
     return environment.get_template(template).render(
         document=document, data=Markup(data), made=f"{made:%Y-%m-%d %H:%M} UTC", version=__version__,
         file_name=f"{document['kind']}.json", **values,
@@ -110,9 +118,25 @@ def _time(seconds: float | None) -> str:
 
 
 _FILTERS: Mapping[str, Callable[..., str]] = {
-    "number": number, "percent": percent, "time": _time,
+    "number": number, "percent": percent, "quantity": quantity, "time": _time,
     "duration": lambda seconds: "never" if seconds is None else duration(float(seconds)),
 }  # fmt: skip
+
+
+def _picture(figure: Any, name: str, label: str) -> Picture:
+    """Return a matplotlib figure for wide windows and for phones, where the page itself has the title."""
+    broad = _svg(figure, name, label)
+    width, height = NARROW
+    figure.set_size_inches(width, max(height, figure.get_size_inches()[1] - 1))
+    for axes in figure.axes:
+        axes.set_title("", loc="left")
+        if axes.get_xscale() == "linear":
+            axes.locator_params(axis="x", nbins=5)
+        else:  # labels of every decade would overlap
+            limits = axes.get_xlim()
+            axes.set_xticks(axes.get_xticks()[::2])
+            axes.set_xlim(limits)
+    return {"broad": broad, "narrow": _svg(figure, f"{name}-narrow", label)}
 
 
 def _svg(figure: Any, name: str, label: str) -> str:

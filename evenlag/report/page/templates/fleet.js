@@ -41,15 +41,16 @@
   const detail = document.getElementById("detail");
   const cells = (...values) => values.map((value, i) => make(i ? "td" : "th", i ? {class: "n"} : {scope: "row"}, value));
   const open = () => {
-    const name = location.hash.startsWith("#group=") ? decodeURIComponent(location.hash.slice(7)) : null;
-    const row = groups.find((each) => each.group === name);
+    const row = groups.find((each) => link(each) === location.hash);
     detail.hidden = !row;
     if (!row) return;
     const title = document.getElementById("one");
     title.textContent = row.group;
     document.getElementById("about").textContent = row.error ? `failed: ${row.error}`
       : `${row.status}, ${figure(row.partitions)} partitions, snapshot of ${row.snapshot_ts}: spread today ${figure(row.today)}, at best ${figure(row.best)}, proven bound ${figure(row.bound)}` +
+        (row.members > row.loads.length ? `; the ${figure(row.loads.length)} most loaded of ${figure(row.members)} members` : "") +
         (row.binding.length ? `; limited by ${row.binding.join(", ")}` : "");
+    document.getElementById("own").textContent = `evenlag report INPUT --group ${/^[\w.@%+=:,/-]+$/.test(row.group) ? row.group : `'${row.group.replaceAll("'", `'\\''`)}'`} --out group.html`;
     const highest = Math.max(1, ...row.loads.flatMap(([, today, planned]) => [today, planned]));
     const track = (load, kind) => make("div", {class: `track ${kind}`}, make("i", {style: `width:${100 * load / highest}%`}));
     document.getElementById("bars").replaceChildren(...row.loads.map(([member, today, planned]) => make("div", {class: "member"},

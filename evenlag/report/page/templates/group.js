@@ -1,11 +1,11 @@
 "use strict";
-{
-  const MOST = 40; // members drawn before the rest is asked for
+if (document.getElementById("bars")) {
+  const MOST = matchMedia("(max-width:36rem)").matches ? 15 : 40; // members drawn before the rest is asked for
   const {members, partitions, result} = evenlag;
   const points = evenlag.frontier ? evenlag.frontier.points.filter((point) => point.changes) : [];
   const owners = partitions.map((row) => row[3]), planned = partitions.map((row) => row[4]);
   const bars = document.getElementById("bars"), chooser = document.getElementById("chooser");
-  const owned = owners.some((owner) => owner >= 0);
+  const owned = owners.some((owner) => owner >= 0), even = members.every((member) => member.weight === members[0].weight);
   const byMember = (memberOf) => {
     const held = members.map(() => []);
     memberOf.forEach((m, p) => { if (m >= 0) held[m].push(p); });
@@ -34,20 +34,19 @@
         `${members[m].member}: ${held[m].length} partitions, ${figure(load)} messages` + (owned ? `; today ${today[m].length}, ${figure(before)}` : "")});
       if (owned) tracks.append(make("div", {class: "track was"}, make("i", {style: `width:${100 * before / highest}%`})));
       tracks.append(make("div", {class: "track"}, ...held[m].map((p) => segment(p, owners[p] === m || !owned ? "" : owners[p] < 0 ? "new" : "moved"))));
-      tracks.append(make("b", {style: `left:${100 * mean / highest}%`}));
+      if (even) tracks.append(make("b", {style: `left:${100 * mean / highest}%`}));
       return make("div", {class: "member"}, make("span", {class: "name", title: members[m].member}, members[m].member), tracks, make("span", {class: "sum"}, figure(load)));
     });
     bars.replaceChildren(...rows);
     if (!all && order.length > MOST) {
       const more = make("button", {type: "button"}, `Show the other ${figure(order.length - MOST)} members`);
-      more.addEventListener("click", () => { all = true; draw(); });
+      more.addEventListener("click", () => { all = true; draw(); bars.focus({preventScroll: true}); });
       bars.append(more);
     }
   };
-  const mark = (chosen) => document.querySelectorAll("[id^=point-]").forEach((each) => { each.style.opacity = each.id === `point-${chosen}` ? 1 : 0; });
   if (chooser && points.length > 1) {
     const slider = document.getElementById("point"), said = document.getElementById("chosen");
-    const plan = () => { shown = planned; said.textContent = `the plan: ${figure(result.moves)} moves, spread ${figure(result.spread)}`; mark(-1); draw(); };
+    const plan = () => { shown = planned; said.textContent = `the plan: ${figure(result.moves)} moves, spread ${figure(result.spread)}`; slider.setAttribute("aria-valuetext", said.textContent); draw(); };
     const nearest = points.reduce((best, point, i) => Math.abs(point.moves - result.moves) < Math.abs(points[best].moves - result.moves) ? i : best, 0);
     slider.max = points.length - 1;
     slider.value = nearest;
@@ -57,7 +56,6 @@
       for (const [p, m] of point.changes) shown[p] = m;
       said.textContent = `${figure(point.moves)} moves: spread ${figure(point.spread)}, proven at least ${figure(point.bound)}`;
       slider.setAttribute("aria-valuetext", said.textContent);
-      mark(slider.value);
       draw();
     });
     document.getElementById("reset").addEventListener("click", () => { slider.value = nearest; plan(); });
