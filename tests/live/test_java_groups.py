@@ -157,3 +157,31 @@ def test_a_group_is_rolled_to_the_assignor_and_back_without_a_stop(broker: Broke
             assert sorted(list(owners.values()).count(name) for name in names) == [4, 4, 4]
         wait_until(lambda: sent <= java.read, lambda: f"{len(sent - java.read)} messages to be read", 60)
         assert java.failures() == two_owners(java.events) == []
+
+
+def test_any_watched_member_may_ask_and_without_one_a_plan_waits(broker: Broker, tmp_path: Path) -> None:
+    topic = group = "java-watched"
+    create_topics(broker.bootstrap, {topic: 6})
+    path, log, brokers = tmp_path / "plan.json", tmp_path / "java.log", Brokers(broker.bootstrap, group)
+    keys = [(topic, number) for number in range(6)]
+    settings = {"evenlag.plan.file": str(path), "evenlag.plan.rebalance.interval.ms": "0"}
+    plans = [dict.fromkeys(keys[:split], "c1") | dict.fromkeys(keys[split:], "c2") for split in (1, 4, 2)]
+    place = PlanFile(path, group)
+    published(place, plans[0])
+    with java_consumers(broker.bootstrap, group, [topic], log, **settings) as java:
+        java.start("c1", watched=False)  # it leads
+        wait_until(lambda: java.of("c1", "assigned"), "c1 to join")
+        java.start("c2", watched=False)
+        brokers.wait_for(plans[0], log)
+        published(place, plans[1])
+        time.sleep(5)
+        assert brokers.owners() == plans[0]
+        java.leave("c2")
+        java.start("c2")
+        brokers.wait_for(plans[1], log)
+        asked = java.of("c2", "assigned")[-1]["RebalancesAskedFor"]
+        published(place, plans[2])
+        brokers.wait_for(plans[2], log)
+        assert java.of("c1", "assigned")[-1]["RebalancesAskedFor"] == 0
+        assert java.of("c2", "assigned")[-1]["RebalancesAskedFor"] == asked + 1
+        assert java.failures() == two_owners(java.events) == []

@@ -1,9 +1,9 @@
 package io.evenlag;
 
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,7 +27,7 @@ final class Group {
     private final int newest;
 
     Group(Cluster cluster, Map<String, Subscription> subscriptions) {
-        this.subscriptions = Collections.unmodifiableMap(new TreeMap<>(subscriptions));
+        this.subscriptions = subscriptions; // in the order that the fallback would see them in
         Set<String> read = new TreeSet<>();
         int generation = -1;
         for (Map.Entry<String, Subscription> member : subscriptions.entrySet()) {
@@ -58,7 +58,7 @@ final class Group {
         if (newest < 0 || generationOf(member) < newest) {
             return List.of();
         }
-        Set<TopicPartition> had = new HashSet<>(subscriptions.get(member).ownedPartitions());
+        Set<TopicPartition> had = new LinkedHashSet<>(subscriptions.get(member).ownedPartitions());
         had.addAll(sent.get(member).owned);
         List<TopicPartition> existing = new ArrayList<>();
         had.stream().filter(each -> partitions.containsKey(each) && reads(member, each)).forEach(existing::add);

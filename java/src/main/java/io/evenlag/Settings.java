@@ -78,13 +78,13 @@ final class Settings {
             throw new ConfigException("PlanAssignor needs either " + FILE + " or " + TOPIC);
         }
         plans = file != null ? new PlanFile(Path.of(file), group) : new PlanTopic(topic, group, configs);
+        if (config.getClass(FALLBACK) == null || PlanAssignor.class.isAssignableFrom(config.getClass(FALLBACK))) {
+            throw new ConfigException(FALLBACK + " must name another assignor than PlanAssignor");
+        }
         try {
             fallback = config.getConfiguredInstance(FALLBACK, ConsumerPartitionAssignor.class, new HashMap<>(configs));
         } catch (RuntimeException exception) {
             throw new ConfigException(FALLBACK + ": " + exception.getMessage());
-        }
-        if (fallback == null || fallback instanceof PlanAssignor) {
-            throw new ConfigException(FALLBACK + " must name another assignor than PlanAssignor");
         }
         eager = config.getString(PROTOCOL).equals("eager");
         weight = config.getInt(WEIGHT);
