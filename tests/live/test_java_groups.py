@@ -66,8 +66,8 @@ def test_each_published_plan_is_soon_in_force_and_nothing_is_lost(
         with numbered_messages(broker.bootstrap, topic, partitions) as sent:
             for _ in range(PLANS):
                 before, owners = owners, random_owners(topic, partitions, random, owners)
-                plan = published(place, owners)
                 since = time.monotonic()
+                plan = published(place, owners)
                 took.append(brokers.wait_for(owners, log) - since)
                 revoked = {
                     (name, number)
