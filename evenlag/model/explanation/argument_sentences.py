@@ -35,8 +35,9 @@ def _biggest(data: Data, largest: bool) -> str:
         text += f" and at least {quantity(data['companions'], 'other partition')} ({number(data['their_lag'])} or more)"
     if largest:
         return text
-    rest = number(data["total"] - data["lag"] - data["their_lag"])
-    return f"{text}, which leaves {rest} or less for {quantity(data['members'] - data['holders'], 'member')}"
+    left = data["total"] - data["lag"] - data["their_lag"]
+    rest = f"{number(left)} or less" if left else "nothing"
+    return f"{text}, which leaves {rest} for {quantity(data['members'] - data['holders'], 'member')}"
 
 
 def _holders(data: Data) -> str:

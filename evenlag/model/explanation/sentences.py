@@ -63,6 +63,10 @@ def _outcome(data: Data) -> str:
     elif before == after:
         verb = "leave" if data["moves"] + data["assigned"] > 1 else "leaves"
         text = f"{_capital(how)} {verb} {of} at {number(after)}{unit}"
+    elif before < after and data["assigned"]:
+        verb = "raise" if data["moves"] + data["assigned"] > 1 else "raises"
+        unread = f"{quantity(data['assigned'], 'partition')} {'has' if data['assigned'] == 1 else 'have'} no member"
+        text = f"{_capital(how)} {verb} {of} from {number(before)} to {number(after)}{unit}, as {unread} today"
     else:
         verb = "bring" if data["moves"] + data["assigned"] > 1 else "brings"
         text = f"{_capital(how)} {verb} {of} from {number(before)} to {number(after)}{unit}"
@@ -177,8 +181,11 @@ def _spoken(names: Sequence[str]) -> list[str]:
     return [name.replace("_", " ") for name in names]
 
 
+_COSTS = {"crossings": "Reads from another rack (crossings)", "moved_size": "State that moves (moved size)"}
+
+
 def _cost(data: Data) -> str:
-    name = _capital(data["name"].replace("_", " "))
+    name = _COSTS.get(data["name"], f'Cost "{data["name"].replace("_", " ")}"')
     if data["before"] is None:
         return f"{name}: {number(data['after'])}."
     return f"{name}: {number(data['before'])} today, {number(data['after'])} planned."
