@@ -200,10 +200,19 @@ class PlanTopic:
             self._read()
         except (KafkaException, SourceError) as error:
             self.close()  # the next call reads from the beginning; followers ignore plans that they know
-            text = str(error) if isinstance(error, SourceError) else f"{self}: cannot be read ({error.args[0].str()})"
-            return [UnreadError(text)]
+            return [UnreadError(str(error) if isinstance(error, SourceError) else self._unread_text(error.args[0]))]
         found, self._found = self._found, []
         return found
+
+    def _unread_text(self, error: Any) -> str:
+        """Return the text of a client's error, with advice if no broker answers."""
+        from confluent_kafka import KafkaError
+
+        text = f"{self}: cannot be read ({error.str()})"
+        if error.code() not in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT):
+            return text
+        servers = self._config.get("bootstrap.servers")
+        return f"{text}; check that a Kafka broker answers at {servers}"
 
     def write(self, plan: FollowedPlan) -> None:
         """Append a plan, and check that it is the group's last one."""

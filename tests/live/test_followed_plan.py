@@ -173,6 +173,7 @@ def test_after_a_failed_write_a_topic_is_read_from_its_beginning(monkeypatch: py
     assert place._reader is None
     (unread,) = place.news()
     assert str(unread).startswith("topic plans: cannot be read (")
+    assert str(unread).endswith("; check that a Kafka broker answers at 127.0.0.1:9")
 
 
 def test_nothing_is_published_when_the_previous_plan_cannot_be_read(
@@ -185,7 +186,7 @@ def test_nothing_is_published_when_the_previous_plan_cannot_be_read(
         publish(GOOD, PlanFile(folder, "billing"))
     monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 0.1)
     topic = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
-    with pytest.raises(SourceError, match=r"topic plans: cannot be read \([^{}]+\)$"):
+    with pytest.raises(SourceError, match=r"topic plans: cannot be read \([^{}]+\); check"):
         publish(GOOD, topic)
 
 
