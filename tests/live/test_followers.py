@@ -308,7 +308,7 @@ def test_a_plan_from_a_snapshot_of_the_group_is_followed(broker: Broker, tmp_pat
 
             done = evenlag("snapshot", "--bootstrap-server", broker.bootstrap, "--group", group, "--out", tables)
             assert (done.returncode, done.stderr) == (0, ""), done
-            assert done.stdout.startswith("1 groups, 8 partitions, 3 members\n")
+            assert done.stdout.startswith("1 group, 8 partitions, 3 members\n")
             rows = read_table(tables / "offsets.csv", "offsets")
             owners = {row["partition"]: (row["consumer_id"], row["client_id"]) for row in rows}
             names = ["c1", "c1", "c1", "c1", "c2", None, None, "c4"]

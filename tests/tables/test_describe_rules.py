@@ -5,6 +5,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,8 @@ from evenlag.errors import SourceError
 from evenlag.tables.formats import Reading, describe
 from tests.support.describe_texts import CHANGES, FOREIGN, Table, table
 from tests.support.problems import cases
+
+TEXTS = Path(__file__).parents[1] / "texts"
 
 Outcome = tuple[str, dict[str, tuple[int, str | None]], set[str]]
 
@@ -136,3 +139,16 @@ def test_the_text_may_end_within_a_row() -> None:
         last = len(made.rows[-1])
         cut = cut[: -random.Random(seed).randrange(1, last)]
         assert outcome(cut) in (None, expected_outcome(made))
+
+
+def test_a_text_of_rpk_with_single_blanks_is_read_as_printed() -> None:
+    printed = (TEXTS / "rpk-group-describe.txt").read_text()
+    squeezed = "\n".join(re.sub(" +", " ", line) for line in printed.splitlines())
+    assert outcome(squeezed) == outcome(printed) is not None
+
+
+@pytest.mark.parametrize(("numbers", "is_row"), [("3 - - -", True), ("- - - 3", True), ("- - - -", False)])
+def test_a_line_with_the_numbers_of_a_row_is_not_skipped(numbers: str, is_row: bool) -> None:
+    made = table(random.Random(0))
+    text = "\n".join((made.header, *made.rows, f"garbage {numbers}"))
+    assert (outcome(text) is None) == is_row

@@ -92,3 +92,7 @@ def test_columns_are_refused_for_the_same_reasons_as_plain_values(
 ) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         rows_of({("orders", 1): (0, None), ("orders", 3): (lag, None)}, {"a": fields}).problem()
+
+
+def test_rows_without_counts_have_no_notes() -> None:
+    assert rows_of({("t", 0): (5, "a")}, {"a": {"topics": ["t"]}}).notes == ()

@@ -10,6 +10,7 @@ from evenlag import live
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.terminal import print_json, say, warn, working
+from evenlag.figures import quantity
 
 
 @command(
@@ -59,7 +60,8 @@ def snapshot(
             }
         )
         return
-    say(f"{len(names)} groups, {partitions} partitions, {members} members")
+    said = [quantity(len(names), "group"), quantity(partitions, "partition"), quantity(members, "member")]
+    say(", ".join(said))
     for path in files:
         say(f"  {path}")
     if append:
