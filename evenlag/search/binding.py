@@ -88,7 +88,7 @@ def _binds(
     target = Target(cutoff=best.bound)
     freed_task = Task(rule, goal, clock, cache, target, task.seed, task.threads, tie_break=False)
     freed = Incumbent(freed_task)
-    run_round(freed_task, freed, BOUND, clock.allowance(), set())
+    run_round(freed_task, freed, BOUND, clock.allowance())
     freed_bound = freed.bound
     if freed_bound < best.bound and not task.target.gap and clock.left() > 0:
         freed = run_steps(freed_task, begin(freed), steps)

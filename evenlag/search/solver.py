@@ -175,7 +175,7 @@ def _by_heuristic(task: Task, options: SolveOptions, steps: tuple[Step, ...]) ->
     if broken is not None:
         raise InvalidPlanError(f"{name} gives no valid plan here: {broken}; use method 'auto'")
     best = Incumbent(task)
-    run_round(task, best, steps, task.clock.allowance(), set())
+    run_round(task, best, steps, task.clock.allowance())
     broken = rule_violation(plan, task.rule, task.goal)
     return _result(
         best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken, fetch_from=options.fetch_from

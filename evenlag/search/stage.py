@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Protocol
 
@@ -17,6 +17,7 @@ Condition = Callable[[Task, Incumbent], bool]
 LENGTH = 0.05  # seconds of the first round
 LENGTH_OF_A_PAIR = 2e-6  # seconds more for each pair of a partition and a member
 GROWTH = 2.0  # factor of the length from one round to the next
+LEAST_GAIN = 0.2  # share of the gap; a stage that starts over and closes less of it sits out the next round
 
 
 class Stage(Protocol):
@@ -25,6 +26,9 @@ class Stage(Protocol):
     `handles`, a frozenset of `Objective.terms`, names the terms beyond loads and moves that a stage supports. A stage
     is skipped if the task has a term that it does not support. With `relaxes = True` it runs without these terms
     instead: its bounds stay valid, and its plans are checked under the full objective.
+
+    A stage with `starts_over = True` keeps nothing from one round to the next. After a round in which it was cut short
+    and closed little of the gap, it sits out a round, so that other stages get further in the same time.
     """
 
     @property
@@ -87,6 +91,22 @@ def _covered(stage: Stage, task: Task, best: Incumbent) -> tuple[Task, Incumbent
     return relaxed, side
 
 
+@dataclass
+class Standing:
+    """Steps that do not run in the next round.
+
+    Attributes
+    ----------
+    ended : set of int
+        Numbers of the steps that have finished.
+    idle : set of int
+        Numbers of the steps that sit out one round.
+    """
+
+    ended: set[int] = field(default_factory=set)
+    idle: set[int] = field(default_factory=set)
+
+
 def round_length(task: Task) -> float:
     """Return the length of the first round in seconds; it grows with the time that one step of a search takes."""
     problem = task.problem
@@ -98,19 +118,21 @@ def run_steps(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> Incumbent
 
     Rounds do not depend on the time limit: a longer limit repeats the same rounds and adds more.
     """
-    ended: set[int] = set()
+    standing = Standing()
     length = round_length(task)
     number = 0
     while True:
         before = (best.value, best.bound) if best.found else None
-        cut = run_round(replace(task, round=task.round + number), best, steps, length, ended)
+        cut = run_round(replace(task, round=task.round + number), best, steps, length, standing)
         improved = best.found and before != (best.value, best.bound)
         if best.exhausted or best.settled or task.clock.over() or not (cut or improved):
             return best
         number, length = number + 1, length * GROWTH
 
 
-def run_round(task: Task, best: Incumbent, steps: tuple[Step, ...], length: float, ended: set[int]) -> bool:
+def run_round(
+    task: Task, best: Incumbent, steps: tuple[Step, ...], length: float, standing: Standing | None = None
+) -> bool:
     """Run each remaining step once; return True if the length of the round cut one short.
 
     Parameters
@@ -120,9 +142,11 @@ def run_round(task: Task, best: Incumbent, steps: tuple[Step, ...], length: floa
     steps : tuple of Step
     length : float
         Length of the round in seconds.
-    ended : set of int
-        Numbers of the steps that have finished; this call adds those that finish in this round.
+    standing : Standing, optional
+        The steps that do not run in this round; this call updates it for the next one. Without it, all steps run.
     """
+    standing = standing or Standing()
+    ended, idle, standing.idle = standing.ended, standing.idle, set()
     cut = False
     for number, step in enumerate(steps):
         if best.exhausted:
@@ -131,12 +155,19 @@ def run_round(task: Task, best: Incumbent, steps: tuple[Step, ...], length: floa
             return task.clock.ended()
         if number in ended or (best.settled and not step.though_settled):
             continue
+        if number in idle:
+            cut = task.clock.ended()
+            continue
         turn = replace(task, clock=task.clock.turn(step.share * length))
         covered = _covered(step.stage, turn, best)
         if covered is None or (covered[1].settled and not step.though_settled):
             continue
         if step.stage.applies(*covered) and step.when(*covered):
+            gap = best.value - best.bound if best.found else inf
             _run(step, *covered, best)
+            left = best.value - best.bound if best.found else inf
+            if turn.clock.cut and getattr(step.stage, "starts_over", False) and left > (1 - LEAST_GAIN) * gap:
+                standing.idle.add(number)
             if step.share == inf or not (turn.clock.cut or step.again):
                 ended.add(number)
         cut |= turn.clock.cut and number not in ended

@@ -10,7 +10,7 @@ from evenlag import Problem, solve
 from evenlag.model.backends import Outcome
 from evenlag.model.result import Status, StoppedBy
 from evenlag.search.exact import mip
-from evenlag.search.incumbent import Candidate, Finding, Incumbent, Note, begin
+from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import portfolio_of
 from evenlag.search.solver import search
@@ -39,6 +39,28 @@ def test_a_step_cut_by_its_turn_gets_one_twice_as_long() -> None:
     half = round_length(asked) / 2
     assert cut.runs == again.runs == [half, 2 * half, 4 * half]
     assert whole.runs == [half]
+
+
+def test_a_step_that_starts_over_sits_out_a_round_after_a_turn_that_gained_little() -> None:
+    problem = group()
+    asked = task_for(problem)
+    some = Incumbent(asked)
+    some.take(Candidate(even_plan(problem)), "start")
+    gap = some.value - some.bound
+    halves, thousandths = (
+        tuple(Bound(some.value - gap * share**turn) for turn in range(1, 4)) for share in (0.5, 0.999)
+    )
+    gains, starts_over, goes_on = (
+        Scripted(cut=3, starts_over=over, each_turn=each)
+        for over, each in ((True, halves), (True, thousandths), (False, thousandths))
+    )
+    for stage in (gains, starts_over, goes_on):
+        best = Incumbent(asked)
+        best.take(Candidate(even_plan(problem)), "start")
+        run_steps(asked, best, (Step(stage, 1.0),))
+    length = round_length(asked)
+    assert gains.runs == goes_on.runs == [length, 2 * length, 4 * length, 8 * length]
+    assert starts_over.runs == [length, 4 * length, 16 * length, 64 * length]
 
 
 def test_a_round_is_longer_for_larger_groups() -> None:

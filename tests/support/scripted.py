@@ -28,11 +28,16 @@ def even_plan(problem: Problem) -> Plan:
 
 @dataclass(frozen=True)
 class Scripted:
-    """A stage that yields given findings, asks for more time in its first `cut` turns, and records its limits."""
+    """A stage that yields given findings, asks for more time in its first `cut` turns, and records its limits.
+
+    In turn number k it yields the first k of the findings in `each_turn` too, if there are any.
+    """
 
     findings: tuple[Finding, ...] = ()
     name: str = "scripted"
     cut: int = 0
+    starts_over: bool = False
+    each_turn: tuple[Finding, ...] = ()
     runs: list[float] = field(default_factory=list)
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
@@ -43,6 +48,7 @@ class Scripted:
         if len(self.runs) <= self.cut:
             task.clock.ended()
         yield from self.findings
+        yield from self.each_turn[: len(self.runs)]
 
 
 def task_for(problem: Problem, **options: Any) -> Task:

@@ -116,7 +116,7 @@ class Ceiling:
         target = Target(cutoff=ceiling + task.problem.load_unit)
         side = replace(task, goal=goal, clock=task.clock, target=target, tie_break=False)
         found = begin(Incumbent(side))
-        run_round(side, found, self.steps(), side.clock.allowance(), set())
+        run_round(side, found, self.steps(), side.clock.allowance())
         yield Candidate(found.plan, found.method)
         if found.bound > ceiling:
             yield Exhausted()

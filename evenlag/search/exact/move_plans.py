@@ -184,6 +184,7 @@ class MoveDP:
     least_seconds: float = 0.02
     full_seconds: float = 2.0
     name: str = "move-dp"
+    starts_over: bool = True
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
         """Return True if moves count or the objective is the makespan, in small groups that can be enumerated."""

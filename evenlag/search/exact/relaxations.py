@@ -116,7 +116,7 @@ class LoadsAlone:
             seed=task.seed, threads=task.threads, tie_break=False, round=task.round,
         )  # fmt: skip
         freed = begin(Incumbent(side))
-        run_round(side, freed, self.steps(), side.clock.allowance(), set())
+        run_round(side, freed, self.steps(), side.clock.allowance())
         yield Candidate(relabel(freed.plan, task.rule), freed.method)
         yield from _notes(freed, self.name)
         if freed.bound > best.base_bound:
@@ -150,7 +150,7 @@ class EachScenario:
         for number, alone in enumerate(task.each):
             side = replace(alone, clock=task.clock.part(1 / (len(task.each) - number)), tie_break=False)
             found = begin(Incumbent(side))
-            run_round(side, found, self.steps(), side.clock.allowance(), set())
+            run_round(side, found, self.steps(), side.clock.allowance())
             yield Candidate(Plan(task.problem, found.plan.member_of), found.method)
             yield from _notes(found, self.name)
             parts.append((found.bound, found.certificate))
