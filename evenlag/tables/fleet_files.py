@@ -61,6 +61,8 @@ def _check(path: Path, kind: TableKind) -> None:
         if names:
             folders = [part.partition("=")[0] for part in file.relative_to(path).parts[:-1] if "=" in part]
             check_columns([*names, *folders], kind, str(file), many_snapshots=True)
+            if kind == "members" and "partition" in names:
+                raise SourceError(f"{file}: is an offsets table, as it has a column partition; name the members table")
             return
 
 

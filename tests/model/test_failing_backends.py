@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 import evenlag
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models, runner
-from evenlag.model.formulation import Mip
+from evenlag.model.formulation import Mip, formulate
+from evenlag.search.exact import mip as mip_stage
 from tests.support.exact import Goal, assess
 from tests.support.programs import ROOM, program, replace_cbc, run_backend, unsettled
 
@@ -259,6 +260,18 @@ def test_the_search_keeps_its_plan_when_all_backends_break(
     assert assess(problem, result.assignment, Goal()).objective == result.objective
     assert result.bound <= result.objective
     assert result.seconds < ROOM
+
+
+def test_a_backend_without_time_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def formulate_slowly(*asked: Any) -> Mip:
+        time.sleep(0.6)
+        return formulate(*asked)
+
+    monkeypatch.setattr(mip_stage, "formulate", formulate_slowly)
+    monkeypatch.setitem(BACKENDS, "highs", lambda: lambda *_: pytest.fail("the backend was started"))
+    result = evenlag.solve(unsettled(), method="highs", time_limit=0.5)
+    assert result.fallback
+    assert not [warning for warning in result.warnings if "highs" in warning and "is a baseline" not in warning]
 
 
 def test_a_plan_reported_before_the_backend_hangs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

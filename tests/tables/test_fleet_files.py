@@ -59,6 +59,12 @@ def test_a_missing_column_is_named_with_its_file(tmp_path: Path) -> None:
         check_local_tables("table:rows", tmp_path / "m.csv")
 
 
+def test_an_offsets_table_is_not_a_members_table(tmp_path: Path) -> None:
+    (tmp_path / "offsets.csv").write_text(HEADER.replace("lag", "lag,consumer_id"))
+    with pytest.raises(SourceError, match=r"offsets\.csv: is an offsets table, as it has a column partition"):
+        check_local_tables(tmp_path / "offsets.csv", tmp_path / "offsets.csv")
+
+
 def test_tables_that_spark_can_read_are_accepted(tmp_path: Path) -> None:
     """Columns from names of folders, names in capitals, hidden files, and formats whose columns only Spark reads."""
     named = tmp_path / "offsets" / "group=billing" / "_day=3"

@@ -59,6 +59,8 @@ class MipStage:
         mip = formulate(task.problem, task.rule, task.goal)
         hint = mip.encode(best.plan.member_of) if best.found else None
         limits = Limits(clock.seconds(SOLVER_SHARE), clock.work(SOLVER_SHARE), task.threads, task.drawn)
+        if limits.seconds <= 0 and not clock.deterministic and clock.ended():  # writing the program took all the time
+            return
         used = SOLVER_SHARE * clock.allowance()
         outcome = run_backend(BACKENDS[self.backend](), mip, hint, limits)
         if outcome.stopped != "proof":
