@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.figures import quantity
 from evenlag.live.cluster.capture import snapshots
 from evenlag.model.files import read_problem
 from evenlag.model.in_memory import File
@@ -48,7 +50,10 @@ class Input(Protocol):
 
 @dataclass(frozen=True)
 class ClusterInput:
-    """The consumer groups of a running cluster, read by `evenlag.live.cluster.capture.snapshots`."""
+    """The consumer groups of a running cluster, read by `evenlag.live.cluster.capture.snapshots`.
+
+    A group fails if a partition's log end offset is not reported: its lag would seem to have fallen.
+    """
 
     bootstrap_servers: str
     timeout: float
@@ -62,8 +67,9 @@ class ClusterInput:
             for warning in taken.warnings:
                 warn(warning)
             now = time.time()
+            unread = Counter(str(row["group"]) for row in taken.offsets if row["log_end_offset"] is None)
             for name, found in of_rows(self.bootstrap_servers, taken.offsets, taken.members, self.auto_offset_reset):
-                yield Seen(name, found, now)
+                yield Seen(name, _partly_read(unread[name]) if name in unread else found, now)
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,11 @@ class FileInput:
     def _check_unchanged(self, before: Mapping[File, tuple[int, int]]) -> None:
         if self._stamps() != before:
             raise SourceError(f"{self.path}: was written while it was read; {_RENAME}")
+
+
+def _partly_read(partitions: int) -> InvalidProblemError:
+    unread = quantity(partitions, "partition")
+    return InvalidProblemError(f"the brokers report no log end offset of {unread}, so the group's lag is unknown")
 
 
 _RENAME = "write a file under another name, then rename it"
