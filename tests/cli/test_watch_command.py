@@ -87,6 +87,7 @@ def test_a_source_that_cannot_be_read_once_is_an_error(tmp_path: Path) -> None:
     done = evenlag("watch", tmp_path / "none.csv", "--once")
     assert done.returncode == 1
     assert "read failed: " in done.stderr
+    assert done.stderr.count("none.csv") == 1
     refused(evenlag("watch", "kafka://127.0.0.1:1", "--members", tmp_path), "omit --members")
 
 

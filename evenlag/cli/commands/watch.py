@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SCHEME = "kafka://"
 GROUPS = 2_000  # most groups, if no other number is given
 PORT = 9779
+UNREADABLE = 1  # exit status of --once if the source cannot be read
 TERMINATED = 128 + 15  # exit status of --once that SIGTERM ended, by the convention of shells
 
 
@@ -158,9 +159,8 @@ def watch(
     watcher = Watcher(given, board, asked, interval, group_time_limit, _log)
     try:
         if once:
-            error = watcher.round()
-            if error is not None:
-                raise error
+            if watcher.round() is not None:
+                raise click.exceptions.Exit(UNREADABLE)  # the log has the error
             say(text_of(board, interval), nl=False)
             return
         with serving(board, *metrics, interval) as address:
