@@ -8,14 +8,17 @@ if TYPE_CHECKING:
     from evenlag.live.cluster.capture import Snapshot, snapshot, write_snapshot
     from evenlag.live.cluster.client_config import read_client_config
     from evenlag.live.cluster.java_names import java_names as java_names
+    from evenlag.live.cluster.past_record import Recorded, snapshot_since
 
-__all__ = ["Snapshot", "read_client_config", "snapshot", "write_snapshot"]
+__all__ = ["Recorded", "Snapshot", "read_client_config", "snapshot", "snapshot_since", "write_snapshot"]
 
 _HOMES = {
+    "Recorded": "evenlag.live.cluster.past_record",
     "Snapshot": "evenlag.live.cluster.capture",
     "java_names": "evenlag.live.cluster.java_names",
     "read_client_config": "evenlag.live.cluster.client_config",
     "snapshot": "evenlag.live.cluster.capture",
+    "snapshot_since": "evenlag.live.cluster.past_record",
     "write_snapshot": "evenlag.live.cluster.capture",
 }
 

@@ -56,7 +56,8 @@ def speed_lines(known: Speeds, problem: Problem) -> list[str]:
         f"A member reads {rate} messages a second{weights} ({capacity_origin(known.capacity)}).",
         f"Meanwhile {incoming} messages a second arrive, as {_period(known)}."
         if known.recorded
-        else "No messages are assumed to arrive meanwhile, because a single snapshot has no rates.",
+        else "No messages are assumed to arrive meanwhile, because a single snapshot has no rates. For rates, read the "
+        "past from the brokers: evenlag snapshot --since 1d.",
     ]
 
 

@@ -161,7 +161,7 @@ OFFSETS = Table(
         Column(
             LOG_ONLY, "boolean",
             "True: only the log's offsets are known for this time; commit, lag and owner are not "
-            "([log ends alone](snapshot.md#log-ends-alone)). Null: false.",
+            "([log ends alone](past.md#log-ends-alone)). Null: false.",
             planned=True,
         ),
     )

@@ -13,7 +13,7 @@ from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError
 from evenlag.model.files import written_aside
 from evenlag.tables.columns import Column, Table
-from evenlag.tables.files import JSON_SUFFIXES, pyarrow_modules, reason
+from evenlag.tables.files import JSON_SUFFIXES, open_text, pyarrow_modules, reading, reason
 from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, replay_row
 
 
@@ -49,6 +49,34 @@ def write_tables(tables: Mapping[Path, tuple[Iterable[Mapping[str, object]], Seq
         raise SourceError(f"{path}: cannot be written ({reason(error)})") from error
     except (ValueError, TypeError, OverflowError) as error:  # pyarrow's errors are of these types too
         raise SourceError(f"{path}: a value does not fit its column: {reason(error)}") from error
+
+
+def columns_of(folder: Path, columns: Table) -> Table:
+    """Return the columns for a new file of a folder: those of its files, whose header Spark takes for all.
+
+    Parameters
+    ----------
+    folder
+        May not exist. Only its first file is read, if that is CSV or Parquet.
+    columns
+        The declared columns, which are returned if the folder has none, or any that are not declared.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read.
+    """
+    parts = sorted(path for path in folder.iterdir() if path.name[0] not in "._") if folder.is_dir() else []
+    names: list[str] = []
+    if parts and parts[0].suffix == ".csv":
+        with reading(parts[0]), open_text(parts[0]) as file:
+            names = next(csv.reader(file), [])
+    elif parts and parts[0].suffix == ".parquet":
+        _, parquet = pyarrow_modules(parts[0])
+        with reading(parts[0]):
+            names = parquet.read_schema(parts[0]).names
+    declared = {column.name: column for column in columns}
+    return Table(declared[name] for name in names) if names and declared.keys() >= {*names} else columns
 
 
 def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[Column]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,10 +13,14 @@ from evenlag.cli.catalogue import command
 from evenlag.cli.terminal import print_json, say, warn, working
 from evenlag.figures import quantity
 
+EVERY = "15m"
+MOST_FILES = 2  # files listed on a terminal
+
 
 @command(
     "evenlag snapshot --bootstrap-server HOST:PORT --out snapshot",
     "evenlag snapshot --bootstrap-server HOST:PORT --group billing --append --out record",
+    "evenlag snapshot --bootstrap-server HOST:PORT --since 7d --every 15m --append --out record",
     "evenlag snapshot --bootstrap-server HOST:PORT --command-config client.properties --out snapshot",
 )
 @click.option("--bootstrap-server", required=True, metavar="HOST:PORT", help="Brokers, separated by commas.")
@@ -24,28 +29,43 @@ from evenlag.figures import quantity
 @options.form(("csv", "jsonl", "parquet"), default="csv", show_default=True)
 @click.option("--append", is_flag=True, help="Keep earlier snapshots: add one file to each of the folders "
               "offsets and members in --out. The folders together are the record.")  # fmt: skip
+@click.option("--since", metavar="TIME", help="Add the log ends of the past, from the brokers: of the last 7d, for "
+              "example, or since a date. They tell what came in, but not commits or members.")  # fmt: skip
+@click.option("--every", metavar="TIME", help="With --since: distance of the past times.  [default: 15m]")
 @click.option(
     "--timeout",
     type=options.POSITIVE,
     metavar="SECONDS",
     default=10.0,
     show_default=True,
-    help="Seconds to wait for the brokers.",
+    help="Seconds to wait for the brokers; with --since, also for each past time.",
 )
 @options.command_config()
 @options.as_json
 def snapshot(
-    bootstrap_server: str, groups: tuple[str, ...], out: Path, form: str, append: bool, timeout: float,
-    command_config: Path | None, as_json: bool,
+    bootstrap_server: str, groups: tuple[str, ...], out: Path, form: str, append: bool, since: str | None,
+    every: str | None, timeout: float, command_config: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Record the consumer groups of a running cluster.
 
     It reads subscriptions, offsets and members, and changes nothing in the cluster.
     """
+    if every is not None and since is None:
+        raise click.UsageError("--every needs --since", click.get_current_context())
     config = live.read_client_config(command_config) if command_config is not None else None
+    recorded: live.Recorded | None = None
     with working(f"asking {bootstrap_server}") as progress:
-        taken = live.snapshot(bootstrap_server, groups or None, timeout=timeout, config=config, progress=progress)
-    files = [str(path) for path in live.write_snapshot(taken, out, form, append=append)]
+        asked: dict[str, Any] = {"timeout": timeout, "config": config, "progress": progress}
+        if since is None:
+            taken = live.snapshot(bootstrap_server, groups or None, **asked)
+        else:
+            recorded = live.snapshot_since(
+                bootstrap_server, out, groups or None, since=since, every=every or EVERY, format=form, append=append,
+                **asked,
+            )  # fmt: skip
+            taken = recorded.taken
+    written = live.write_snapshot(taken, out, form, append=append) if recorded is None else recorded.files
+    files = [str(path) for path in written]
     names = sorted({str(row["group"]) for row in [*taken.offsets, *taken.members]})
     partitions, members = len(taken.offsets), len(taken.members)
     if as_json:
@@ -58,12 +78,30 @@ def snapshot(
                 "warnings": taken.warnings,
                 "files": files,
             }
+            | ({} if recorded is None else {"past": _past(recorded)})
         )
         return
     said = [quantity(len(names), "group"), quantity(partitions, "partition"), quantity(members, "member")]
     say(", ".join(said))
-    for path in files:
+    for path in files[:MOST_FILES]:
         say(f"  {path}")
+    if recorded is not None:
+        say(_past_line(recorded, sum(taken.requests.values()), len(files) - MOST_FILES))
     if append:
         say(f"to read the whole record: {out / 'offsets'} --members {out / 'members'}")
     warn(taken.warnings)
+
+
+def _past(recorded: live.Recorded) -> dict[str, Any]:
+    """Return the figures of the past as a JSON document."""
+    return {name: getattr(recorded, name) for name in ("times", "since", "until", "rows", "already")}
+
+
+def _past_line(recorded: live.Recorded, requests: int, more: int) -> str:
+    """Return the figures of the past as a line."""
+    files = f" in {quantity(more, 'more file')}" if more > 0 else ""
+    already = f"; the record already had {recorded.already} of the times" if recorded.already else ""
+    return (
+        f"{quantity(recorded.rows, 'log end')} at {quantity(recorded.times, 'time')} from {recorded.since} to "
+        f"{recorded.until}{files}, by {quantity(requests, 'request')}{already}"
+    )

@@ -126,9 +126,16 @@ def commits_of(group: Any) -> Commits | Failure:
 
 
 def offsets_of(answer: Any) -> Answers[TopicPartition]:
-    """Read an answer to `ListOffsets`."""
+    """Read an answer to `ListOffsets` on log starts or ends."""
+    return {key: found if isinstance(found, Failure) else found[0] for key, found in messages_of(answer).items()}
+
+
+def messages_of(answer: Any) -> Answers[TopicPartition]:
+    """Read an answer to `ListOffsets` on a time: offset and timestamp (milliseconds) of a message, -1 without one."""
     return {
-        (topic.name, each.partition_index): failure_of(each.error_code) if each.error_code else each.offset
+        (topic.name, each.partition_index): (
+            failure_of(each.error_code) if each.error_code else (each.offset, each.timestamp)
+        )
         for topic in answer.topics
         for each in topic.partitions
     }

@@ -71,8 +71,7 @@ class Brokers:
     ):
         self.requests: Counter[str] = Counter()
         self._timeout = timeout
-        self._deadline = time.monotonic() + timeout
-        self._end = self._deadline + min(LAST_SHARE * timeout, LAST_CHANCE)
+        self.renew()
         self._silent: set[int] = set()  # nodes that did not answer in time and get no more requests
         self.progress = progress or (lambda *_: None)
         self._bootstrap_servers = bootstrap_servers
@@ -119,6 +118,11 @@ class Brokers:
             f"no Kafka broker answers at {self._bootstrap_servers} within {self._timeout:g} s ({one_line(why)}); "
             "check the address, and security.protocol and its properties in the client configuration"
         )
+
+    def renew(self) -> None:
+        """Give the requests from now on the whole timeout again."""
+        self._deadline = time.monotonic() + self._timeout
+        self._end = self._deadline + min(LAST_SHARE * self._timeout, LAST_CHANCE)
 
     def in_time(self) -> bool:
         """Return whether the deadline has not passed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from evenlag.live.cluster.rows import (
 from evenlag.live.group_state import CLASSIC, Description, Failure, Group, TopicPartition
 from evenlag.live.wording import explained, some
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
-from evenlag.tables.writing import write_tables
+from evenlag.tables.writing import columns_of, write_tables
 
 if TYPE_CHECKING:
     from evenlag.live.cluster.client import Cluster
@@ -108,7 +108,7 @@ def snapshot(
     if groups is not None and "" in groups:
         raise SourceError("a group without a name; omit groups to read all of them")
     settle_until = time.monotonic() + timeout * SETTLE_SHARE
-    with closing(_client()(bootstrap_servers, config or {}, timeout, progress)) as cluster:
+    with closing(cluster_at(bootstrap_servers, config, timeout, progress)) as cluster:
         listed, failures = cluster.groups()
         warnings = [f"groups of a broker may be missing: {failure.text}" for failure in failures]
         if not listed and groups is None:
@@ -150,7 +150,7 @@ def snapshots(
     """
     _check_call(bootstrap_servers, timeout)
     settle_until = time.monotonic() + min(timeout * SETTLE_SHARE, LONGEST_SETTLE)
-    with closing(_client()(bootstrap_servers, config or {}, timeout)) as cluster:
+    with closing(cluster_at(bootstrap_servers, config, timeout)) as cluster:
         listed, failures = cluster.groups()
         warnings = [f"groups of a broker may be missing: {failure.text}" for failure in failures]
         names = list(choice(list(listed)))
@@ -169,15 +169,26 @@ def _check_call(bootstrap_servers: str, timeout: float) -> None:
         raise SourceError("the bootstrap address is empty: give host:port, several joined by commas")
 
 
-def _client() -> type[Cluster]:
-    """Import and return the client; evenlag otherwise works without kafka-python."""
+def cluster_at(
+    bootstrap_servers: str,
+    config: Mapping[str, str] | None,
+    timeout: float,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Cluster:
+    """Return the cluster at an address, which the caller must close; kafka-python is imported here only.
+
+    Raises
+    ------
+    SourceError
+        No broker answers, a property is unknown, or kafka-python is not installed.
+    """
     try:
         import kafka  # noqa: F401
     except ImportError as error:
         raise SourceError(f"a snapshot needs kafka-python; {to_get('kafka')}") from error
     from evenlag.live.cluster.client import Cluster
 
-    return Cluster
+    return Cluster(bootstrap_servers, config or {}, timeout, progress)
 
 
 def write_snapshot(
@@ -186,6 +197,7 @@ def write_snapshot(
     format: str = "csv",  # noqa: A002 (the command's option)
     *,
     append: bool = False,
+    past: Iterable[Row] = (),
 ) -> tuple[Path, Path]:
     """Write `offsets.<format>` and `members.<format>` to a folder, never partially.
 
@@ -202,6 +214,8 @@ def write_snapshot(
         `csv`, `jsonl` or `parquet`.
     append
         True to add files instead of replacing them.
+    past
+        More rows of the offsets table, made while it is written; only without `append`.
 
     Returns
     -------
@@ -216,9 +230,11 @@ def write_snapshot(
     """
     folder = Path(out)
     offsets, members = folder / f"offsets.{format}", folder / f"members.{format}"
+    columns = OFFSETS
     if append:
         offsets, members = _next_files(snapshot, folder / "offsets", folder / "members", format)
-    write_tables({offsets: (snapshot.offsets, OFFSETS), members: (snapshot.members, MEMBERS)})
+        columns = columns_of(offsets.parent, OFFSETS)
+    write_tables({offsets: (chain(snapshot.offsets, past), columns), members: (snapshot.members, MEMBERS)})
     return offsets, members
 
 
@@ -227,10 +243,15 @@ def _next_files(snapshot: Snapshot, offsets: Path, members: Path, form: str) -> 
     for folder in (offsets, members):
         _check_format(folder, form)
     times = [str(row["snapshot_ts"]) for row in [*snapshot.offsets, *snapshot.members]]
-    name = re.sub("[^0-9A-Za-z.+-]", "-", times[0] if times else _now())  # Hadoop allows no colon in a name
-    every = chain([name], (f"{name}-{number}" for number in count(2)))
+    every = file_names(times[0] if times else _now())
     pairs = ((offsets / f"{each}.{form}", members / f"{each}.{form}") for each in every)
     return next(pair for pair in pairs if not any(file.exists() for file in pair))
+
+
+def file_names(ts: str) -> Iterator[str]:
+    """Yield names for files of a time, without suffix: the time, then the time with numbers."""
+    name = re.sub("[^0-9A-Za-z.+-]", "-", ts)  # Hadoop allows no colon in a name
+    yield from chain([name], (f"{name}-{number}" for number in count(2)))
 
 
 def _check_format(folder: Path, form: str) -> None:

@@ -12,6 +12,7 @@ from evenlag.live.cluster.answers import (
     commits_of,
     consumer_groups,
     failure_of,
+    messages_of,
     offsets_of,
 )
 from evenlag.live.cluster.brokers import Asked, Brokers, parts
@@ -56,6 +57,10 @@ class Cluster:
     def close(self) -> None:
         """Close the connections."""
         self._brokers.close()
+
+    def renew(self) -> None:
+        """Give the requests from now on the whole timeout again."""
+        self._brokers.renew()
 
     def groups(self) -> tuple[dict[str, str], list[Failure]]:
         """Return the protocol of each consumer group that the user may see, and the failures of brokers.
@@ -190,6 +195,39 @@ class Cluster:
                 answers |= self._brokers.run(self._offsets(moved, spec, "partitions whose leader has moved"))
         return {key: (start[key], end[key]) for key in partitions}
 
+    def first_since(
+        self, partitions: Collection[TopicPartition], millis: int
+    ) -> dict[TopicPartition, tuple[int, int] | Failure]:
+        """Return offset and timestamp of each partition's first message at a time or later; (-1, -1) without one.
+
+        Call `partitions` for the topics first. `millis`, like the timestamps, is in milliseconds since the epoch.
+        """
+        return self._one_offset(partitions, millis, "log ends of the past", messages_of)
+
+    def log_starts(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | Failure]:
+        """Return the log start offset of each partition; call `partitions` for its topics first."""
+        return self._one_offset(partitions, OffsetSpec.EARLIEST, "log start offsets", offsets_of)
+
+    def requests_for(self, partitions: Collection[TopicPartition]) -> int:
+        """Return the requests that one offset of each partition takes; call `partitions` for its topics first."""
+        by_node = Counter(self._leaders[key] for key in partitions if self._leaders.get(key, -1) >= 0)
+        return sum(-(-count // PARTITIONS_A_REQUEST) for count in by_node.values())
+
+    def _one_offset(
+        self,
+        partitions: Collection[TopicPartition],
+        spec: int,
+        what: str,
+        read: Callable[[Any], Answers[TopicPartition]],
+    ) -> Answers[TopicPartition]:
+        """Return one offset of each partition, asked again where the leader has moved."""
+        answers: Answers[TopicPartition] = self._brokers.run(self._offsets(partitions, spec, what, read))
+        moved = [key for key in partitions if _has_moved(answers[key])]
+        if moved and self._brokers.in_time():
+            self.partitions({topic for topic, _ in moved})
+            answers |= self._brokers.run(self._offsets(moved, spec, what, read))
+        return answers
+
     async def _by_coordinator(
         self,
         what: str,
@@ -227,7 +265,13 @@ class Cluster:
                 self._coordinators[name] = found.node_id
         return failures
 
-    async def _offsets(self, partitions: Collection[TopicPartition], spec: int, what: str) -> Answers[TopicPartition]:
+    async def _offsets(
+        self,
+        partitions: Collection[TopicPartition],
+        spec: int,
+        what: str,
+        read: Callable[[Any], Answers[TopicPartition]] = offsets_of,
+    ) -> Answers[TopicPartition]:
         """Return one offset of each partition, as reported by its leader."""
         topic_of = ListOffsetsRequest.ListOffsetsTopic
         partition_of = topic_of.ListOffsetsPartition
@@ -237,12 +281,12 @@ class Cluster:
             for topic, partition in part:
                 wanted.setdefault(topic, []).append(partition_of(partition_index=partition, timestamp=int(spec)))
             topics = [topic_of(name=topic, partitions=mine) for topic, mine in wanted.items()]
-            return ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics, min_version=1), offsets_of
+            return ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics, min_version=1), read
 
         answers: Answers[TopicPartition] = {}
         by_node: dict[int, list[TopicPartition]] = {}
         for key in partitions:
-            if self._leaders[key] < 0:
+            if self._leaders.get(key, -1) < 0:
                 answers[key] = failure_of(errors.LeaderNotAvailableError.errno)
             else:
                 by_node.setdefault(self._leaders[key], []).append(key)
