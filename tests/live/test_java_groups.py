@@ -15,6 +15,7 @@ from evenlag.live.followed_plan import FollowedPlan, PlanFile, PlanTopic, publis
 from tests.support.broker import Broker
 from tests.support.java_consumers import (
     PLAN_ASSIGNOR,
+    RANGE,
     STICKY,
     Brokers,
     Partition,
@@ -128,30 +129,31 @@ def test_broken_and_missing_plans_fail_no_rebalance(broker: Broker, tmp_path: Pa
     assert "no such file" in log.read_text()
 
 
-def test_a_group_is_rolled_to_the_assignor_and_back_without_a_stop(broker: Broker, tmp_path: Path) -> None:
-    topic = group = "java-rolled"
+@pytest.mark.parametrize("before", [STICKY, RANGE], ids=["cooperative", "eager"])
+def test_a_group_is_rolled_to_the_assignor_and_back_without_a_stop(broker: Broker, tmp_path: Path, before: str) -> None:
+    topic = group = f"java-rolled-from-{before.split('.')[-1]}"
     create_topics(broker.bootstrap, {topic: 12})
     path, log, brokers = tmp_path / "plan.json", tmp_path / "java.log", Brokers(broker.bootstrap, group)
     plan = {(topic, number): MEMBERS[min(number // 4, 2)] for number in range(12)} | {(topic, 0): "c3"}
     published(PlanFile(path, group), plan)
     settings = {"evenlag.plan.file": str(path)}
     names = MEMBERS[:3]
-    both = f"{PLAN_ASSIGNOR},{STICKY}"
+    both = f"{PLAN_ASSIGNOR},{before}"
 
     def whole(owners: dict[Partition, str]) -> bool:
         return len(owners) == 12 and set(owners.values()) == set(names)
 
     with java_consumers(broker.bootstrap, group, [topic], log, **settings) as java:
         for name in names:
-            java.start(name, watched=False, **{"partition.assignment.strategy": STICKY})
+            java.start(name, watched=False, **{"partition.assignment.strategy": before})
         brokers.wait_for(whole, log)
         with numbered_messages(broker.bootstrap, topic, 12) as sent:
-            for strategy, watched in ((both, True), (PLAN_ASSIGNOR, True), (both, True), (STICKY, False)):
+            for strategy, watched in ((both, True), (PLAN_ASSIGNOR, True), (both, True), (before, False)):
                 for name in names:
                     java.leave(name)
                     java.start(name, watched=watched, **{"partition.assignment.strategy": strategy})
                     brokers.wait_for(whole, log)
-                if strategy != STICKY:
+                if strategy != before:
                     brokers.wait_for(plan, log)
             owners = brokers.owners() or {}
             assert sorted(list(owners.values()).count(name) for name in names) == [4, 4, 4]

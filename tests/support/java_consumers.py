@@ -17,6 +17,7 @@ from tests.support.plan_jar import plan_programs
 
 Partition = tuple[str, int]
 PLAN_ASSIGNOR = "io.evenlag.PlanAssignor"
+RANGE = "org.apache.kafka.clients.consumer.RangeAssignor"
 STICKY = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
 
 
@@ -120,6 +121,11 @@ def java_consumers(
         consumers.end()
 
 
+def _without_configs(log: Path) -> str:
+    """Return the end of a log without the lists of settings that clients begin with."""
+    return "\n".join(line for line in log.read_text().splitlines() if not line.startswith("\t"))[-9000:]
+
+
 def two_owners(events: list[dict[str, Any]]) -> list[tuple[float, Partition, str, str]]:
     """Return when a partition was assigned to a consumer while another held it, with both names."""
     holder: dict[Partition, str] = {}
@@ -148,7 +154,7 @@ class Brokers:
     def owners(self) -> dict[Partition, str] | None:
         """Return the client id that has each partition, or None while the group is not stable."""
         try:
-            described = self._admin.describe_consumer_groups([self._group])[self._group].result()
+            described = self._admin.describe_consumer_groups([self._group], request_timeout=5)[self._group].result()
         except KafkaException:
             return None
         if described.state.name != "STABLE":
@@ -159,7 +165,9 @@ class Brokers:
             for each in member.assignment.topic_partitions
         }
 
-    def wait_for(self, owners: Mapping[Partition, str] | Callable[[dict[Partition, str]], bool], story: Path) -> float:
+    def wait_for(
+        self, owners: Mapping[Partition, str] | Callable[[dict[Partition, str]], bool], story: Path, within: float = 60
+    ) -> float:
         """Wait until brokers show these owners; return the time."""
         last: list[object] = [None]
 
@@ -167,7 +175,7 @@ class Brokers:
             last[0] = found = self.owners()
             return found is not None and (owners(found) if callable(owners) else found == owners)
 
-        wait_until(there, lambda: f"{owners}; last {last[0]}:\n{story.read_text()[-6000:]}", 60)
+        wait_until(there, lambda: f"{owners}; last {last[0]}:\n{_without_configs(story)}", within)
         return time.monotonic()
 
     def described(self) -> str:

@@ -15,6 +15,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** Plans in a compacted topic, with the group as the key of each record; read by a consumer without a group. */
@@ -56,6 +57,8 @@ final class PlanTopic implements Plans {
         long end = System.nanoTime() + limit.toNanos();
         try {
             read(end);
+        } catch (TimeoutException exception) {  // the next call goes on from here
+            throw new UnreadException(this + ": was not read to the end in time");
         } catch (KafkaException | UnreadException exception) {
             close();
             String why = exception instanceof UnreadException ? exception.getMessage() : exception.toString();
@@ -97,7 +100,7 @@ final class PlanTopic implements Plans {
         }
     }
 
-    private boolean isRead(Map<TopicPartition, Long> ends, long end) throws UnreadException {
+    private boolean isRead(Map<TopicPartition, Long> ends, long end) {
         for (Map.Entry<TopicPartition, Long> each : ends.entrySet()) {
             if (reader.position(each.getKey(), left(end)) < each.getValue()) {
                 return false;
@@ -106,10 +109,10 @@ final class PlanTopic implements Plans {
         return true;
     }
 
-    private static Duration left(long end) throws UnreadException {
+    private static Duration left(long end) {
         long left = end - System.nanoTime();
         if (left <= 0) {
-            throw new UnreadException("was not read to the end in time");
+            throw new TimeoutException();
         }
         return Duration.ofNanos(left);
     }
