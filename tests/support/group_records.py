@@ -21,7 +21,6 @@ from tests.support.jars import fetched, find_java
 from tests.support.traffic import QUIET, SETTLE_LIMIT, create_topics, produce, running_group
 
 TOPIC = "__consumer_offsets"
-FORMATTERS = ("OffsetsMessageFormatter", "GroupMetadataMessageFormatter")
 MESSAGES = 40
 
 
@@ -140,24 +139,19 @@ def read_records(bootstrap: str, isolation: str = "read_committed") -> list[Raw]
     return found
 
 
-def formatted(bootstrap: str, formatter: str) -> list[dict[str, Any]]:
-    """Return what Kafka's console consumer prints with one of its formatters."""
-    text = tool(
-        "org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", bootstrap, "--topic", TOPIC,
-        "--from-beginning", "--timeout-ms", "8000", "--formatter", f"org.apache.kafka.tools.consumer.{formatter}",
-        "--consumer-property", "isolation.level=read_committed",
-    )  # fmt: skip
-    decoder, found, at = json.JSONDecoder(), [], 0
-    while at < len(text.rstrip()):
-        each, at = decoder.raw_decode(text, at)
-        found.append(each)
-    return found
+def formatted(records: Iterable[tuple[bytes, bytes | None]]) -> list[dict[str, Any] | None]:
+    """Return what the formatters of Kafka's console consumer print for each record; None for nothing."""
+    printed = tool(str(TESTS / "kafka" / "FormatRecords.java"), stdin=_lines(records)).split("\n")
+    return [json.loads(line) if line else None for line in printed[:-1]]
+
+
+def _lines(records: Iterable[tuple[bytes, bytes | None]]) -> str:
+    return "".join(f"{key.hex()} {'-' if value is None else value.hex()}\n" for key, value in records)
 
 
 def read_by_kafka(records: Iterable[tuple[bytes, bytes | None]]) -> list[dict[str, Any]]:
     """Return each record as Kafka's own code reads it: `type`, `key`, `version` and `value`, or `error`."""
     java = find_java()
-    lines = "".join(f"{key.hex()} {'-' if value is None else value.hex()}\n" for key, value in records)
     command = [
         str(java),
         "-XX:+UseSerialGC",
@@ -165,7 +159,7 @@ def read_by_kafka(records: Iterable[tuple[bytes, bytes | None]]) -> list[dict[st
         f"{kafka_jars(java)}/*",
         str(TESTS / "kafka" / "PrintRecords.java"),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, input=lines, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, input=_lines(records), check=False)
     if done.returncode:
         raise RuntimeError(f"PrintRecords ended with {done.returncode}: {done.stderr[-2000:]}")
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -1,0 +1,44 @@
+"""Records that consumers of every kind leave on a real broker, decoded as Kafka's own tools print them."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from evenlag.protocol.record_decoding import CoordinatorRecord, decode_record
+from tests.support.broker import Broker
+from tests.support.golden_records import golden_records
+from tests.support.group_records import Raw, as_kafka_prints, formatted, leave_records, read_by_kafka, read_records
+
+pytestmark = pytest.mark.broker
+
+
+def check_as_kafka_prints(records: Sequence[Raw]) -> set[int]:
+    """Compare each record with Kafka's reading, and return their types.
+
+    The formatters of kafka-console-consumer print commits and classic groups; the code behind them reads all types.
+    """
+    pairs = [(each.key or b"", each.value) for each in records]
+    found = [decode_record(*pair) for pair in pairs]
+    ours = [as_kafka_prints(each) for each in found if isinstance(each, CoordinatorRecord)]
+    assert len(ours) == len(records)
+    assert ours == read_by_kafka(pairs)
+    for each, printed in zip(ours, formatted(pairs), strict=True):
+        value = {"version": each["version"], "data": each["value"]} if "value" in each else None
+        shown = {"key": {"type": each["type"], "data": each["key"]}, "value": value}
+        assert printed == (shown if each["type"] <= 2 else None)
+    return {each["type"] for each in ours}
+
+
+def test_the_recorded_records_are_decoded_as_kafkas_formatters_print_them() -> None:
+    """Those in tests/records, without a broker."""
+    assert check_as_kafka_prints([raw for raw, _ in golden_records()]) == {1, 2, 3, 5, 6, 7, 8, 16}
+
+
+def test_every_record_of_a_running_broker_is_decoded_as_kafkas_formatters_print_it(broker: Broker) -> None:
+    leave_records(broker.bootstrap, "formatted")
+    records = read_records(broker.bootstrap)
+    assert {1, 2, 3, 5, 6, 7, 8, 16} <= check_as_kafka_prints(records)
+    decoded = [decode_record(each.key, each.value) for each in records]
+    committed = {each.key["group"] for each in decoded if isinstance(each, CoordinatorRecord) and each.kind == 1}
+    assert {"formatted-python", "formatted-java-classic", "formatted-java-consumer", "formatted-commit"} <= committed
+    assert "formatted-abort" not in committed
