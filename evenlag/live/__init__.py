@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.live.cluster.capture import Snapshot, snapshot, write_snapshot
+    from evenlag.live.cluster.capture import Snapshot, snapshot, topic_names, write_snapshot
     from evenlag.live.cluster.client_config import read_client_config
     from evenlag.live.cluster.java_names import java_names as java_names
     from evenlag.live.cluster.past_record import Recorded, snapshot_since
 
-__all__ = ["Recorded", "Snapshot", "read_client_config", "snapshot", "snapshot_since", "write_snapshot"]
+__all__ = [
+    "Recorded", "Snapshot", "read_client_config", "snapshot", "snapshot_since", "topic_names", "write_snapshot",
+]  # fmt: skip
 
 _HOMES = {
     "Recorded": "evenlag.live.cluster.past_record",
@@ -19,6 +21,7 @@ _HOMES = {
     "read_client_config": "evenlag.live.cluster.client_config",
     "snapshot": "evenlag.live.cluster.capture",
     "snapshot_since": "evenlag.live.cluster.past_record",
+    "topic_names": "evenlag.live.cluster.capture",
     "write_snapshot": "evenlag.live.cluster.capture",
 }
 

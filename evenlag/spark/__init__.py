@@ -9,22 +9,23 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.report.progress import progress_bar
-    from evenlag.spark.driver.kafka import add_connector
+    from evenlag.spark.driver.kafka import add_connector, read_packing
     from evenlag.spark.driver.session import local_session
     from evenlag.spark.driver.sources import read_table
     from evenlag.spark.jobs.api import SolvedFleet, audit, plans, rejects, solve
     from evenlag.spark.jobs.batch import Note, RunReport, run
     from evenlag.spark.jobs.by_history import Replays, replay, size
+    from evenlag.spark.jobs.history import History, history
     from evenlag.spark.jobs.micro_batches import Batch, stream
     from evenlag.spark.jobs.summary import AuditSummary, summary
     from evenlag.spark.native.lag_columns import with_lags, with_rates
     from evenlag.spark.native.row_checks import check_members, check_offsets
-    from evenlag.spark.offsets.packed_source import read_packing
     from evenlag.spark.offsets.packing import OffsetRange, Packing, Task, pack_offset_ranges
 
 _HOMES = {
     "AuditSummary": "evenlag.spark.jobs.summary",
     "Batch": "evenlag.spark.jobs.micro_batches",
+    "History": "evenlag.spark.jobs.history",
     "Note": "evenlag.spark.jobs.batch",
     "OffsetRange": "evenlag.spark.offsets.packing",
     "Packing": "evenlag.spark.offsets.packing",
@@ -36,11 +37,12 @@ _HOMES = {
     "audit": "evenlag.spark.jobs.api",
     "check_members": "evenlag.spark.native.row_checks",
     "check_offsets": "evenlag.spark.native.row_checks",
+    "history": "evenlag.spark.jobs.history",
     "local_session": "evenlag.spark.driver.session",
     "pack_offset_ranges": "evenlag.spark.offsets.packing",
     "plans": "evenlag.spark.jobs.api",
     "progress_bar": "evenlag.report.progress",
-    "read_packing": "evenlag.spark.offsets.packed_source",
+    "read_packing": "evenlag.spark.driver.kafka",
     "read_table": "evenlag.spark.driver.sources",
     "rejects": "evenlag.spark.jobs.api",
     "replay": "evenlag.spark.jobs.by_history",
@@ -56,6 +58,7 @@ _HOMES = {
 __all__ = [
     "AuditSummary",
     "Batch",
+    "History",
     "Note",
     "OffsetRange",
     "Packing",
@@ -67,6 +70,7 @@ __all__ = [
     "audit",
     "check_members",
     "check_offsets",
+    "history",
     "local_session",
     "pack_offset_ranges",
     "plans",

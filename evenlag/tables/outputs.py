@@ -215,6 +215,60 @@ SIZES = Table(
 drains. A group that cannot be sized has an error and no sizes."""
 
 
+REBALANCES = Table(
+    (
+        Column("ts", "string", "End of the rebalance; of a KIP-848 group, when its target assignment was made."),
+        GROUP,
+        Column("protocol", "string", "Protocol of the group: `classic` or `consumer` (KIP-848)."),
+        Column("generation", "integer", "Generation after it; of a KIP-848 group, epoch of the assignment."),
+        Column(
+            "why", "string",
+            "Causes joined by `+`: `join`, `leave`, `subscription` (a member has other topics), `metadata` (topics or "
+            "their partitions changed; KIP-848 alone), or `other`: records show none of these.",
+        ),
+        Column("members_before", "integer", "Number of members before it."),
+        Column("members_after", "integer", "Number of members after it."),
+        Column("joined", "integer", "Members that are new. A static member that restarts is not."),
+        Column("left", "integer", "Members that are gone."),
+        Column("resubscribed", "integer", "Members that stayed and have other topics."),
+        Column("partitions", "integer", "Partitions with an owner after it."),
+        Column("moved", "integer", "Partitions that were taken from an owner that stayed."),
+        Column("forced", "integer", "Partitions whose owner left."),
+        Column("settled_seconds", "number",
+               "Seconds until every member had its assignment, for KIP-848 groups; null: not seen."),
+        Column("last_commit_seconds", "number", "Seconds since the group's last commit before it; null: none within "
+               "ten minutes."),
+        Column("next_commit_seconds", "number", "Seconds until the group's first commit after it; null: none within "
+               "ten minutes."),
+    )
+)  # fmt: skip
+"""One row per rebalance that a group's records show."""
+
+COMMITS = Table(
+    (
+        GROUP,
+        Column("topic", "string", "Topic."),
+        Column("partition", "int", "Partition id."),
+        Column("commits", "integer", "Number of commits."),
+        Column("deleted", "integer", "Number of times that the commit was deleted or expired."),
+        Column("backward", "integer", "Commits with an offset below the one before."),
+        Column("first_ts", "string", "Time of the first commit."),
+        Column("last_ts", "string", "Time of the last commit."),
+        Column("first_offset", "integer", "Offset of the first commit."),
+        Column("last_offset", "integer", "Offset of the last commit."),
+    )
+)
+"""One row per group and partition with a commit."""
+
+PASSED_OVER = Table(
+    (
+        Column("reason", "string", "Reason why records were not used."),
+        Column("records", "integer", "Number of records."),
+    )
+)
+"""One row per reason."""
+
+
 def with_doubles(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """Return a row with floats in its DOUBLE columns, as Arrow refuses large ints there."""
     return {**row, **{name: float(row[name]) for name in table.doubles if row[name] is not None}}

@@ -9,6 +9,7 @@ COMMANDS = {
     "export": "Write the MIP of one group as LP or MPS, for any solver.",
     "fleet": "Audit, size or replay all groups of a fleet, on Spark.",
     "frontier": "Show the best spread for each budget of moves.",
+    "history": "Read the past of all groups from what Kafka has kept.",
     "plan": "Find the best assignment of one group.",
     "publish": "Publish a plan for consumers that follow it.",
     "replay": "Run every strategy over the recorded history of a group.",

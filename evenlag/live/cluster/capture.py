@@ -162,6 +162,29 @@ def snapshots(
             yield Snapshot([], [], warnings)
 
 
+def topic_names(
+    bootstrap_servers: str, *, timeout: float = 10.0, config: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the names of a cluster's topics by their ids (base64, as Kafka prints them), for `evenlag.spark.history`.
+
+    Parameters
+    ----------
+    bootstrap_servers, timeout, config
+        As in `snapshot`.
+
+    Raises
+    ------
+    SourceError
+        No broker answers, the brokers have no ids of topics (before Kafka 2.8), or kafka-python is not installed.
+    """
+    _check_call(bootstrap_servers, timeout)
+    with closing(cluster_at(bootstrap_servers, config, timeout)) as cluster:
+        found = cluster.topic_names()
+    if isinstance(found, Failure):
+        raise SourceError(f"{bootstrap_servers}: the ids of topics cannot be read: {explained(found)}")
+    return found
+
+
 def _check_call(bootstrap_servers: str, timeout: float) -> None:
     if not 0 < timeout <= LONGEST_TIMEOUT:
         raise SourceError(f"timeout of {timeout:g} s: give more than 0 and at most {LONGEST_TIMEOUT:g} s")

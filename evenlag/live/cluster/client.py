@@ -28,6 +28,7 @@ from evenlag.live.kafka_python import (
 )
 from evenlag.live.messages import ConsumerGroupDescribeRequest
 from evenlag.model.pair_data import racks_of_replicas
+from evenlag.protocol.record_decoding import uuid_text
 
 GROUPS_A_REQUEST = 100
 TOPICS_A_REQUEST = 100
@@ -150,6 +151,18 @@ class Cluster:
         if isinstance(answer, Failure):
             return answer
         return [topic.name for topic in answer.topics if not topic.error_code]
+
+    def topic_names(self) -> dict[str, str] | Failure:
+        """Return the names of all topics that the user may see, by Kafka's text of their ids; or a failure.
+
+        Brokers before Kafka 2.8 have no ids.
+        """
+        answer = self._brokers.run(
+            self._brokers.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False, min_version=10), None)
+        )
+        if isinstance(answer, Failure):
+            return answer
+        return {uuid_text(topic.topic_id.bytes): topic.name for topic in answer.topics if not topic.error_code}
 
     def partitions(self, topics: Collection[str]) -> dict[str, dict[int, tuple[str, ...]] | Failure]:
         """Return the partitions of each topic by id, with the racks of their replicas, the preferred leader's first.

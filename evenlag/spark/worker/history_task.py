@@ -1,8 +1,10 @@
-"""The function that `mapInArrow` calls to size or replay groups from all their snapshots (no Spark import)."""
+"""The functions that `mapInArrow` calls for groups with all their snapshots or records (no Spark import)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
@@ -15,6 +17,7 @@ from evenlag.compare.replay_result import ReplaySummary
 from evenlag.compare.simulation import ReplayOptions
 from evenlag.compare.simulation import run as run_replay
 from evenlag.compare.speeds import speeds
+from evenlag.protocol.membership import GroupRecords, SeenGroup
 from evenlag.spark.worker.arrow_groups import group_rows
 from evenlag.spark.worker.task import Counter
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
@@ -112,3 +115,85 @@ def not_replayed(group: str, count: int, error: str) -> dict[str, Any]:
     """Return the row of a group with `count` snapshots that cannot be replayed."""
     summary = [asdict(ReplaySummary("", error=error)) | {"strategy": None}]
     return {"group": group, "snapshots": count, "notes": [], "summary": summary, "steps": []}
+
+
+MEMBER, REBALANCE, COUNT, TOPIC = "member", "rebalance", "count", "topic"
+"""Kinds of rows that `FromRecords` returns."""
+ROWS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class FromRecords:
+    """Task function that follows groups through their records in `__consumer_offsets`.
+
+    Attributes
+    ----------
+    times : sequence of int
+        Times of the snapshots in milliseconds since the epoch, rising.
+    topic_names : mapping of str to str
+        Names of topics by their ids.
+    schema : pyarrow schema
+        `kind, group, since, until, reason, records, member, partitions, rebalance`; columns of other kinds are null.
+        A member is there from snapshot number `since` until before `until`. `records` counts those with a reason,
+        which is null for those used. A row of kind `topic` has the id of a topic without a name as its reason.
+    """
+
+    times: Sequence[int]
+    topic_names: Mapping[str, str]
+    schema: Any
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the rows of the groups of one task, whose records follow one another in order of their offsets."""
+        made: list[Row] = []
+        for group, records in groupby(_records(batches), key=lambda record: record[0]):
+            made += self.rows(group, ((millis, key, value) for _, millis, key, value in records))
+            if len(made) >= ROWS_AT_ONCE:
+                yield pa.RecordBatch.from_pylist(made, schema=self.schema)
+                made = []
+        if made:
+            yield pa.RecordBatch.from_pylist(made, schema=self.schema)
+
+    def rows(self, group: str, records: Iterable[tuple[int, bytes | None, bytes | None]]) -> Iterator[Row]:
+        """Yield the rows of one group from the time, key and value of its records."""
+        state, counts = GroupRecords(self.topic_names), Tally[str | None]()
+        seen: list[tuple[int, SeenGroup | None]] = []
+        changed = 0  # number of the first snapshot that has the last change
+        for millis, key, value in records:
+            place = max(bisect_left(self.times, millis), changed)
+            if place > changed:
+                seen.append((changed, state.group()))
+                changed = place
+            counts[state.add(millis, key, value)] += 1
+        seen.append((changed, state.group()))
+        ends = [since for since, _ in seen[1:]] + [len(self.times)]
+        for (since, here), until in zip(seen, ends, strict=True):
+            for row in _member_rows(here) if since < until else ():
+                yield {"kind": MEMBER, "group": group, "since": since, "until": until, **row}
+        for each in state.rebalances:
+            yield {"kind": REBALANCE, "group": group, "rebalance": asdict(each)}
+        for reason, records_with_it in counts.items():
+            yield {"kind": COUNT, "group": group, "reason": reason, "records": records_with_it}
+        for topic in sorted(state.unnamed):
+            yield {"kind": TOPIC, "group": group, "reason": topic}
+
+
+def _records(batches: Iterable[Any]) -> Iterator[tuple[str, int, bytes | None, bytes | None]]:
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in ("group", "at", "key", "value"))
+        yield from zip(*columns, strict=True)
+
+
+def _member_rows(group: SeenGroup | None) -> Iterator[Row]:
+    """Yield the members of a group with the columns of the members table, and their partitions."""
+    for each in () if group is None else group.members:
+        told = each.subscription
+        member = {
+            "consumer_id": each.consumer_id, "client_id": each.client_id, "host": each.host,
+            "group_instance_id": each.group_instance_id, "topics": list(told.topics), "weight": told.weight,
+            "generation": each.epoch, "protocol": group and group.protocol, "assignor": group and group.assignor,
+            "rack": told.rack, "topics_regex": told.regex, "group_epoch": group and group.epoch,
+            "assignment_epoch": group and group.assignment_epoch,
+            "claimed": [f"{topic}-{partition}" for topic, partition in told.owned] or None,
+            "claimed_generation": told.generation,
+        }  # fmt: skip
+        yield {"member": member, "partitions": [{"topic": topic, "partition": n} for topic, n in each.partitions]}

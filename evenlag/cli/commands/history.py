@@ -1,0 +1,90 @@
+"""`evenlag history`: read the past of all groups from the records in `__consumer_offsets`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenlag import live
+from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.decorators import settings
+from evenlag.cli.terminal import print_json, say, warn, working
+from evenlag.errors import EvenlagError
+from evenlag.tables.topics import is_topic
+
+
+@command(
+    "evenlag history kafka://HOST:PORT --out past",
+    "evenlag history kafka://HOST:PORT --log-ends record/offsets --out past",
+    "evenlag history records.parquet --every 1h --out past",
+)
+@click.argument("records", type=options.PLACE)
+@options.spark_out("Folder for the tables offsets, members, rebalances, commits and passed_over, or "
+                   "table:CATALOG.NAMESPACE.", required=True)  # fmt: skip
+@click.option("--every", metavar="TIME", default="15m", show_default=True, help="Time between snapshots.")
+@click.option("--log-ends", type=options.PLACE, metavar="PATH",
+              help="Offsets table with log ends of the past; the snapshots are at its times.")  # fmt: skip
+@options.overwrite
+@options.command_config("for kafka:// places")
+@click.option("--option", multiple=True, metavar="NAME=VALUE", callback=settings,
+              help="Option for Spark's Kafka source, such as kafka.security.protocol=SSL. Repeatable.")  # fmt: skip
+@options.spark
+@options.as_json
+def history(
+    records: str | Path, out: str | Path, every: str, log_ends: str | Path | None, command_config: Path | None,
+    option: dict[str, str], master: str | None, conf: dict[str, str], overwrite: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Read the past of all groups from what Kafka has kept.
+
+    RECORDS is kafka://HOST:PORT, whose topic __consumer_offsets is read from its beginning, or a copy of that topic as
+    Parquet. The command runs on Spark and changes nothing in the cluster.
+    """
+    seconds = float(options.seconds("--every", every))
+    config = {} if command_config is None else live.read_client_config(command_config)
+    kafka_options = {f"kafka.{name}": value for name, value in live.java_names(config).items()} | option
+    # PySpark takes a second to import; help does not need it.
+    from evenlag.spark.driver.kafka import session_for
+    from evenlag.spark.jobs import history as job
+
+    places = (job.topic_of(records), log_ends)
+    spark = session_for(places, options.spark_settings(master, conf), kafka_options)
+    names, notes = _topic_names(records, config)
+    with working("reading the records"):
+        found = job.history(
+            spark, records, out=out, every=seconds, log_ends=log_ends, topic_names=names, overwrite=overwrite,
+            options=kafka_options,
+        )  # fmt: skip
+    told = job.told(found, out)
+    if found.unnamed_topics:
+        notes.append(f"topics without a known name are left out of KIP-848 groups: {', '.join(found.unnamed_topics)}")
+    if as_json:
+        print_json({**told, "warnings": notes})
+        return
+    _report(told)
+    warn(notes)
+
+
+def _topic_names(records: str | Path, config: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Ask the brokers for the names of topics, and return a warning if they cannot be read."""
+    if not is_topic(records):
+        return {}, []
+    servers = str(records).partition("//")[2].partition("/")[0]
+    try:
+        return live.topic_names(servers, config=config), []
+    except EvenlagError as error:  # without names, classic groups can still be read
+        return {}, [str(error)]
+
+
+def _report(told: dict[str, Any]) -> None:
+    say(
+        f"{told['groups']} groups, {told['rebalances']} rebalances, {told['commits']} commits, {told['snapshots']} "
+        f"snapshots from {told['since']} to {told['until']}"
+    )
+    say(f"{told['records']} records: {told['used']} used")
+    for reason, count in told["passed_over"].items():
+        say(f"  {count} passed over: {reason}")
+    for place in told["written"]:
+        say(f"  {place}")

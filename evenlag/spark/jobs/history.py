@@ -1,0 +1,465 @@
+"""The past of all groups from the records in `__consumer_offsets`: snapshots, rebalances and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession, Window, types
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.rates import time_micros
+from evenlag.protocol.coordinator_records import COMMITS as COMMIT_TYPES
+from evenlag.spark.driver.choice import driver_of
+from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.executors import check_executors
+from evenlag.spark.driver.kafka import connected, topic_options
+from evenlag.spark.driver.kept import kept
+from evenlag.spark.driver.protocol import described, needs_java
+from evenlag.spark.driver.sinks import sink
+from evenlag.spark.driver.sources import table_at
+from evenlag.spark.driver.storage import Storage, literal
+from evenlag.spark.native.commit_columns import decoded
+from evenlag.spark.native.typed import Typed
+from evenlag.spark.worker.history_task import COUNT, MEMBER, REBALANCE, TOPIC, FromRecords
+from evenlag.tables.columns import MEMBERS, OFFSETS, Table
+from evenlag.tables.outputs import COMMITS, KEY, PASSED_OVER, REBALANCES
+from evenlag.tables.topics import is_topic
+
+COMMITS_TOPIC = "__consumer_offsets"
+EVERY = 900.0  # seconds between snapshots
+LONGEST_WAIT = 600  # seconds around a rebalance in which commits are looked for
+MOST_TIMES = 1_000_000  # snapshots, and places of the table that finds the next one
+NAMED = 10  # topics named in the message that their names are not known
+
+_RECORDS = {"key": "BINARY", "value": "BINARY", "partition": "INT", "offset": "BIGINT"}
+_BASE = (
+    "partition INT, offset BIGINT, at BIGINT, kind BIGINT, `group` STRING, reason STRING, key BINARY, value BINARY, "
+    "commit_topic STRING, commit_partition INT, commit_offset BIGINT"
+)
+_TOLD = Table(column for column in MEMBERS if column.name not in KEY)
+_REBALANCE = Table(
+    column for column in REBALANCES if column.name not in ("ts", "group") and "commit" not in column.name
+)
+_COURSE = (
+    f"kind STRING, `group` STRING, since INT, until INT, reason STRING, records BIGINT, member STRUCT<{_TOLD.ddl}>, "
+    f"partitions ARRAY<STRUCT<topic: STRING, `partition`: INT>>, rebalance STRUCT<millis: BIGINT, {_REBALANCE.ddl}>"
+)
+_PLACE = ("number", "group", "topic", "partition")  # key of a row of the offsets table
+_KEY = ["group", "topic", "partition"]
+
+
+@dataclass(frozen=True)
+class History:
+    """The past of all groups, computed once and then only read.
+
+    Attributes
+    ----------
+    offsets, members : DataFrame
+        Snapshots, as `evenlag snapshot --append` records them. Without `log_ends`, log ends and lags are null.
+    rebalances : DataFrame
+        One row per rebalance (`outputs.REBALANCES`).
+    commits : DataFrame
+        One row per group and partition with a commit (`outputs.COMMITS`).
+    passed_over : DataFrame
+        Numbers of records that were not used, by reason (`outputs.PASSED_OVER`).
+    records, used : int
+        Numbers of records, and of those used; the others are in `passed_over`, to the row.
+    times : tuple of str
+        `snapshot_ts` of the snapshots, in order.
+    unnamed_topics : tuple of str
+        Ids of topics whose names are not known. KIP-848 groups appear without their partitions.
+    """
+
+    offsets: DataFrame
+    members: DataFrame
+    rebalances: DataFrame
+    commits: DataFrame
+    passed_over: DataFrame
+    records: int
+    used: int
+    times: tuple[str, ...]
+    unnamed_topics: tuple[str, ...]
+
+    @property
+    def tables(self) -> dict[str, DataFrame]:
+        """The tables by name."""
+        return {name: getattr(self, name) for name in ("offsets", "members", "rebalances", "commits", "passed_over")}
+
+    def write(self, out: str | Path, overwrite: bool = False) -> list[str]:
+        """Write all tables or none to a place as in `run`, as Parquet, and return their places.
+
+        Raises
+        ------
+        SourceError
+            The place exists or cannot be written.
+        """
+        spark = self.offsets.sparkSession
+        needs_java(spark, "History.write", "write its tables with the session: offsets.write.parquet(path)")
+        place = sink(spark, out)
+        with place.whole(list(self.tables), overwrite) as folder, blamed("the history"):
+            for name, table in self.tables.items():
+                with described(spark, f"writing {name}"):
+                    table.write.parquet(f"{folder}/{name}")
+        return place.names(list(self.tables))
+
+
+def history(
+    spark: SparkSession,
+    records: str | Path | DataFrame,
+    *,
+    out: str | Path | None = None,
+    every: float = EVERY,
+    log_ends: str | Path | DataFrame | None = None,
+    topic_names: Mapping[str, str] | None = None,
+    overwrite: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> History:
+    """Read the past of all groups from the records in `__consumer_offsets`.
+
+    Offset commits are decoded in native columns, members and rebalances in Python, group by group. A record that cannot
+    be read is counted with a reason. A snapshot has the last state of each group until its time.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    records : str, Path or DataFrame
+        `kafka://HOST:PORT`, or Parquet files or a DataFrame with the columns of Spark's Kafka source: `key, value,
+        partition, offset, timestamp` (TIMESTAMP, or milliseconds). Commits of open or aborted transactions are not
+        read from Kafka; a copy must be made with `isolation.level=read_committed`.
+    out : str or Path, optional
+        Write the tables there (`History.write`).
+    every : float
+        Seconds between snapshots, which are at multiples of it; not used with `log_ends`.
+    log_ends : str, Path or DataFrame, optional
+        An offsets table with log offsets of the past. The snapshots are at its times.
+    topic_names : mapping of str to str, optional
+        Names of topics by their ids (base64, as Kafka prints them). Records of KIP-848 groups have ids alone.
+    overwrite : bool
+        Replace the tables in `out`.
+    options : mapping of str to str, optional
+        Options of Spark's Kafka source.
+
+    Raises
+    ------
+    SourceError
+        The records or log ends cannot be read, lack a column, or none can be used.
+    InvalidProblemError
+        `every` is not a positive time.
+    """
+    if not (isinstance(every, int | float) and every > 0):
+        raise InvalidProblemError(f"every must be a time above 0 s, not {every!r}")
+    driver = driver_of(spark)
+    place = driver.place(_BASE)
+    source = decoded(_records(spark, records, options))
+    is_commit = sf.col("kind").isin(*COMMIT_TYPES)
+    bytes_ = {name: sf.when(sf.col("reason").isNull() & ~is_commit, sf.col(name)) for name in ("key", "value")}
+    names = [field.name for field in cast(types.StructType, types.StructType.fromDDL(_BASE))]
+    with described(spark, "decoding records"), blamed(_shown(records)):
+        base = kept(source.withColumns(bytes_).select(*names), place).table
+        usable = sf.col("reason").isNull()
+        span = base.groupBy("reason").agg(sf.count("*").alias("n"), sf.min("at").alias("a"), sf.max("at").alias("b"))
+        counts = span.collect()
+    good = next((row for row in counts if row["reason"] is None), None)
+    if good is None:
+        reasons = "; ".join(f"{row['reason']}: {row['n']}" for row in counts) or "there are none"
+        raise SourceError(f"{_shown(records)}: no record can be used ({reasons})")
+    ends = None if log_ends is None else _log_ends(table_at(spark, log_ends, "offsets", options))
+    times = _times(good["a"], good["b"], every) if ends is None else _times_of(ends, _shown(log_ends))
+    course = _followed(spark, base.filter(usable & ~is_commit), [at for at, _ in times], topic_names or {})
+    commits = base.filter(usable & is_commit)
+    told = course.filter(sf.col("kind") == COUNT).groupBy("reason").agg(sf.sum("records").alias("records"))
+    passed = base.filter(~usable).groupBy("reason").agg(sf.count("*").alias("records"))
+    passed = (
+        passed.unionByName(told.filter("reason is not null")).groupBy("reason").agg(sf.sum("records").alias("records"))
+    )
+    with described(spark, "counting records"):
+        left = passed.agg(sf.sum("records")).collect()[0][0] or 0
+        unnamed = (
+            course.filter(sf.col("kind") == TOPIC).select("reason").distinct().orderBy("reason").limit(NAMED).collect()
+        )
+    total = sum(row["n"] for row in counts)
+    numbers = spark.createDataFrame([(n, text) for n, (_, text) in enumerate(times)], "number INT, snapshot_ts STRING")
+    found = History(
+        offsets=_offsets(commits, course, times, numbers, ends),
+        members=_members(course, numbers),
+        rebalances=_rebalances(course, commits),
+        commits=_commits(commits),
+        passed_over=passed.orderBy("reason").select(*PASSED_OVER.names),
+        records=total,
+        used=total - left,
+        times=tuple(text for _, text in times),
+        unnamed_topics=tuple(row["reason"] for row in unnamed),
+    )
+    if out is not None:
+        found.write(out, overwrite)
+    return found
+
+
+def topic_of(records: str | Path) -> str | Path:
+    """Return the address of the topic with the records; paths are returned unchanged."""
+    if not is_topic(records):
+        return records
+    url = str(records)
+    return url if "/" in url.partition("//")[2] else f"{url}/{COMMITS_TOPIC}"
+
+
+def told(found: History, out: str | Path) -> dict[str, Any]:
+    """Return the figures that the command shows of a history and its tables in `out`."""
+    written = sink(found.offsets.sparkSession, out)
+    with described(found.offsets.sparkSession, "the report of the command"):
+        groups = written.read("commits").select("group").union(written.read("rebalances").select("group"))
+        return {
+            "records": found.records,
+            "used": found.used,
+            "passed_over": {row["reason"]: row["records"] for row in written.read("passed_over").collect()},
+            "groups": groups.distinct().count(),
+            "rebalances": written.read("rebalances").count(),
+            "commits": written.read("commits").agg(sf.coalesce(sf.sum("commits"), sf.lit(0))).collect()[0][0],
+            "snapshots": len(found.times),
+            "since": found.times[0],
+            "until": found.times[-1],
+            "written": written.names(list(found.tables)),
+        }
+
+
+def _shown(place: str | Path | DataFrame | None) -> str:
+    return "the records" if isinstance(place, DataFrame) else str(place)
+
+
+def _records(spark: SparkSession, records: str | Path | DataFrame, options: Mapping[str, str] | None) -> DataFrame:
+    """Return the records with `at`, the time in milliseconds."""
+    if isinstance(records, DataFrame):
+        df = records
+    elif is_topic(records):
+        url = str(topic_of(records))
+        committed = {"kafka.isolation.level": "read_committed"} | dict(options or {})
+        with connected(spark, url):
+            df = spark.read.format("kafka").options(**topic_options(url, committed)).load()
+    else:
+        with blamed(records):
+            if not Storage(spark, records).exists(Storage(spark, records).path):
+                raise SourceError(f"{records}: no such file or folder")
+            df = spark.read.parquet(literal(Storage(spark, records).path))
+    kinds = {field.name: field.dataType for field in df.schema}
+    missing = [name for name in (*_RECORDS, "timestamp") if name not in kinds]
+    if missing:
+        raise SourceError(
+            f"{_shown(records)}: no column {', '.join(missing)}; records have {', '.join(_RECORDS)}, timestamp"
+        )
+    for name in ("key", "value"):
+        if not isinstance(kinds[name], types.BinaryType | types.NullType):
+            raise SourceError(
+                f"{_shown(records)}: {name} is {kinds[name].simpleString()}; it must be BINARY, unchanged"
+            )
+    time = sf.col("timestamp")
+    at = time.cast("bigint") if isinstance(kinds["timestamp"], types.IntegralType) else sf.unix_millis(time)
+    columns = [sf.col(name).cast(kind).alias(name) for name, kind in _RECORDS.items()]
+    return df.select(*columns, at.alias("at"))
+
+
+# ---- times -----------------------------------------------------------------------------------------------------------
+
+
+def _times(first: int, last: int, every: float) -> list[tuple[int, str]]:
+    """Return the multiples of a time from the first record to just after the last, in milliseconds and as text."""
+    step = max(round(1000 * every), 1)
+    numbers = range(-(-first // step), -(-last // step) + 1)
+    if len(numbers) > MOST_TIMES:
+        raise InvalidProblemError(f"every {every:g} s makes {len(numbers):,} snapshots; choose a longer time")
+    return [(number * step, _iso(number * step)) for number in numbers]
+
+
+def _iso(millis: int) -> str:
+    return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _iso_column(millis: Column) -> Column:
+    text = sf.date_format(sf.timestamp_millis(millis), "yyyy-MM-dd'T'HH:mm:ss.SSS")
+    return sf.when(millis.isNotNull(), sf.concat(text, sf.lit("Z")))
+
+
+def _log_ends(table: DataFrame) -> DataFrame:
+    """Return the log offsets of an offsets table, whatever the group: `snapshot_ts, topic, partition` and both."""
+    typed = Typed(table)
+    rows = table.select(
+        typed.text("snapshot_ts").alias("snapshot_ts"), typed.text("topic").alias("topic"),
+        typed.whole("partition").try_cast("int").alias("partition"),
+        *(typed.whole(name).alias(name) for name in ("log_start_offset", "log_end_offset")),
+    )  # fmt: skip
+    known = rows.dropna(subset=["snapshot_ts", "topic", "partition", "log_end_offset"])
+    largest = [sf.max(name).alias(name) for name in ("log_start_offset", "log_end_offset")]
+    return known.groupBy("snapshot_ts", "topic", "partition").agg(*largest)
+
+
+def _times_of(ends: DataFrame, place: str) -> list[tuple[int, str]]:
+    found = []
+    for row in ends.select("snapshot_ts").distinct().collect():
+        micros = time_micros(row["snapshot_ts"])
+        if micros is None:
+            raise SourceError(f"{place}: snapshot_ts {row['snapshot_ts']!r} is not a time such as 2026-01-31T12:00:00Z")
+        found.append((micros // 1000, row["snapshot_ts"]))
+    if not found:
+        raise SourceError(f"{place}: no row has a time and a log end offset")
+    return sorted(found)
+
+
+def _with_numbers(df: DataFrame, times: Sequence[int]) -> DataFrame:
+    """Add `since` to rows with a time `at`: the number of the first snapshot at or after it, their count if none is.
+
+    Times are looked up in slots as wide as the smallest distance of two snapshots, so that a slot has one at most. The
+    lists of slots are columns of a broadcast row; as constants they would be made anew for every row.
+    """
+    first, last = times[0], times[-1]
+    width = min((after - before for before, after in pairwise(times) if after > before), default=1)
+    slots = (last - first) // width + 1
+    if slots > MOST_TIMES:
+        raise SourceError(f"the snapshots are up to {width} ms near and {(last - first) / 1000:g} s apart; use fewer")
+    inside, counts = [last + 1] * slots, dict.fromkeys(times, 0)
+    for time in times:
+        inside[(time - first) // width] = time
+        counts[time] += 1
+    before = [0, *accumulate(counts.get(time, 0) for time in inside)][:-1]
+    lists = df.sparkSession.createDataFrame(pa.table({"_before": [before], "_inside": [inside]}))
+    at, slot = sf.col("at"), sf.floor((sf.col("at") - first) / width).cast("int")
+    passed = sf.when(sf.col("_inside")[slot] < at, sf.lit(1)).otherwise(sf.lit(0))
+    within = sf.when((at > first) & (at <= last), sf.col("_before")[slot] + passed)
+    number = sf.when(at <= first, sf.lit(0)).otherwise(sf.coalesce(within, sf.lit(len(times)))).cast("int")
+    return df.crossJoin(sf.broadcast(lists)).withColumn("since", number).drop("_before", "_inside")
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _followed(
+    spark: SparkSession, records: DataFrame, times: Sequence[int], topic_names: Mapping[str, str]
+) -> DataFrame:
+    """Follow each group through its records of members and epochs; see `FromRecords`."""
+    driver = driver_of(spark)
+    driver.prepare()
+    place = driver.place(_COURSE)
+    check_executors(spark, place)
+    schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(_COURSE)))
+    rows = records.select(sf.coalesce("group", sf.lit("")).alias("group"), "partition", "offset", "at", "key", "value")
+    ordered = rows.repartition("group").sortWithinPartitions("group", "partition", "offset")
+    with described(spark, "following groups"), blamed("the records"), driver.batches_by_rows():
+        return kept(ordered.mapInArrow(FromRecords(times, topic_names, schema), _COURSE), place).table
+
+
+def _each_snapshot(intervals: DataFrame) -> DataFrame:
+    """Return a row for each snapshot, `number`, from `since` until before `until`."""
+    numbers = sf.explode(sf.sequence("since", sf.col("until") - 1))
+    return intervals.filter("since < until").withColumn("number", numbers).drop("since", "until")
+
+
+def _as(table: Table, values: Mapping[str, Column]) -> list[Column]:
+    return [values.get(each.name, sf.lit(None)).cast(each.ddl).alias(each.name) for each in table]
+
+
+def _of_partitions(commits: DataFrame, *more: Column) -> DataFrame:
+    """Select `group, topic, partition, offset, commit_offset` of commits, and more columns."""
+    names = {"commit_topic": "topic", "commit_partition": "partition"}
+    return commits.select(
+        "group", *(sf.col(own).alias(name) for own, name in names.items()), "offset", "commit_offset", *more
+    )
+
+
+def _offsets(
+    commits: DataFrame, course: DataFrame, times: Sequence[tuple[int, str]], numbers: DataFrame, ends: DataFrame | None
+) -> DataFrame:
+    """Return the offsets table: the last commit, owner and log end of each partition at each time."""
+    named = _of_partitions(_with_numbers(commits, [at for at, _ in times]), sf.col("since"))
+    last = named.groupBy(*_KEY, "since").agg(sf.max_by("commit_offset", "offset").alias("current_offset"))
+    until = sf.coalesce(sf.lead("since").over(Window.partitionBy(*_KEY).orderBy("since")), sf.lit(len(times)))
+    committed = _each_snapshot(last.withColumn("until", until).filter("current_offset is not null"))
+    members = course.filter(sf.col("kind") == MEMBER)
+    owned = members.select("group", "since", "until", "member", sf.explode("partitions").alias("held"))
+    owners = (
+        _each_snapshot(owned)
+        .groupBy("number", "group", "held.topic", "held.partition")
+        .agg(
+            sf.max_by(sf.struct("member.consumer_id", "member.client_id", "member.host"), "member.consumer_id").alias(
+                "owner"
+            )
+        )
+    )
+    rows = committed.join(owners, on=list(_PLACE), how="full_outer")
+    if ends is not None:
+        subscribed = members.select("group", "since", "until", sf.explode("member.topics").alias("topic"))
+        topics = rows.select("number", "group", "topic").unionByName(
+            _each_snapshot(subscribed).select("number", "group", "topic")
+        )
+        numbered = ends.join(sf.broadcast(numbers), on="snapshot_ts").drop("snapshot_ts")
+        rows = rows.join(topics.distinct().join(numbered, on=["number", "topic"]), on=list(_PLACE), how="full_outer")
+    values = {name: sf.col(name) for name in ("snapshot_ts", "current_offset", *_KEY)}
+    values |= {name: sf.col(f"owner.{name}") for name in ("consumer_id", "client_id", "host")}
+    if ends is not None:
+        lag = sf.greatest(sf.col("log_end_offset") - sf.col("current_offset"), sf.lit(0))
+        values |= {"log_start_offset": sf.col("log_start_offset"), "log_end_offset": sf.col("log_end_offset")}
+        values["lag"] = sf.when(sf.col("log_end_offset").isNotNull() & sf.col("current_offset").isNotNull(), lag)
+    return rows.join(sf.broadcast(numbers), on="number").select(*_as(OFFSETS, values))
+
+
+def _members(course: DataFrame, numbers: DataFrame) -> DataFrame:
+    """Return the members table."""
+    each = _each_snapshot(course.filter(sf.col("kind") == MEMBER).select("group", "since", "until", "member"))
+    told = {name: sf.col(f"member.{name}") for name in _TOLD.names}
+    values = {"snapshot_ts": sf.col("snapshot_ts"), "group": sf.col("group"), **told}
+    return each.join(sf.broadcast(numbers), on="number").select(*_as(MEMBERS, values))
+
+
+def _commits(commits: DataFrame) -> DataFrame:
+    """Return the number of commits of each group and partition, and the first and last of them."""
+    named = _of_partitions(commits, sf.col("at"))
+    earlier = sf.lag("commit_offset").over(Window.partitionBy(*_KEY).orderBy("offset"))
+    made = sf.col("commit_offset").isNotNull()
+    first, last = (
+        which(sf.when(made, sf.struct("offset", "at", "commit_offset"))).alias(name)
+        for name, which in (("first", sf.min), ("last", sf.max))
+    )
+    table = (
+        named.withColumn("earlier", earlier)
+        .groupBy(*_KEY)
+        .agg(
+            sf.count("commit_offset").alias("commits"),
+            sf.count_if(~made).alias("deleted"),
+            sf.count_if(sf.col("commit_offset") < sf.col("earlier")).alias("backward"),
+            first,
+            last,
+        )
+    )
+    values = {name: sf.col(name) for name in (*_KEY, "commits", "deleted", "backward")}
+    for name in ("first", "last"):
+        values |= {f"{name}_ts": _iso_column(sf.col(f"{name}.at")), f"{name}_offset": sf.col(f"{name}.commit_offset")}
+    return table.select(*_as(COMMITS, values))
+
+
+def _rebalances(course: DataFrame, commits: DataFrame) -> DataFrame:
+    """Return the rebalances, with the commits of their groups around them."""
+    seen = course.filter(sf.col("kind") == REBALANCE).select("group", "rebalance.*")
+    slot = 1000 * LONGEST_WAIT  # milliseconds; commits within one slot of a rebalance are looked at
+    own = sf.floor(sf.col("millis") / slot)
+    around = seen.select("group", "millis", sf.explode(sf.sequence(own - 1, own + 1)).alias("slot"))
+    made = commits.filter("commit_offset is not null").select(
+        "group", "at", sf.floor(sf.col("at") / slot).alias("slot")
+    )
+    near = around.distinct().join(made, on=["group", "slot"]).withColumn("wait", sf.col("at") - sf.col("millis"))
+    within = (
+        near.filter(sf.abs("wait") <= slot)
+        .groupBy("group", "millis")
+        .agg(
+            sf.max(sf.when(sf.col("wait") < 0, sf.col("wait"))).alias("before"),
+            sf.min(sf.when(sf.col("wait") >= 0, sf.col("wait"))).alias("after"),
+        )
+    )
+    rows = seen.join(within, on=["group", "millis"], how="left")
+    values: dict[str, Any] = {name: sf.col(name) for name in ("group", *_REBALANCE.names)}
+    values |= {"ts": _iso_column(sf.col("millis")), "last_commit_seconds": -sf.col("before") / 1000}
+    return rows.select(*_as(REBALANCES, values | {"next_commit_seconds": sf.col("after") / 1000}))
