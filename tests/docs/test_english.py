@@ -4,6 +4,7 @@ import ast
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,20 +18,14 @@ SENTENCES = re.compile(r"(?:\n\s+|[.:] )(What(?!-if)|Whether|How|Who|Whose|Which
 TOLD = re.compile(r"\b(un)?told\b")
 
 
-def docstrings(source: str) -> Iterator[str]:
-    """Yield the docstrings of a module, its classes and functions, and the texts below constants."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node.value.value
-
-
-def messages(source: str) -> Iterator[str]:
-    """Yield the texts in code that have several words: errors, notes, helps and headings."""
-    tree = ast.parse(source)
-    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
-            yield " ".join(node.value.split())
+@cache
+def texts_of(path: Path) -> tuple[list[str], list[str]]:
+    """The docstrings of a module, with texts below constants; and the texts in its code: errors, notes and helps."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    described = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    texts = [node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    docstrings = [str(node.value) for node in texts if id(node) in described]
+    return docstrings, [" ".join(str(node.value).split()) for node in texts if id(node) not in described]
 
 
 def comments(path: Path) -> Iterator[str]:
@@ -43,23 +38,23 @@ def comments(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_docstrings_begin_with_a_verb_or_a_noun(path: Path) -> None:
-    assert [text for text in docstrings(path.read_text()) if BEGINNINGS.match(text)] == []
+    assert [text for text in texts_of(path)[0] if BEGINNINGS.match(text)] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_sentence_of_a_docstring_begins_with_a_question_word(path: Path) -> None:
-    assert [text for text in docstrings(path.read_text()) if SENTENCES.search(text)] == []
+    assert [text for text in texts_of(path)[0] if SENTENCES.search(text)] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_docstrings_and_comments_avoid_phrases_that_need_a_second_reading(path: Path) -> None:
-    texts = [" ".join(text.split()) for text in (*docstrings(path.read_text()), *comments(path))]
+    texts = [" ".join(text.split()) for text in (*texts_of(path)[0], *comments(path))]
     assert [found[0] + " … " + text for text in texts if (found := PHRASES.search(text))] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_messages_avoid_phrases_that_need_a_second_reading(path: Path) -> None:
-    found = [(text, PHRASES.search(text) or TOLD.search(text)) for text in messages(path.read_text())]
+    found = [(text, PHRASES.search(text) or TOLD.search(text)) for text in texts_of(path)[1]]
     assert [text for text, phrase in found if phrase] == []
 
 

@@ -96,6 +96,12 @@ def own_module(each: list[str]) -> str:
 
 
 @cache
+def loaded_at_once(module: str) -> list[str]:
+    """Return the modules of this package that the top level of a module imports."""
+    return list(filter(None, map(own_module, imported(parsed(modules()[module]), typing=False, functions=False))))
+
+
+@cache
 def loaded_modules(module: str) -> set[str]:
     """Return the modules of this package that loading a module loads, before any function runs."""
     found, queue = set(), [module]
@@ -103,7 +109,7 @@ def loaded_modules(module: str) -> set[str]:
         if name not in found:
             found.add(name)
             queue += [name.rpartition(".")[0]] if "." in name else []
-            queue += filter(None, map(own_module, imported(parsed(modules()[name]), typing=False, functions=False)))
+            queue += loaded_at_once(name)
     return found
 
 
