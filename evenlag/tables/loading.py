@@ -305,7 +305,8 @@ def typed(rows: Iterable[Numbered], kind: TableKind) -> Iterator[Numbered]:
     """Yield rows with exactly the columns of a table, and their values in the columns' types where possible."""
     columns = TABLES[kind]
     for number, raw in rows:
-        yield number, {column.name: plain_value(raw.get(column.name), column.kind) for column in columns}
+        given = ((column.name, raw.get(column.name), column.kind) for column in columns)
+        yield number, {name: None if value is None else plain_value(value, kind) for name, value, kind in given}
 
 
 def _check(path: File, names: Sequence[str], kind: TableKind) -> None:

@@ -83,10 +83,11 @@ class OneGroup:
     def _past(self) -> dict[Any, tuple[PastRows, ...]]:
         """Return the log ends before each snapshot, by its time."""
         past: dict[int, dict[tuple[str, int], int]] = {}
+        micros = {ts: time_micros(ts) for ts in {row["snapshot_ts"] for _, row in self._rows.numbered if row[LOG_ONLY]}}
         for number, row in self._rows.numbered:
             if row[LOG_ONLY]:
                 with self._rows.at(number):
-                    add_log_end(past, row)
+                    add_log_end(past, row, micros[row["snapshot_ts"]])
         rows = [PastRows.of_ends(micros, ends) for micros, ends in past.items()]
         return dict(zip(self.times, before_each(rows, [time_micros(ts) for ts in self.times]), strict=True))
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from evenlag.compare.log_ends import UNKNOWN, LogEnds
 from evenlag.errors import InvalidProblemError
-from evenlag.model.rates import time_micros
 from evenlag.tables.row_checks import Row, partition_of
 
 Ints = NDArray[np.int64]
@@ -64,8 +63,8 @@ class PastRows:
         return self.topics == other.topics and all(np.array_equal(mine, theirs) for mine, theirs in arrays)
 
 
-def add_log_end(past: dict[int, dict[Key, int]], row: Row) -> None:
-    """Add a row with a log end alone to the log ends by time (microseconds) and partition.
+def add_log_end(past: dict[int, dict[Key, int]], row: Row, micros: int | None) -> None:
+    """Add a row with a log end alone, and its time in microseconds, to the log ends by time and partition.
 
     Raises
     ------
@@ -73,7 +72,7 @@ def add_log_end(past: dict[int, dict[Key, int]], row: Row) -> None:
         A value is missing or invalid, or another row of the same time and partition has another log end.
     """
     topic, partition = partition_of(row)
-    name, end, micros = f"{topic}-{partition}", row["log_end_offset"], time_micros(row["snapshot_ts"])
+    name, end = f"{topic}-{partition}", row["log_end_offset"]
     if micros is None:
         raise InvalidProblemError(f"{name}: snapshot_ts of a log_only row must be a time such as 2026-01-31T12:00:00Z")
     if end is None or end < 0:

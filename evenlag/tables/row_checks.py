@@ -29,7 +29,8 @@ def partition_of(row: Row) -> tuple[str, int]:
     if not topic:
         raise InvalidProblemError("topic is missing")
     for column in _CHECKED_OFFSETS:
-        _check_value(column, row[column.name], f"{topic}: ")
+        if (value := row[column.name]) is not None:
+            _check_value(column, value, f"{topic}: ")
     if partition is None:
         raise InvalidProblemError(f"{topic}: partition is missing")
     return topic, partition
