@@ -63,6 +63,13 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "cheapest_window",
         "fits - least → fits + least",
     ): "only decides when a finer grid takes over",
+    (
+        "evenlag/search/exact/move_patterns.py",
+        "_ask_ends",
+        "window.low + window.high → window.low - window.high",
+    ): "only decides which ends are asked about; each answer holds",
+    ("evenlag/search/exact/prefix_table.py", "Listing.words", "1 → 2"): "another word of a bit set stays empty",
+    ("evenlag/search/exact/windows.py", "Prices.least_highs", "1 → 2"): "one more load, which no range reaches",
 }
 
 

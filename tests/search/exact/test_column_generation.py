@@ -78,6 +78,13 @@ def test_a_table_has_the_best_pattern_of_every_load(seed: int, most: int | None)
             assert table.best[level, room] < NO_PATTERN // 2
 
 
+def test_values_of_one_partition_may_exceed_32_bits() -> None:
+    items = Items(np.array([2, 3], dtype=np.int64), np.array([1, 1], dtype=np.int64))
+    values = np.array([2**40, 2**41], dtype=np.int64)
+    table = BlockTable(items, values, 2, 1)  # of which at most one fits
+    assert table.best[1].tolist()[2] == 2**40
+
+
 @pytest.mark.parametrize("count", [None, 1, 2, 3])
 @pytest.mark.parametrize("seed", seeds(25))
 def test_a_table_gives_the_best_pattern_of_each_largest_lag(seed: int, count: int | None) -> None:

@@ -1,5 +1,6 @@
 """Column generation where moves count: plans against all plans, lists against all sets."""
 
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import evenlag
-from evenlag.model.balance import CountRule, count_rule
+from evenlag.model.balance import Balance, CountRule, count_rule
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.search.cache import SolveCache
@@ -187,3 +188,12 @@ def test_a_plan_within_a_budget_is_found_and_proven_by_solve() -> None:
     assert result.status == "OPTIMAL"
     assert result.moves <= fewest.moves + 1
     assert result.spread == result.bound < fewest.spread
+
+
+def test_members_decide_unless_counts_are_ranked_or_prices_are_not_whole() -> None:
+    problem = evenlag.Problem.from_lags({"t": [5, 3, 1], "u": [2, 2]}, {"a": ["t", "u"], "b": ["t"], "c": ["u"]})
+    free, ranked = (count_rule(problem, Balance(balance)) for balance in ("none", "group"))
+    assert ranked.ranks is not None
+    assert not move_plans.members_decide(ranked, Objective(stickiness=2))
+    assert move_plans.members_decide(free, Objective(stickiness=2))
+    assert not move_plans.members_decide(free, Objective(stickiness=Fraction(1, 2)))
