@@ -6,6 +6,7 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.live.cluster.capture import Snapshot, snapshot, topic_names, write_snapshot
+    from evenlag.live.cluster.capture import partitions_of_topic as partitions_of_topic
     from evenlag.live.cluster.client_config import read_client_config
     from evenlag.live.cluster.java_names import java_names as java_names
     from evenlag.live.cluster.past_record import Recorded, snapshot_since
@@ -18,6 +19,7 @@ _HOMES = {
     "Recorded": "evenlag.live.cluster.past_record",
     "Snapshot": "evenlag.live.cluster.capture",
     "java_names": "evenlag.live.cluster.java_names",
+    "partitions_of_topic": "evenlag.live.cluster.capture",
     "read_client_config": "evenlag.live.cluster.client_config",
     "snapshot": "evenlag.live.cluster.capture",
     "snapshot_since": "evenlag.live.cluster.past_record",

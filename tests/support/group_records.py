@@ -42,13 +42,13 @@ def leave_records(bootstrap: str, prefix: str) -> None:
     classic = {"c0": [topic], "c1": [topic]}
     offsets = {(topic, number): 10 + number for number in range(4)}
     with running_group(bootstrap, f"{prefix}-static", classic, {"c0": {"group.instance.id": "node-0"}}) as members:
-        _commit(members, offsets)
+        commit_own(members, offsets)
     with running_group(
         bootstrap, f"{prefix}-cooperative", classic, partition_assignment_strategy="cooperative-sticky"
     ) as members:
-        _commit(members, offsets)
+        commit_own(members, offsets)
     with running_group(bootstrap, f"{prefix}-consumer", classic, group_protocol="consumer") as members:
-        _commit(members, offsets)
+        commit_own(members, offsets)
     with running_group(bootstrap, f"{prefix}-regex", {"c0": [f"^{topic}.*"]}, group_protocol="consumer"):
         pass
     _read_by_kafka_python(bootstrap, f"{prefix}-python", topic)
@@ -60,7 +60,7 @@ def leave_records(bootstrap: str, prefix: str) -> None:
     admin.delete_consumer_groups([f"{prefix}-static"])[f"{prefix}-static"].result()
 
 
-def _commit(members: dict[str, Any], offsets: dict[tuple[str, int], int]) -> None:
+def commit_own(members: dict[str, Any], offsets: dict[tuple[str, int], int]) -> None:
     """Let the members commit their own partitions."""
     for member in members.values():
         mine = {(part.topic, part.partition) for part in member._consumer.assignment()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from evenlag.cli.catalogue import command
 from evenlag.cli.decorators import settings
 from evenlag.cli.terminal import print_json, say, warn, working
 from evenlag.errors import EvenlagError
-from evenlag.tables.topics import is_topic
+from evenlag.tables.topics import is_topic, topic_address
 
 
 @command(
@@ -49,13 +50,13 @@ def history(
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs import history as job
 
-    places = (job.topic_of(records), log_ends)
-    spark = session_for(places, options.spark_settings(master, conf), kafka_options)
-    names, notes = _topic_names(records, config)
+    records = job.topic_of(records)
+    assign, names, notes = _of_cluster(records, config)
+    spark = session_for((records, log_ends), options.spark_settings(master, conf), kafka_options)
     with working("reading the records"):
         found = job.history(
             spark, records, out=out, every=seconds, log_ends=log_ends, topic_names=names, overwrite=overwrite,
-            options=kafka_options,
+            options=assign | kafka_options,
         )  # fmt: skip
     told = job.told(found, out)
     if found.unnamed_topics:
@@ -67,15 +68,20 @@ def history(
     warn(notes)
 
 
-def _topic_names(records: str | Path, config: dict[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Ask the brokers for the names of topics, and return a warning if they cannot be read."""
+def _of_cluster(records: str | Path, config: dict[str, str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """Ask the brokers for the partitions of the topic, as an option of Spark's source, and for names of topics.
+
+    A warning says why names cannot be read, because classic groups do not need them.
+    """
     if not is_topic(records):
-        return {}, []
-    servers = str(records).partition("//")[2].partition("/")[0]
+        return {}, {}, []
+    address = topic_address(str(records))
+    partitions = live.partitions_of_topic(address.topics, address.servers, config=config)
+    assign = {"assign": json.dumps({address.topics: partitions})}
     try:
-        return live.topic_names(servers, config=config), []
-    except EvenlagError as error:  # without names, classic groups can still be read
-        return {}, [str(error)]
+        return assign, live.topic_names(address.servers, config=config), []
+    except EvenlagError as error:
+        return assign, {}, [str(error)]
 
 
 def _report(told: dict[str, Any]) -> None:

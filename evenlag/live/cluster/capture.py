@@ -185,6 +185,24 @@ def topic_names(
     return found
 
 
+def partitions_of_topic(
+    topic: str, bootstrap_servers: str, *, timeout: float = 10.0, config: Mapping[str, str] | None = None
+) -> list[int]:
+    """Return the partition ids of a topic, sorted.
+
+    Raises
+    ------
+    SourceError
+        No broker answers, or the topic does not exist or may not be seen.
+    """
+    _check_call(bootstrap_servers, timeout)
+    with closing(cluster_at(bootstrap_servers, config, timeout)) as cluster:
+        found = cluster.partitions([topic])[topic]
+    if isinstance(found, Failure):
+        raise SourceError(f"{bootstrap_servers}: topic {topic}: {explained(found)}")
+    return sorted(found)
+
+
 def _check_call(bootstrap_servers: str, timeout: float) -> None:
     if not 0 < timeout <= LONGEST_TIMEOUT:
         raise SourceError(f"timeout of {timeout:g} s: give more than 0 and at most {LONGEST_TIMEOUT:g} s")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
@@ -37,6 +38,7 @@ COMMITS_TOPIC = "__consumer_offsets"
 EVERY = 900.0  # seconds between snapshots
 LONGEST_WAIT = 600  # seconds around a rebalance in which commits are looked for
 MOST_TIMES = 1_000_000  # snapshots, and places of the table that finds the next one
+_OFFSETS_BY_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 NAMED = 10  # topics named in the message that their names are not known
 
 _RECORDS = {"key": "BINARY", "value": "BINARY", "partition": "INT", "offset": "BIGINT"}
@@ -145,7 +147,8 @@ def history(
     overwrite : bool
         Replace the tables in `out`.
     options : mapping of str to str, optional
-        Options of Spark's Kafka source.
+        Options of Spark's Kafka source. Without `assign`, such as `{"__consumer_offsets": [0, 1, 2]}`, Spark finds the
+        partitions as a consumer group of its own, which leaves records in the topic.
 
     Raises
     ------
@@ -162,7 +165,7 @@ def history(
     is_commit = sf.col("kind").isin(*COMMIT_TYPES)
     bytes_ = {name: sf.when(sf.col("reason").isNull() & ~is_commit, sf.col(name)) for name in ("key", "value")}
     names = [field.name for field in cast(types.StructType, types.StructType.fromDDL(_BASE))]
-    with described(spark, "decoding records"), blamed(_shown(records)):
+    with described(spark, "decoding records"), blamed(_shown(records)), _internal_topics(spark):
         base = kept(source.withColumns(bytes_).select(*names), place).table
         usable = sf.col("reason").isNull()
         span = base.groupBy("reason").agg(sf.count("*").alias("n"), sf.min("at").alias("a"), sf.max("at").alias("b"))
@@ -234,15 +237,31 @@ def _shown(place: str | Path | DataFrame | None) -> str:
     return "the records" if isinstance(place, DataFrame) else str(place)
 
 
+@contextmanager
+def _internal_topics(spark: SparkSession) -> Iterator[None]:
+    """Let Spark's Kafka source read internal topics: by default its newer way to find offsets leaves them out."""
+    before = spark.conf.get(_OFFSETS_BY_CONSUMER, None)
+    spark.conf.set(_OFFSETS_BY_CONSUMER, "true")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_OFFSETS_BY_CONSUMER)
+        else:
+            spark.conf.set(_OFFSETS_BY_CONSUMER, before)
+
+
 def _records(spark: SparkSession, records: str | Path | DataFrame, options: Mapping[str, str] | None) -> DataFrame:
     """Return the records with `at`, the time in milliseconds."""
     if isinstance(records, DataFrame):
         df = records
     elif is_topic(records):
         url = str(topic_of(records))
-        committed = {"kafka.isolation.level": "read_committed"} | dict(options or {})
+        named = topic_options(url, {"kafka.isolation.level": "read_committed"} | dict(options or {}))
+        if "assign" in named:
+            del named["subscribe"]
         with connected(spark, url):
-            df = spark.read.format("kafka").options(**topic_options(url, committed)).load()
+            df = spark.read.format("kafka").options(**named).load()
     else:
         with blamed(records):
             if not Storage(spark, records).exists(Storage(spark, records).path):

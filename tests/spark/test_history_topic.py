@@ -1,0 +1,54 @@
+"""The past of groups read from a real broker by Spark's Kafka connector, next to what the brokers describe."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from evenlag.live import snapshot, write_snapshot
+from tests.support.broker import Broker
+from tests.support.command import evenlag
+from tests.support.group_records import commit_own, transact
+from tests.support.traffic import create_topics, produce, running_group
+
+KEY = ("group", "topic", "partition")
+OFFSETS = ("log_start_offset", "log_end_offset", "current_offset", "lag", "consumer_id", "client_id", "host")
+MEMBERS = ("client_id", "host", "topics", "protocol", "group_instance_id", "generation", "group_epoch")
+
+
+def by_key(rows: list[dict[str, Any]], key: tuple[str, ...], names: tuple[str, ...]) -> dict[Any, Any]:
+    return {tuple(row[name] for name in key): tuple(row[name] for name in names) for row in rows}
+
+
+@pytest.mark.broker
+def test_the_last_snapshot_is_what_the_brokers_describe(broker: Broker, tmp_path: Path) -> None:
+    bootstrap, topic = broker.bootstrap, "history-orders"
+    create_topics(bootstrap, {topic: 4})
+    produce(bootstrap, topic, [30, 0, 50, 70])
+    offsets = {(topic, number): 10 * number for number in range(3)}
+    groups = ["history-classic", "history-consumer", "history-commit"]
+    both = {"c0": [topic], "c1": [topic]}
+    with (
+        running_group(bootstrap, groups[0], both, {"c0": {"group.instance.id": "node-0"}}) as classic,
+        running_group(bootstrap, groups[1], both, group_protocol="consumer") as consumer,
+    ):
+        for each in (classic, consumer):
+            commit_own(each, offsets)
+        for end in ("commit", "abort"):
+            transact(bootstrap, f"history-{end}", {(topic, 0): 7}, end)
+        taken = snapshot(bootstrap, groups, timeout=60.0)
+    write_snapshot(taken, tmp_path)
+    past = tmp_path / "past"
+    done = evenlag("history", f"kafka://{bootstrap}", "--log-ends", tmp_path / "offsets.csv", "--out", past, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["records"] == told["used"] + sum(told["passed_over"].values()) > 0
+    tables = {name: pq.read_table(past / name).to_pylist() for name in ("offsets", "members")}
+    ours, members = ([row for row in rows if row["group"].startswith("history-")] for rows in tables.values())
+    assert {row["snapshot_ts"] for row in ours} == {row["snapshot_ts"] for row in taken.offsets}
+    assert by_key(ours, KEY, OFFSETS) == by_key(taken.offsets, KEY, OFFSETS)  # nothing of history-abort
+    key = ("group", "consumer_id")
+    assert by_key(members, key, MEMBERS) == by_key(taken.members, key, MEMBERS)
+    assert len(members) == 4
