@@ -108,3 +108,18 @@ def test_members_without_a_time_apply_to_every_time_only_next_to_texts(group: On
     assert [member.consumer_id for member in of_texts or ()] == ["a"]
     mixed, _ = GroupMembers("g", [text, table], listed).at(LAST, rows)
     assert mixed == ()
+
+
+def test_the_log_start_of_a_lost_row_is_the_last_one_seen(tmp_path: Path) -> None:
+    path = tmp_path / "offsets.csv"
+    rows = (
+        ROWS.replace(",0,0,1000,", ",0,40,1000,")
+        .replace(",1,0,500,", ",1,50,500,")
+        .replace(",0,0,1600,", ",0,60,1600,")
+    )
+    path.write_text(
+        "".join(line for line in rows.splitlines(keepends=True) if ",1,0,560,560,0,b" not in line or "02:" in line)
+    )
+    group = OneGroup(str(path), read_file(path, "offsets"), None, None, "latest")
+    taken = snapshots([group.rows_at(ts)[0] for ts in group.times])
+    assert [each.log_starts.tolist() for each in taken] == [[40, 50], [60, 50], [0, 0]]
