@@ -18,9 +18,8 @@ from evenlag.tables.topics import is_topic, topic_address
 
 
 @command(
-    "evenlag history kafka://HOST:PORT --out past",
+    "evenlag history kafka://HOST:PORT --every 1h --out past",
     "evenlag history kafka://HOST:PORT --log-ends record/offsets --out past",
-    "evenlag history records.parquet --every 1h --out past",
 )
 @click.argument("records", type=options.PLACE)
 @options.spark_out("Folder for the tables offsets, members, rebalances, commits and passed_over, or "
