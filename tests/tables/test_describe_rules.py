@@ -147,8 +147,17 @@ def test_a_text_of_rpk_with_single_blanks_is_read_as_printed() -> None:
     assert outcome(squeezed) == outcome(printed) is not None
 
 
-@pytest.mark.parametrize(("numbers", "is_row"), [("3 - - -", True), ("- - - 3", True), ("- - - -", False)])
-def test_a_line_with_the_numbers_of_a_row_is_not_skipped(numbers: str, is_row: bool) -> None:
+@pytest.mark.parametrize(
+    ("line", "is_row"),
+    [
+        ("garbage 3 - - -", True),
+        ("garbage - - - 3", True),
+        ("garbage - - - -", False),
+        ("0 1 2 1 garbage", True),  # without its topic; the lag is that of its offsets
+        ("0 1 2 9 garbage", False),
+    ],
+)
+def test_a_line_with_the_numbers_of_a_row_is_not_skipped(line: str, is_row: bool) -> None:
     header = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
     row = "shop orders 0 1 2 1 c-1 /192.0.2.1 c"
-    assert (outcome(f"{header}\n{row}\ngarbage {numbers}\n") is None) == is_row
+    assert (outcome(f"{header}\n{row}\n{line}\n") is None) == is_row
