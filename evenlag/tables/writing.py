@@ -118,7 +118,7 @@ def write_replay(replayed: Replay, out: Path, form: Literal["parquet", "csv"], o
     files = {name: out / f"{name}.{form}" for name in ("summary", "steps")}
     for path in files.values():
         if path.exists() and not overwrite:
-            raise SourceError(f"{path}: exists already; choose another folder, or allow overwriting")
+            raise SourceError(f"{path}: exists already; choose another folder, or give --overwrite (overwrite=True)")
     columns = {"summary": REPLAY_SUMMARY, "steps": REPLAY_STEPS}
     write_tables({path: ([common | row for row in tables[name]], columns[name]) for name, path in files.items()})
     return list(files.values())

@@ -456,7 +456,7 @@ def test_a_synthetic_week_is_replayed(tmp_path: Path) -> None:
 
     again = evenlag(*words, "--out", tmp_path / "out", "--format", "csv")
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
-    assert "exists already" in again.stderr
+    assert "exists already; choose another folder, or give --overwrite" in again.stderr
 
     auto = evenlag(*words[:4], "--strategies", "range,evenlag", "--group-time-limit", 0.1, "--json")
     assert sum(note.startswith("horizon auto: each plan of evenlag") for note in json.loads(auto.stdout)["notes"]) == 1

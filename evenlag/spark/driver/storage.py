@@ -193,7 +193,7 @@ def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...],
                 f"{out}: contains {foreign[0]!r}, which is not one of {', '.join(tables)}; choose another folder"
             )
         if held and not overwrite:
-            raise SourceError(f"{out}: exists already; choose another folder, or allow overwriting")
+            raise SourceError(f"{out}: exists already; choose another folder, or give --overwrite (overwrite=True)")
         storage.make(aside)
     try:
         yield aside
