@@ -109,7 +109,9 @@ class ObjectSink:
                     f"{self._out}: contains {foreign[0]!r}, which is not from evenlag; choose another folder"
                 )
             if CURRENT in held and not overwrite:
-                raise SourceError(f"{self._out}: exists already; choose another folder, or give --overwrite (overwrite=True)")
+                raise SourceError(
+                    f"{self._out}: exists already; choose another folder, or give --overwrite (overwrite=True)"
+                )
             before = self._current() if CURRENT in held else None
             self._storage.make(folder)
         try:
@@ -197,7 +199,9 @@ class TableSink:
         if RUN not in properties:
             raise SourceError(f"{self._out}.{_flat(table)}: was not written by evenlag; choose another namespace")
         if not overwrite:
-            raise SourceError(f"{self._out}: exists already; choose another namespace, or give --overwrite (overwrite=True)")
+            raise SourceError(
+                f"{self._out}: exists already; choose another namespace, or give --overwrite (overwrite=True)"
+            )
 
     def _name(self, table: str) -> str:
         return quoted([*self._parts, _flat(table)])
