@@ -55,7 +55,7 @@ def scripted_snapshot(
 ) -> Snapshot:
     """Take a snapshot of a cluster that describes its group in this way, one description after another."""
     cluster = ScriptedCluster(*descriptions, **options)
-    monkeypatch.setattr(capture, "_client", lambda: lambda *_: cluster)
+    monkeypatch.setattr(capture, "cluster_at", lambda *_: cluster)
     monkeypatch.setattr(capture, "SETTLE_PAUSE", 0.01)
     taken = snapshot("somewhere", timeout=timeout)
     assert taken.warnings[0] == "groups of a broker may be missing: broker 2 is down"
