@@ -9,6 +9,7 @@ from confluent_kafka.admin import AclOperation, ResourceType
 
 from tests.support.broker import Broker
 from tests.support.command import evenlag, evenlag_alone, refused
+from tests.support.environments import ROOT
 from tests.support.few_rows import FEW_ROWS
 from tests.support.streams import send, snapshots
 from tests.support.traffic import allow, create_topics, produce, running_group
@@ -91,5 +92,6 @@ def test_a_topic_is_replayed_with_the_options_of_its_source(broker: Broker, tmp_
     later = ("--option", json.dumps({"replayed-rows": {"0": 12}}).join(["startingOffsets=", ""]))
     half = json.loads(evenlag(*words, "--capacity", 1, *later).stdout)
     assert len(half["errors"]) == 2, "the first snapshot was to be left out"
-    wrong = ("audit", "--offsets", "o.csv", "--out", tmp_path / "no", *later)
+    table = ROOT / "examples" / "snapshot" / "offsets.csv"
+    wrong = ("audit", "--offsets", table, "--out", tmp_path / "no", *later)
     refused(evenlag(*wrong), "options of the Kafka source need a table kafka://HOST:PORT/TOPIC, but no table")
