@@ -40,6 +40,7 @@ FIELDS = [
     ("mark", pa.int64()),
     *((name, pa.int64()) for name in OFFSET_FIELDS),
     ("predicted", pa.bool_()),
+    ("log_only", pa.bool_()),
     ("replica_racks", pa.string()),
     ("move_size", pa.int64()),
     ("traffic", pa.int64()),
