@@ -52,7 +52,7 @@ def plan_programs() -> Programs:
     """Build what tests need, on first use; the Java is any that the broker runs on."""
     java = find_java()
     kafka = broker.kafka_jars(java)
-    tools = fetched(PROGRAMS / "pom.xml", f"kafka-tools-{broker.VERSION}", java)
+    tools = fetched(PROGRAMS / "pom.xml", f"plan-assignor-tools-{broker.VERSION}", java)
     sources = sorted([POM, *SOURCES.rglob("*.java"), *PROGRAMS.rglob("*.java")])
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
