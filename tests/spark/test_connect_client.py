@@ -16,7 +16,7 @@ from tests.support.fleet import OFFSET_NAMES, fleet, write_csv, write_tables
 ROOT = Path(__file__).parents[2]
 GROUPS = 3
 RESULTS = {  # what the calls return, or take
-    "AuditSummary", "Batch", "Note", "OffsetRange", "Packing", "Replays", "RunReport", "SolvedFleet", "Task",
+    "AuditSummary", "Batch", "History", "Note", "OffsetRange", "Packing", "Replays", "RunReport", "SolvedFleet", "Task",
 }  # fmt: skip
 INSTEAD = {  # of each call that needs the driver's Java, what its error says to do
     "local_session": 'SparkSession.builder.remote("sc://HOST:PORT").getOrCreate()',
@@ -78,7 +78,16 @@ def refused(call):
         return str(error)
 
 
+def past():
+    key = bytes([0, 1, 0, 1]) + b"g" + bytes([0, 1]) + b"t" + bytes(4)
+    value = bytes([0, 1]) + (7).to_bytes(8, "big") + bytes(2) + (1000).to_bytes(8, "big") * 2
+    names = "key BINARY, value BINARY, partition INT, offset BIGINT, timestamp BIGINT"
+    records = [(key, value, 0, 0, 1000), (b"?", value, 0, 1, 2000)]
+    return fleet.history(session, session.createDataFrame(records, names))
+
+
 calls = {
+    "history": lambda: [rows(past().passed_over.select("records")), past().commits.count()],
     "solve": lambda: [solved().plans.count(), rows(solved().groups.select("group", "status", "error"))],
     "plans": lambda: fleet.plans(offsets, members, **solving).count(),
     "audit": lambda: fleet.audit(offsets, members, **solving).count(),
@@ -165,6 +174,7 @@ def test_the_calls_return_the_results_of_a_driver(answers: dict[str, Any]) -> No
         (name, strategy) for name in names for strategy in ("range", "recorded")
     ]
     assert {row["error"] for row in made["replay"]} == {None}
+    assert made["history"] == [[{"records": 1}], 1]
     assert made["size"] == [{"error": None}] * GROUPS
     assert made["check_offsets"] == made["with_lags"] == made["read_table"] == made["with_rates"] == offsets
     assert made["check_members"] == answers["members"]
