@@ -9,7 +9,7 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.report.progress import progress_bar
-    from evenlag.spark.driver.kafka import add_connector, read_packing
+    from evenlag.spark.driver.kafka import add_connector
     from evenlag.spark.driver.session import local_session
     from evenlag.spark.driver.sources import read_table
     from evenlag.spark.jobs.api import SolvedFleet, audit, plans, rejects, solve
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenlag.spark.jobs.summary import AuditSummary, summary
     from evenlag.spark.native.lag_columns import with_lags, with_rates
     from evenlag.spark.native.row_checks import check_members, check_offsets
+    from evenlag.spark.offsets.packed_source import read_packing
     from evenlag.spark.offsets.packing import OffsetRange, Packing, Task, pack_offset_ranges
 
 _HOMES = {
@@ -42,7 +43,7 @@ _HOMES = {
     "pack_offset_ranges": "evenlag.spark.offsets.packing",
     "plans": "evenlag.spark.jobs.api",
     "progress_bar": "evenlag.report.progress",
-    "read_packing": "evenlag.spark.driver.kafka",
+    "read_packing": "evenlag.spark.offsets.packed_source",
     "read_table": "evenlag.spark.driver.sources",
     "rejects": "evenlag.spark.jobs.api",
     "replay": "evenlag.spark.jobs.by_history",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.spark.jobs.fleet import COST, COST_PER_ROW, TaskPacking, partition_keys
+from evenlag.spark.jobs.placement import COST, COST_PER_ROW, TaskPacking, partition_keys
 from tests.support.frames import OFFSETS_DDL, assert_same_rows, table
 from tests.support.problems import cases
 
