@@ -174,6 +174,17 @@ def time_micros(text: object) -> int | None:
     return (past.days * 86_400 + past.seconds) * SECOND + past.microseconds
 
 
+def time_text(moment: datetime) -> str:
+    """Return a moment with a zone as `snapshot_ts`: ISO 8601 in UTC with milliseconds.
+
+    Examples
+    --------
+    >>> time_text(datetime(1970, 1, 1, tzinfo=UTC))
+    '1970-01-01T00:00:00.000Z'
+    """
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def _grown(before: int | None, now: int | None) -> int | None:
     return now - before if before is not None and now is not None and now >= before else None
 

@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from evenlag.model.rates import time_micros
+from evenlag.model.rates import time_micros, time_text
 
 # These patterns mean the same in Python and in Java, whose regular expressions Spark uses. They must match the whole
 # text; group 1 is the number.
@@ -35,8 +35,7 @@ def plain_value(value: Any, kind: str) -> Any:
     if isinstance(value, str) and not value.strip(" "):  # an empty text is null
         return None
     if isinstance(value, datetime):
-        value = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return time_text(value if value.tzinfo else value.replace(tzinfo=UTC))
     if kind in ("strings", "racks") and isinstance(value, str):
         return _names(value, blanks=kind == "racks")
     if kind == "integer":

@@ -15,6 +15,7 @@ from evenlag.figures import quantity
 from evenlag.live.cluster.capture import snapshots
 from evenlag.model.files import read_problem
 from evenlag.model.in_memory import File
+from evenlag.model.rates import time_text
 from evenlag.tables.columns import TableKind
 from evenlag.tables.every_group import Choice, Found, GroupNow, every_group, of_problem, of_rows
 from evenlag.tables.formats import Reading
@@ -100,7 +101,7 @@ class FileInput:
         before = self._settled()
         offsets_at = max(changed for file, (changed, _) in before.items() if file != self.members) / 1e9
         groups: Iterator[Found]
-        ts = datetime.fromtimestamp(offsets_at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        ts = time_text(datetime.fromtimestamp(offsets_at, UTC))
         if is_problem(self.path, self.form):
             if self.members is not None:
                 raise SourceError(f"{self.path}: a problem file lists its members itself; omit --members")

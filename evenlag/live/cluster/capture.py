@@ -25,6 +25,7 @@ from evenlag.live.cluster.rows import (
 )
 from evenlag.live.group_state import CLASSIC, Description, Failure, Group, TopicPartition
 from evenlag.live.wording import explained, some
+from evenlag.model.rates import time_text
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
 from evenlag.tables.writing import columns_of, write_tables
 
@@ -303,7 +304,7 @@ def _check_format(folder: Path, form: str) -> None:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return time_text(datetime.now(UTC))
 
 
 def _groups(cluster: Cluster, protocols: Mapping[str, str], settle_until: float) -> dict[str, Group | Failure]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.rates import SECOND, horizon_micros, time_micros
+from evenlag.model.rates import SECOND, horizon_micros, time_micros, time_text
 
 MOST_TIMES = 10_000
 MOST_REQUESTS = 100_000
@@ -84,5 +84,4 @@ class PastTimes:
 
 def as_text(micros: int) -> str:
     """Return a time as `snapshot_ts`: ISO 8601 in UTC with milliseconds."""
-    moment = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return time_text(datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros))

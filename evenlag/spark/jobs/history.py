@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.model.rates import time_micros
+from evenlag.model.rates import time_micros, time_text
 from evenlag.protocol.coordinator_records import COMMITS as COMMIT_TYPES
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
@@ -293,11 +293,8 @@ def _times(first: int, last: int, every: float) -> list[tuple[int, str]]:
     numbers = range(-(-first // step), -(-last // step) + 1)
     if len(numbers) > MOST_TIMES:
         raise InvalidProblemError(f"every {every:g} s makes {len(numbers):,} snapshots; choose a longer time")
-    return [(number * step, _iso(number * step)) for number in numbers]
-
-
-def _iso(millis: int) -> str:
-    return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    millis = [number * step for number in numbers]
+    return [(at, time_text(datetime.fromtimestamp(at / 1000, UTC))) for at in millis]
 
 
 def _iso_column(millis: Column) -> Column:

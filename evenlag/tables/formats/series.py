@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from evenlag.errors import SourceError
+from evenlag.model.rates import time_text
 from evenlag.tables.formats.base import Reading
 from evenlag.tables.formats.exporters import EXPORTERS, Exporter, cluster_of, column_by_labels, column_of, tools
 from evenlag.tables.formats.remarks import Remarks
@@ -61,7 +62,7 @@ def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool)
     reading = Reading(source=source, unit=place, subscriptions="unknown")
     names = _named(chosen)
     for at in sorted(by_time, key=lambda at: at or 0.0):
-        ts = None if at is None else _iso(at)
+        ts = None if at is None else time_text(datetime.fromtimestamp(at, UTC))
         for group, name in names.items():
             mine = by_time[at].get(chosen[group].name)
             if mine is None or group not in mine.groups:
@@ -187,7 +188,3 @@ def _check_times(reading: Reading, source: str) -> None:
                 f"{source}: group {group!r}: the samples of the series have different times, so almost no time has all "
                 "partitions; use query_range with a step, or a single instant query"
             )
-
-
-def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
