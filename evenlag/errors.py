@@ -33,6 +33,11 @@ class FollowError(EvenlagError):
     """Another process commits offsets in place of a follower; the message names the partition and what to do."""
 
 
+def exists_already(place: object, kind: str = "folder") -> SourceError:
+    """Return the error of a place for results that has some; `kind` is what to choose another of."""
+    return SourceError(f"{place}: exists already; choose another {kind}, or give --overwrite (overwrite=True)")
+
+
 EXTRAS = {
     "aiokafka": "aiokafka",
     "confluent_kafka": "follow",

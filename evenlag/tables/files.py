@@ -17,9 +17,16 @@ from evenlag.tables.copies import Numbered
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 
+HIDDEN = ("_", ".")  # beginnings of names that Hadoop leaves out
+
 CheckColumns = Callable[[File, Sequence[str]], None]
 
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, "utf-8-sig"))
+
+
+def shown_files(folder: Path) -> list[Path]:
+    """Return what is in a folder, sorted, without names that Hadoop leaves out; nothing if there is no such folder."""
+    return sorted(path for path in folder.iterdir() if not path.name.startswith(HIDDEN)) if folder.is_dir() else []
 
 
 @contextmanager

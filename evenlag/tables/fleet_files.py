@@ -9,11 +9,10 @@ from typing import get_args
 
 from evenlag.errors import SourceError
 from evenlag.tables.columns import TableKind, check_columns
-from evenlag.tables.files import open_text, reading
+from evenlag.tables.files import HIDDEN, open_text, reading
 
 FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".txt": "text"}
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate")
-_HIDDEN = ("_", ".")  # beginnings of names that Hadoop leaves out
 
 
 def format_of(place: str | Path, files: Iterable[str | Path]) -> str:
@@ -24,7 +23,7 @@ def format_of(place: str | Path, files: Iterable[str | Path]) -> str:
     SourceError
         The files have several formats, an unknown one, or there are none. The message names the suffixes.
     """
-    parts = [part for part in map(PurePosixPath, files) if not part.name.startswith(_HIDDEN)]
+    parts = [part for part in map(PurePosixPath, files) if not part.name.startswith(HIDDEN)]
     forms = {FORMATS.get(_suffix(part), "") for part in parts}
     if len(forms) != 1 or "" in forms:
         suffixes = ", ".join(sorted({_suffix(part) or part.name for part in parts})) or "nothing"

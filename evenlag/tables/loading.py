@@ -13,7 +13,7 @@ from evenlag.model.in_memory import File, InMemory
 from evenlag.model.names import did_you_mean
 from evenlag.tables.columns import TABLES, Row, TableKind, check_columns
 from evenlag.tables.copies import Numbered
-from evenlag.tables.files import JSON_SUFFIXES, csv_rows, json_rows, open_text, parquet_rows, reading
+from evenlag.tables.files import JSON_SUFFIXES, csv_rows, json_rows, open_text, parquet_rows, reading, shown_files
 from evenlag.tables.formats import FORMATS, Reading
 from evenlag.tables.times_of_names import time_in_name
 from evenlag.tables.values import plain_value, snapshot_order
@@ -316,7 +316,7 @@ def _check(path: File, names: Sequence[str], kind: TableKind) -> None:
 def _parts(path: File) -> Sequence[File]:
     if isinstance(path, InMemory) or not path.is_dir():
         return [path]
-    files = [file for file in sorted(path.iterdir()) if file.is_file() and file.name[0] not in "._"]
+    files = [file for file in shown_files(path) if file.is_file()]
     parts = [file for file in files if _suffix(file) in _READ_SUFFIXES]
     if not parts:
         raise SourceError(f"{path}: the folder has no file with a suffix of {', '.join(_READ_SUFFIXES)}")

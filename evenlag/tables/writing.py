@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evenlag.compare.replay_result import Replay
-from evenlag.errors import SourceError
+from evenlag.errors import SourceError, exists_already
 from evenlag.model.files import written_aside
 from evenlag.tables.columns import Column, Table
-from evenlag.tables.files import JSON_SUFFIXES, open_text, pyarrow_modules, reading, reason
+from evenlag.tables.files import JSON_SUFFIXES, open_text, pyarrow_modules, reading, reason, shown_files
 from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, replay_row
 
 
@@ -66,7 +66,7 @@ def columns_of(folder: Path, columns: Table) -> Table:
     SourceError
         The file cannot be read.
     """
-    parts = sorted(path for path in folder.iterdir() if path.name[0] not in "._") if folder.is_dir() else []
+    parts = shown_files(folder)
     names: list[str] = []
     if parts and parts[0].suffix == ".csv":
         with reading(parts[0]), open_text(parts[0]) as file:
@@ -118,7 +118,7 @@ def write_replay(replayed: Replay, out: Path, form: Literal["parquet", "csv"], o
     files = {name: out / f"{name}.{form}" for name in ("summary", "steps")}
     for path in files.values():
         if path.exists() and not overwrite:
-            raise SourceError(f"{path}: exists already; choose another folder, or give --overwrite (overwrite=True)")
+            raise exists_already(path)
     columns = {"summary": REPLAY_SUMMARY, "steps": REPLAY_STEPS}
     write_tables({path: ([common | row for row in tables[name]], columns[name]) for name, path in files.items()})
     return list(files.values())

@@ -27,6 +27,7 @@ from evenlag.live.group_state import CLASSIC, Description, Failure, Group, Topic
 from evenlag.live.wording import explained, some
 from evenlag.model.rates import time_text
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
+from evenlag.tables.files import shown_files
 from evenlag.tables.writing import columns_of, write_tables
 
 if TYPE_CHECKING:
@@ -297,8 +298,7 @@ def file_names(ts: str) -> Iterator[str]:
 
 
 def _check_format(folder: Path, form: str) -> None:
-    names = [path.name for path in folder.iterdir() if path.name[0] not in "._"] if folder.is_dir() else []
-    others = sorted(name for name in names if not name.endswith(f".{form}"))
+    others = [path.name for path in shown_files(folder) if not path.name.endswith(f".{form}")]
     if others:
         raise SourceError(f"{folder}: has {others[0]}, but the new file would be .{form}; use one format per folder")
 

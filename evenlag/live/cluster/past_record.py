@@ -15,6 +15,7 @@ from evenlag.live.cluster.past_times import MOST_REQUESTS, PastTimes, as_text
 from evenlag.live.group_state import Failure, TopicPartition
 from evenlag.model.rates import time_micros
 from evenlag.tables.columns import LOG_ONLY, OFFSETS, Row
+from evenlag.tables.files import shown_files
 from evenlag.tables.loading import read_table
 from evenlag.tables.times_of_names import time_in_name
 from evenlag.tables.writing import columns_of, write_tables
@@ -198,9 +199,9 @@ class _Files:
     def __init__(self, folder: Path, every: int) -> None:
         self._near = every // 2
         self._files: list[tuple[int, Path]] = []
-        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        for path in shown_files(folder):
             name = time_in_name(path.stem)
-            if path.name[0] not in "._" and name is not None:
+            if name is not None:
                 self._files.append((time_micros(name) or 0, path))
 
     def missing(self, micros: int, places: Sequence[Place]) -> Collection[Place]:

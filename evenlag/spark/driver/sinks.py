@@ -14,7 +14,7 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from evenlag.errors import SourceError
+from evenlag.errors import SourceError, exists_already
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.protocol import described
 from evenlag.spark.driver.sources import is_table, name_parts, quoted
@@ -109,9 +109,7 @@ class ObjectSink:
                     f"{self._out}: contains {foreign[0]!r}, which is not from evenlag; choose another folder"
                 )
             if CURRENT in held and not overwrite:
-                raise SourceError(
-                    f"{self._out}: exists already; choose another folder, or give --overwrite (overwrite=True)"
-                )
+                raise exists_already(self._out)
             before = self._current() if CURRENT in held else None
             self._storage.make(folder)
         try:
@@ -199,9 +197,7 @@ class TableSink:
         if RUN not in properties:
             raise SourceError(f"{self._out}.{_flat(table)}: was not written by evenlag; choose another namespace")
         if not overwrite:
-            raise SourceError(
-                f"{self._out}: exists already; choose another namespace, or give --overwrite (overwrite=True)"
-            )
+            raise exists_already(self._out, "namespace")
 
     def _name(self, table: str) -> str:
         return quoted([*self._parts, _flat(table)])

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
 
-from evenlag.errors import SourceError
+from evenlag.errors import SourceError, exists_already
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.protocol import COMMIT_EACH_TASK, needs_java
 from evenlag.spark.driver.settings import is_local
@@ -193,7 +193,7 @@ def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...],
                 f"{out}: contains {foreign[0]!r}, which is not one of {', '.join(tables)}; choose another folder"
             )
         if held and not overwrite:
-            raise SourceError(f"{out}: exists already; choose another folder, or give --overwrite (overwrite=True)")
+            raise exists_already(out)
         storage.make(aside)
     try:
         yield aside
