@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -178,16 +179,12 @@ def history(
     times = _times(good["a"], good["b"], every) if ends is None else _times_of(ends, _shown(log_ends))
     course = _followed(spark, base.filter(usable & ~is_commit), [at for at, _ in times], topic_names or {})
     commits = base.filter(usable & is_commit)
-    told = course.filter(sf.col("kind") == COUNT).groupBy("reason").agg(sf.sum("records").alias("records"))
-    passed = base.filter(~usable).groupBy("reason").agg(sf.count("*").alias("records"))
-    passed = (
-        passed.unionByName(told.filter("reason is not null")).groupBy("reason").agg(sf.sum("records").alias("records"))
-    )
+    passed = Counter({row["reason"]: row["n"] for row in counts if row is not good})
     with described(spark, "counting records"):
-        left = passed.agg(sf.sum("records")).collect()[0][0] or 0
-        unnamed = (
-            course.filter(sf.col("kind") == TOPIC).select("reason").distinct().orderBy("reason").limit(NAMED).collect()
-        )
+        told = course.filter((sf.col("kind") == COUNT) & sf.col("reason").isNotNull()).groupBy("reason")
+        passed.update({row["reason"]: row["n"] for row in told.agg(sf.sum("records").alias("n")).collect()})
+        topics = course.filter(sf.col("kind") == TOPIC).select("reason").distinct().orderBy("reason").limit(NAMED)
+        unnamed = tuple(row["reason"] for row in topics.collect())
     total = sum(row["n"] for row in counts)
     numbers = spark.createDataFrame([(n, text) for n, (_, text) in enumerate(times)], "number INT, snapshot_ts STRING")
     found = History(
@@ -195,11 +192,11 @@ def history(
         members=_members(course, numbers),
         rebalances=_rebalances(course, commits),
         commits=_commits(commits),
-        passed_over=passed.orderBy("reason").select(*PASSED_OVER.names),
+        passed_over=spark.createDataFrame(sorted(passed.items()), PASSED_OVER.ddl),
         records=total,
-        used=total - left,
+        used=total - passed.total(),
         times=tuple(text for _, text in times),
-        unnamed_topics=tuple(row["reason"] for row in unnamed),
+        unnamed_topics=unnamed,
     )
     if out is not None:
         found.write(out, overwrite)
@@ -264,9 +261,10 @@ def _records(spark: SparkSession, records: str | Path | DataFrame, options: Mapp
             df = spark.read.format("kafka").options(**named).load()
     else:
         with blamed(records):
-            if not Storage(spark, records).exists(Storage(spark, records).path):
+            storage = Storage(spark, records)
+            if not storage.exists(storage.path):
                 raise SourceError(f"{records}: no such file or folder")
-            df = spark.read.parquet(literal(Storage(spark, records).path))
+            df = spark.read.parquet(literal(storage.path))
     kinds = {field.name: field.dataType for field in df.schema}
     missing = [name for name in (*_RECORDS, "timestamp") if name not in kinds]
     if missing:
