@@ -214,7 +214,7 @@ def _lag(problem: Problem) -> int:
 def _with_times(
     figures: Figures, problem: Problem, member_of: Index, rates: list[Fraction], capacity: Fraction
 ) -> Figures:
-    """Add the capacity, and the seconds to drain; without members, nothing is read and there is no time."""
+    """Add the capacity and the seconds to drain; a group without members reads nothing, so it has no such time."""
     if not problem.members:
         return replace(figures, capacity_messages_per_second=capacity)
     course = Course(problem, rates, capacity, max(problem.weights, default=Fraction(1)))

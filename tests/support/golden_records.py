@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.group_records import Raw
 
 GOLDEN = Path(__file__).parents[1] / "records" / "kafka-4.1.jsonl"
-"""Of Apache Kafka 4.1.0 with every kind of consumer; `python -m tests.support.group_records` writes it."""
+"""Records of every kind of consumer on Apache Kafka 4.1.0, written by `python -m tests.support.group_records`."""
 
 
 def golden_records() -> list[tuple[Raw, dict[str, Any]]]:

@@ -145,7 +145,7 @@ def two_owners(events: list[dict[str, Any]]) -> list[tuple[float, Partition, str
 
 
 class Brokers:
-    """What brokers say about a group, asked often."""
+    """Ask the brokers repeatedly which consumers own the partitions of a group."""
 
     def __init__(self, bootstrap: str, group: str) -> None:
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})

@@ -62,7 +62,7 @@ def _group(row: Row, audit: Sequence[Row], loads: Sequence[Row], names: list[str
     """Return a group; each strategy is `[index of its name, spread, above the best, moves]`."""
     best = next((each for each in audit if each["strategy"] == OPTIMAL and each["balance"] == balance), {})
     today = next((each for each in audit if each["strategy"] == CURRENT), {})
-    if best.get("status") == "EMPTY":  # no member can take a partition, so there is no best plan
+    if best.get("status") == "EMPTY":  # no member can take a partition: no plan exists
         best = {"status": "EMPTY"}
     gained = _less(today.get("makespan"), best.get("makespan"))
     largest = sorted(loads, key=lambda each: -max(each["today"], each["planned"]))[:MOST_MEMBERS]
