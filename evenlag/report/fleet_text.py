@@ -104,6 +104,7 @@ class FleetAudit:
         statuses = ", ".join(f"{count:,} {status}" for status, count in summary.statuses.items())
         head = Text(f"{sum(summary.statuses.values()):,} groups: {statuses}", style="bold")
         rows = f"{summary.rows:,} rows = {summary.plans:,} planned + {summary.rejects:,} rejected"
+        rows += f" + {summary.log_ends:,} log ends of the past" if summary.log_ends else ""
         head.append(f"\n{rows}, in {summary.seconds:.1f} s on {summary.master}", style="not bold")
         notes = [Text(f"failed: {error}", style="red") for error in summary.errors]
         notes += [Text(f"rejected: {reason}", style="yellow") for reason in self._reasons()]

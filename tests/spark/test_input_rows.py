@@ -76,6 +76,27 @@ def test_no_row_is_lost_with_one_in_twenty_broken(spark: "SparkSession", tmp_pat
     assert summary.rows == len(broken) == planned + len(rejects) == summary.plans + summary.rejects
 
 
+def test_log_ends_of_the_past_are_counted_apart_unless_they_are_rejected(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = fleet(3)
+    past = [
+        {"snapshot_ts": f"2025-12-31T{hour}:00:00Z", "group": "g001", "topic": "orders", "partition": 0,
+         "log_end_offset": end, "log_only": "true"}
+        for hour, end in ((21, 0), (22, None), (23, -1))
+    ]  # fmt: skip
+    paths = (
+        write_csv(tmp_path / "o.csv", [*offsets, *past], OFFSET_NAMES),
+        write_csv(tmp_path / "m.csv", members, MEMBER_NAMES),
+    )
+    report = pipeline.run(spark, *paths, out=tmp_path / "out", **QUICK)
+    assert (report.plans, report.rejects, report.log_ends) == (len(offsets), 2, 1)
+    assert report.rows == len(offsets) + 3
+    rejects = spark.read.parquet(f"{tmp_path}/out/rejects").collect()
+    assert {row["reason"] for row in rejects} == {
+        "log_end_offset is missing in a log_only row", "log_end_offset is negative"
+    }  # fmt: skip
+    assert {row["group"] for row in spark.read.parquet(f"{tmp_path}/out/groups").collect()} == {"g000", "g001", "g002"}
+
+
 @settings(max_examples=2)
 @given(st.lists(OFFSET_VALUES, min_size=200, max_size=200))
 def test_lags_in_spark_columns_equal_those_of_the_model(spark: "SparkSession", drawn: list[tuple[Any, ...]]) -> None:

@@ -89,8 +89,9 @@ class RunReport:
 
     Attributes
     ----------
-    rows, plans, rejects : int
-        Rows of the offsets table; always `rows == plans + rejects`.
+    rows, plans, rejects, log_ends : int
+        Rows of the offsets table; always `rows == plans + rejects + log_ends`. The last are usable rows of log ends
+        alone, from which rates follow.
     member_rows, member_rejects : int
         Rows of the members table, and the rejected ones among them.
     statuses : dict of status to groups
@@ -106,6 +107,7 @@ class RunReport:
     rows: int
     plans: int
     rejects: int
+    log_ends: int
     member_rows: int
     member_rejects: int
     statuses: dict[str, int]
@@ -230,14 +232,18 @@ def _table(
 
 def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float) -> RunReport:
     sources = Counter({row["source"]: row["count"] for row in written["rejects"].groupBy("source").count().collect()})
-    rows, plans = fleet.snapshots.count(), written["plans"].count()
-    if rows != plans + sources["offsets"]:
-        raise SourceError(f"{rows} rows were read, but {plans + sources['offsets']} written; please report this")
+    rows, plans, past = fleet.offsets.count(), written["plans"].count(), fleet.log_ends.count()
+    if rows != plans + sources["offsets"] + past:
+        raise SourceError(
+            f"{rows} rows were read, {past} of them log ends alone, but {plans + sources['offsets']} written; please "
+            "report this"
+        )
     failed = solved.filter("error is not null").orderBy("snapshot_ts", "group").limit(MOST_LISTED)
     return RunReport(
         rows=rows,
         plans=plans,
         rejects=sources["offsets"],
+        log_ends=past,
         member_rows=0 if fleet.members is None else fleet.members.count(),
         member_rejects=sources["members"],
         statuses={row["status"]: row["count"] for row in solved.groupBy("status").count().orderBy("status").collect()},

@@ -66,6 +66,11 @@ class Fleet:
         """The rows of `offsets` that belong to a snapshot, without log ends alone."""
         return row_checks.of_snapshots(self.offsets)
 
+    @property
+    def log_ends(self) -> DataFrame:
+        """The usable rows of `offsets` with log ends alone."""
+        return row_checks.of_log_ends(self.offsets)
+
     def dated(self, df: DataFrame) -> DataFrame:
         """Return a table with `snapshot_ts` in its input type."""
         if isinstance(self.snapshot_type, types.StringType):

@@ -53,6 +53,8 @@ class Batch:
         Audited snapshots with fewer rows than their `snapshot_rows`.
     plans, rejects : int
         Rows written to these tables.
+    log_ends : int
+        Usable rows of log ends alone, which a stream does not need.
     waiting : int
         Rows that wait for the rest of their snapshot.
     failed : int
@@ -66,6 +68,7 @@ class Batch:
     short: int
     plans: int
     rejects: int
+    log_ends: int
     waiting: int
     failed: int
     seconds: float
@@ -290,17 +293,18 @@ class _Job:
         fates = read_parquet(spark, f"{folder}/_fates")
         counts = Counter({row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()})
         due, waits, late = (fates.filter(sf.col("fate") == fate) for fate in (DUE, WAITS, LATE))
-        plans, rejects, failed = 0, counts[LATE], 0
+        plans, rejects, past, failed = 0, counts[LATE], 0, 0
         if counts[DUE]:
             report = self._audit(json_table(due.select(LINE), "offsets"), f"{folder}/_job")
             self._commits.adopt(f"{folder}/_job")
-            plans, rejects, failed = report.plans, rejects + report.rejects, report.statuses.get("ERROR", 0)
+            plans, rejects, past = report.plans, rejects + report.rejects, report.log_ends
+            failed = report.statuses.get("ERROR", 0)
         if counts[LATE]:
             late_rejects(late).write.mode("append").parquet(f"{folder}/rejects")
-        if plans + rejects + counts[WAITS] != came + before:
+        if plans + rejects + past + counts[WAITS] != came + before:
             raise SourceError(
-                f"{came} rows arrived and {before} waited, but {plans + rejects} were written and {counts[WAITS]} "
-                "wait; please report this"
+                f"{came} rows arrived and {before} waited, but {plans + rejects} were written, {past} are log ends "
+                f"alone and {counts[WAITS]} wait; please report this"
             )
         waits.select(LINE, "at").write.parquet(f"{folder}/{STATE}/waiting")
         snapshots = due.dropna(subset=list(KEY)).groupBy(*KEY).agg(sf.max("short").alias("short"))
@@ -310,7 +314,7 @@ class _Job:
         self._last, self._waiting = time.monotonic(), counts[WAITS]
         seconds = self._last - started
         self._report(
-            Batch(self._commits.number, came, audits, short, plans, rejects, counts[WAITS], failed, seconds)
+            Batch(self._commits.number, came, audits, short, plans, rejects, past, counts[WAITS], failed, seconds)
         )  # fmt: skip
 
     def _state(self, table: str, ddl: str) -> DataFrame:

@@ -224,6 +224,12 @@ def of_snapshots(checked_offsets: DataFrame) -> DataFrame:
     return checked_offsets.filter(~sf.coalesce(LOG_ONLY, sf.lit(False)))
 
 
+def of_log_ends(checked_offsets: DataFrame) -> DataFrame:
+    """Return the usable rows of a checked table that have log ends alone."""
+    log_only = sf.col(LOG_ONLY) if LOG_ONLY in checked_offsets.columns else sf.lit(False)
+    return checked_offsets.filter(log_only & sf.col("reason").isNull())
+
+
 def task_rows(
     checked_offsets: DataFrame, checked_members: DataFrame | None = None, *, more: Sequence[str] = ()
 ) -> DataFrame:
