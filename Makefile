@@ -16,8 +16,8 @@ demo: .venv/.ready ## plan and audit a recorded cluster on local Spark: tables, 
 test: .venv/.ready ## check style and types and run every test, with Spark and a real broker (about 15 minutes)
 	@sh scripts/test.sh
 
-check: .venv/.ready lint ## check style and types and run each quick test on a few of its cases (about two minutes)
-	$(BIN)/python -m pytest -m "not slow and not spark and not broker and not cluster" --share 10 --numprocesses auto --maxprocesses 4
+check: .venv/.ready lint ## check style and types and run each quick test on a few of its cases (about a minute)
+	$(BIN)/python -m pytest -m "not slow and not spark and not broker and not cluster" --share 30 --numprocesses auto --maxprocesses 4
 
 coverage: .venv/.ready ## run the quick tests and print by room how many lines and branches they reach
 	@mkdir -p .cache

@@ -58,6 +58,7 @@ def test_every_mutant_differs_in_one_place_and_compiles() -> None:
         ast.parse(applied)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_sample_follows_from_its_seed(room: str) -> None:
     drawn = sample(room, 1, 5)
@@ -81,6 +82,7 @@ def test_outcomes_of_tests_in_a_forked_process(check: str, expected: str, tmp_pa
     assert run_tests(tmp_path, ["test_it.py"]) == expected
 
 
+@pytest.mark.slow
 def test_an_endless_loop_is_ended_by_its_processor_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mutants, "LIMIT", 2)
     (tmp_path / "test_it.py").write_text("def test_it():\n    while True:\n        pass\n")

@@ -113,6 +113,7 @@ def test_a_full_disk_on_stdout_is_one_line(kip_169: Path, words: tuple[str, ...]
     assert (done.returncode, done.stderr) == (1, message)
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_not_an_error(kip_169: Path) -> None:
     for words in (["plan"], ["export", "--format", "lp"]):
         reader, writer = os.pipe()

@@ -137,6 +137,7 @@ def test_an_interrupt_while_reading_ends_the_command(group: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "evenlag: interrupted\n")
 
 
+@pytest.mark.slow
 def test_ignored_interrupts_stay_ignored(group: Path) -> None:
     code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + AT_CALL
     home = TAKEN | {"NUMBER": 1}
@@ -174,6 +175,7 @@ def test_a_closed_pipe_does_not_change_the_exit_status(group: Path, words: tuple
     assert status_and_errors(words[0], group, *words[1:], *limit, lines=lines) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_does_not_change_the_status_of_errors(group: Path, tmp_path: Path) -> None:
     out = tmp_path / "plan.json"
     alone = ("plan", group, "--time-limit", "0.3", "--only-if-better", "100%", "--out", out)

@@ -87,6 +87,7 @@ def test_members_of_other_weights_drain_by_their_weight(tmp_path: Path) -> None:
     refused(run("plan", path, "--drain", "9s", *words), "--drain 9s is a max_load of 225 messages")
 
 
+@pytest.mark.slow
 def test_an_audit_takes_a_drain_time(group: Path) -> None:
     words = ("--first", "crossings", "--json")
     done = run("audit", group, "--drain", "15m", "--capacity", "2", *words)

@@ -93,6 +93,7 @@ def test_every_command_shows_examples_of_itself() -> None:
         assert all(f"  {example}\n" in shown for example in EXAMPLES if EXAMPLES[example] == name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "example",
     [e for e in EXAMPLES if not any(place in e for place in PLACES) and not re.match("evenlag (fleet|demo)", e)],

@@ -108,6 +108,7 @@ def test_strategies_that_split_a_unit_break_their_promise() -> None:
     assert {result.status for result in audited.optima.values()} == {"OPTIMAL"}
 
 
+@pytest.mark.slow
 def test_the_command_audits_under_terms(tmp_path: Path) -> None:
     path = tmp_path / "group.json"
     problem = shop(2)

@@ -447,6 +447,7 @@ def test_every_strategy_runs_and_deterministic_runs_agree() -> None:
     assert runs[0].steps == runs[1].steps
 
 
+@pytest.mark.slow
 def test_a_picture_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from evenlag.report.replay_picture import draw_replay

@@ -279,6 +279,7 @@ def test_sizes_that_would_take_too_long_are_skipped() -> None:
     assert not found.proven
 
 
+@pytest.mark.slow
 def test_two_deterministic_sizings_agree() -> None:
     random = Random(2)
     problem = alike({"t": [random.randint(0, 1_000) for _ in range(17)], "u": [random.randint(0, 99)] * 5}, "abc")

@@ -198,6 +198,7 @@ def test_words_that_differ_by_an_ending_are_found() -> None:
     assert [differ_by_ending(*pair) for pair in pairs] == [True, True, True, False, True]
 
 
+@pytest.mark.slow
 def test_no_two_modules_have_names_that_differ_by_an_ending() -> None:
     """Except for commands, which are named after the words that users type, and for former names."""
     named = {
@@ -415,6 +416,7 @@ def test_every_module_of_the_tests_is_loaded_once() -> None:
     assert {path: each for path, each in names.items() if known.get(next(iter(each))) != path or len(each) > 1} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["tests", "benchmarks", "examples"])
 def test_helpers_go_by_their_full_names(folder: str) -> None:
     short = {path.stem for path in (TESTS / "support").glob("*.py")} - {"__init__"}

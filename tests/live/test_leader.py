@@ -122,6 +122,7 @@ def leader_in_racks(reader: LagReader, **options: Any) -> Iterator[Callable[[], 
             assignor.close()
 
 
+@pytest.mark.slow
 def test_partitions_go_to_members_in_the_racks_of_their_replicas_on_request() -> None:
     reader = LagReader(p0=10, p1=10, p2=1, p3=1)
     reader.racks = {("t", 0): ("x",), ("t", 1): ("x", "z"), ("t", 2): ("y",), ("t", 3): ("z", "y")}

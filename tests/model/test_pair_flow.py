@@ -112,6 +112,7 @@ def flows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return began
 
 
+@pytest.mark.slow
 def test_no_flow_starts_that_would_exceed_the_time_left(flows: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     problem = _in_zones(60, 6)
     monkeypatch.setattr(PairNetwork, "seconds", 3.0)

@@ -5,6 +5,8 @@ import random
 import re
 from datetime import UTC, datetime
 
+import pytest
+
 from evenlag import report
 from tests.support.pages import HOSTILE_GROUP, audit_row, group_row, load_row, total_row, two_groups
 
@@ -71,6 +73,7 @@ def test_the_page_holds_its_document_and_escapes_names() -> None:
     assert page.count("<script") == 3
 
 
+@pytest.mark.slow
 def test_a_page_about_five_thousand_groups_is_small() -> None:
     draw = random.Random(1)
     names = [f"team-{number % 50}-service-{number}" for number in range(5_000)]

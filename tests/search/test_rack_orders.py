@@ -345,6 +345,7 @@ def check_random(numbers: Sequence[int]) -> None:
             solved(group, balance, first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_random_groups_are_solved_to_the_optimum(seed: int) -> None:
     check_random([seed])

@@ -341,6 +341,7 @@ def wide_group(partitions: int, members: int, kind: str) -> evenlag.Problem:
     return alike([random.randint(1, 65_535 if kind == "u16" else 10**6) for _ in range(partitions)], members)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("balance", ["both", "none"])
 @pytest.mark.parametrize(("partitions", "members", "kind"), SHAPES)
 def test_each_objective_is_served_best_by_its_own_search(

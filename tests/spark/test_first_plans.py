@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,6 +63,7 @@ def test_the_first_plan_is_no_worse_than_today_or_lag_aware(
             assert result.objective <= goal.value(plan)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(ROWS, min_size=2, max_size=4), st.sampled_from([None, 2.0]), st.sampled_from([None, 9]))
 def test_similar_groups_share_only_their_structure(

@@ -173,6 +173,7 @@ def test_no_record_is_lost_with_one_in_twenty_damaged(spark: "SparkSession") -> 
         assert first == second
 
 
+@pytest.mark.cluster
 def test_the_command_writes_all_tables_and_reports_figures(tmp_path: Path) -> None:
     pq.write_table(records_table(golden()), tmp_path / "records.parquet")
     done = evenlag("history", tmp_path / "records.parquet", "--every", "10s", "--out", tmp_path / "past", "--json")

@@ -125,6 +125,7 @@ def test_a_turn_without_time_keeps_the_earlier_plan() -> None:
     assert (after.bound, after.cost_bounds) == (before.bound, before.cost_bounds)
 
 
+@pytest.mark.slow
 def test_bounds_of_an_order_are_dropped_with_their_criteria() -> None:
     problem = racked(60, 6)
     best = search(problem, SolveOptions(first=["crossings"], time_limit=1), explain=False)

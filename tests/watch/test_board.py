@@ -29,6 +29,7 @@ def test_patterns(patterns: tuple[str, ...], chosen: list[str]) -> None:
     assert Board(most=9, patterns=patterns).choose(["a-1", "B", "a-2"]) == sorted(chosen)
 
 
+@pytest.mark.slow
 def test_never_more_groups_than_the_limit_whatever_comes_and_goes() -> None:
     board = Board(most=2_000)
     for round_number in range(5):

@@ -160,6 +160,7 @@ def test_only_reading_is_answered(address: str) -> None:
     assert asked(address, "/metrics", "POST")[0] == 501
 
 
+@pytest.mark.slow
 def test_clients_that_say_nothing_do_not_keep_others_waiting(address: str) -> None:
     where = urlsplit(address)
     silent = [socket.create_connection((where.hostname, where.port)) for _ in range(20)]

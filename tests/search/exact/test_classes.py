@@ -95,6 +95,7 @@ def least_objective(problem: Problem, price: int, members: int) -> int:
     return least
 
 
+@pytest.mark.slow
 def test_bounds_hold_where_lags_are_reduced_for_the_lowest_load_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups with oversized partitions, whose lowest load depends on which class has them."""
     added, cut = [0], ClassProgram._cut

@@ -357,6 +357,7 @@ def test_the_stage_applies_only_to_its_own_questions(options: dict[str, object],
     assert ColumnGeneration.name not in best.seconds
 
 
+@pytest.mark.slow
 def test_thousands_of_empty_partitions_are_assigned() -> None:
     problem = alike([7, 9, 13, 8, 11, *[0] * 40_000], 3)
     best = stage_alone(problem, balance="none")
@@ -379,7 +380,6 @@ def test_bounds_are_valid_where_lags_are_rounded(balance: str, objective: str, m
         assert best.bound <= least <= best.value
         ran += ColumnGeneration.name in best.seconds
         raised += best.bound > best.task.bounds.least(objective)
-    print(ran, raised)
     assert ran >= 8
     assert raised >= 3
 

@@ -214,6 +214,7 @@ def test_grids_are_reused_for_values_of_similar_size() -> None:
     assert cache.kept(MoveGrids, count_rule(problem, "group"), False) is not grids
 
 
+@pytest.mark.slow
 def test_a_cached_bound_takes_no_steps() -> None:
     random = Random(5)
     owned = {f"c{m:03}": [("t", p) for p in range(5 * m, 5 * m + 5)] for m in range(6)}

@@ -72,6 +72,7 @@ def random_numbers(draw: st.DrawFn) -> tuple[list[int], int, tuple[int, int], bo
     return numbers, members, counts, draw(st.booleans())
 
 
+@pytest.mark.slow
 @given(random_numbers())
 @settings(max_examples=300, deadline=None)
 def test_the_best_of_all_plans_is_found(question: tuple[list[int], int, tuple[int, int], bool]) -> None:
@@ -169,6 +170,7 @@ def test_a_solve_names_the_stage_that_proved_it_and_others_agree(
     assert other.bound <= result.objective <= other.objective
 
 
+@pytest.mark.slow
 def test_the_stage_applies_only_where_loads_are_all_that_counts() -> None:
     rng = random.Random(1)
     lags = {"a": [rng.randrange(2**20) for _ in range(10)]}

@@ -63,6 +63,7 @@ def assert_same(one: SearchState, other: SearchState) -> None:
         assert (getattr(afresh, name) == getattr(other, name)).all(), name
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 @given(seed=st.integers(0, 2**32), large=st.booleans())
 @settings(max_examples=150, deadline=None)
@@ -126,6 +127,7 @@ def test_an_exchange_is_worth_its_change_of_the_objective(seed: int) -> None:
             assert changed * unit == best.worth
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_solve_gives_the_same_plan_with_and_without_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(5)

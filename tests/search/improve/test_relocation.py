@@ -40,6 +40,7 @@ def test_relocations_improve_within_their_budget(seed: int) -> None:
             assert most is None or moves <= most
 
 
+@pytest.mark.slow
 def test_rotations_find_the_best_plan_for_a_new_member() -> None:
     """The new member is at its count: it can give and take only by exchange."""
     met = 0
