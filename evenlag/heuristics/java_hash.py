@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 TABLE_SIZES = 16 << np.arange(27)  # a table doubles once it is more than three quarters full
 
 Hashes = NDArray[np.uint32]
+_FIBONACCI = -7046029254386353131 & (1 << 64) - 1  # org.apache.kafka.timeline.BaseHashTable
 
 
 def hash_codes(names: Sequence[str]) -> Hashes:
@@ -41,3 +42,16 @@ def buckets(codes: Hashes, size: int) -> NDArray[np.int64]:
 def map_order(names: Sequence[str]) -> NDArray[np.int64]:
     """Return the indices of names in a HashMap's iteration order; within a bucket, names keep their order."""
     return np.argsort(buckets(hash_codes(names), table_size(len(names))), kind="stable")
+
+
+def timeline_order(codes: Hashes) -> NDArray[np.int64]:
+    """Return the iteration order of Kafka's TimelineHashMap, as far as the names of its keys decide it.
+
+    A slot is the top bits of the hash code times a constant. The table starts with two slots and doubles once it has
+    more than four keys for three slots. Keys in one slot keep their order.
+    """
+    bits = 1
+    while len(codes) * 3 > 4 << bits:
+        bits += 1
+    spread = codes.astype(np.int32).astype(np.int64).astype(np.uint64) * np.uint64(_FIBONACCI)
+    return np.argsort(spread >> np.uint64(64 - bits), kind="stable")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from evenlag.heuristics.arrays import fewest_first, owned_counts, same_topics
@@ -11,6 +14,9 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
 
 MOST_ROUNDS = 16  # rounds over the topics; Kafka's own limit
+
+SurplusOrder = Callable[[Whole], Whole]
+"""Order of partitions, those of a member together, by which members with too many keep the first."""
 
 
 def assign(problem: Problem) -> Plan:
@@ -44,19 +50,21 @@ def assign(problem: Problem) -> Plan:
     """
     if not problem.assignable.any():
         return Plan(problem, np.full(len(problem.lags), NOBODY, dtype=np.int32))
-    return Plan(problem, _homogeneous(problem) if same_topics(problem) else _heterogeneous(problem))
+    if not same_topics(problem):
+        return Plan(problem, _heterogeneous(problem))
+    return Plan(problem, homogeneous(problem, partial(_hash_set_order, problem)))
 
 
 # ---- equal subscriptions ---------------------------------------------------------------------------------------
 
 
-def _homogeneous(problem: Problem) -> Index:
+def homogeneous(problem: Problem, surplus_order: SurplusOrder) -> Index:
     """Keep owned partitions up to the quota; assign the free ones, then the surplus, one member after the other."""
     owned = owned_counts(problem)
     quota = _quotas(owned, int(problem.assignable.sum()))
     member_of = problem.owner.copy()
     over = np.flatnonzero((owned > quota)[problem.owner] & (problem.owner != NOBODY))
-    over = over[_hash_set_order(problem, over)]
+    over = over[surplus_order(over)]
     surplus = over[rank_within(problem.owner[over]) >= quota[problem.owner[over]]]
     free = np.concatenate([np.flatnonzero(problem.assignable & (member_of == NOBODY)), surplus])
     member_of[free] = np.repeat(np.arange(len(quota)), np.maximum(quota - owned, 0))

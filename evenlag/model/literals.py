@@ -28,6 +28,7 @@ HeuristicWord = Literal[
     "fairest-sticky",
     "swap-balance",
 ]
+BrokerWord = Literal["uniform", "range"]
 BackendWord = Literal["cp-sat", "cbc", "highs"]
 MethodWord = Literal["auto"] | BackendWord | HeuristicWord
 StrategyWord = Literal["evenlag"] | HeuristicWord

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.reflect.Constructor;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -13,6 +14,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -46,6 +48,8 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
 import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
+import org.apache.kafka.timeline.SnapshotRegistry;
+import org.apache.kafka.timeline.TimelineHashMap;
 
 /**
  * Runs Kafka's own assignors: one JSON request a line on stdin, one JSON answer a line on stdout; see oracle/__init__.py
@@ -147,12 +151,25 @@ public class Oracle {
         }
     }
 
+    /** A registry for a broker's maps; the class of its log context has another package in each version. */
+    private static SnapshotRegistry registry() {
+        try {
+            Constructor<?> made = SnapshotRegistry.class.getConstructors()[0];
+            return (SnapshotRegistry) made.newInstance(made.getParameterTypes()[0].getConstructor().newInstance());
+        } catch (ReflectiveOperationException exception) {
+            throw new IllegalStateException(exception);
+        }
+    }
+
     private static class Group {
         final Map<String, Integer> topics = new TreeMap<>();
         final Map<String, List<String>> members = new TreeMap<>();
         final Map<String, List<TopicPartition>> owned = new HashMap<>();
         final Map<String, Integer> generations = new HashMap<>();
+        final List<String> joined = new ArrayList<>();
         final Map<String, String> racks = new HashMap<>();
+        final Map<String, String> instances = new HashMap<>();
+        final Map<String, String> ids = new HashMap<>();
         final Map<String, String[]> replicaRacks = new HashMap<>();
 
         Group(JsonNode request, String who) {
@@ -160,6 +177,7 @@ public class Oracle {
             request.path("racks").properties().forEach(
                 e -> replicaRacks.put(e.getKey(), e.getValue().asText().split(" "))
             );
+            request.path("ids").properties().forEach(e -> ids.put(e.getKey(), e.getValue().asText()));
             List<String> every = new ArrayList<>(topics.keySet());
             for (Map.Entry<String, JsonNode> entry : request.get(who).properties()) {
                 String member = entry.getKey();
@@ -172,6 +190,7 @@ public class Oracle {
                     }
                 }
                 members.put(member, subscribed);
+                joined.add(member);
                 List<TopicPartition> partitions = new ArrayList<>();
                 fields.path("owned").properties().forEach(
                     e -> e.getValue().forEach(p -> partitions.add(new TopicPartition(e.getKey(), p.asInt())))
@@ -180,6 +199,9 @@ public class Oracle {
                 generations.put(member, fields.hasNonNull("generation") ? fields.get("generation").asInt() : -1);
                 if (fields.hasNonNull("rack")) {
                     racks.put(member, fields.get("rack").asText());
+                }
+                if (fields.hasNonNull("instance")) {
+                    instances.put(member, fields.get("instance").asText());
                 }
             }
         }
@@ -206,7 +228,8 @@ public class Oracle {
 
         /** The call to be made, everything it needs being ready. */
         Supplier<Assigned> call(String name) {
-            return name.startsWith("uniform") || name.endsWith("-server") ? server(name) : client(name);
+            boolean server = name.startsWith("uniform") || name.endsWith("-server") || name.endsWith("-broker");
+            return server ? server(name) : client(name);
         }
 
         /** Member numbers, by id, of every partition, by topic and number; -1 where it went to none. */
@@ -282,44 +305,52 @@ public class Oracle {
         // ---- assignors that run in the broker --------------------------------------------------------------------
 
         /**
-         * Members in the order of their ids and topic ids in the order of names, as in Kafka's own tests; the name
-         * "uniform-hashed" takes both in hash order and topic ids at random, as a broker does.
+         * Members in the order of their ids and topic ids in the order of names, as in Kafka's own tests. The names that
+         * end in "-broker" take the ids of the request, and members, topics and partitions in the order of the
+         * collections that a broker keeps them in.
          */
         Supplier<Assigned> server(String name) {
-            boolean hashed = name.equals("uniform-hashed");
-            Map<String, Uuid> ids = new HashMap<>();
+            boolean broker = name.endsWith("-broker");
+            Map<String, Uuid> uuids = new HashMap<>();
             Map<Uuid, String> names = new HashMap<>();
             Map<Uuid, Integer> sizes = new HashMap<>();
             topics.forEach((topic, count) -> {
-                UUID random = UUID.nameUUIDFromBytes(topic.getBytes(StandardCharsets.UTF_8));
-                Uuid id = hashed ? new Uuid(random.getMostSignificantBits(), random.getLeastSignificantBits())
-                    : new Uuid(0, ids.size() + 2);  // 0 and 1 are reserved
-                ids.put(topic, id);
+                // 0 and 1 are reserved
+                Uuid id = broker ? Uuid.fromString(ids.get(topic)) : new Uuid(0, uuids.size() + 2);
+                uuids.put(topic, id);
                 names.put(id, topic);
                 sizes.put(id, count);
             });
-            Map<String, MemberSubscriptionAndAssignmentImpl> specs = hashed ? new HashMap<>() : new TreeMap<>();
             Map<Uuid, Map<Integer, String>> inverted = new HashMap<>();
             Set<Set<Uuid>> subscriptions = new HashSet<>();
             Map<List<String>, Set<Uuid>> seen = new IdentityHashMap<>();
-            members.forEach((member, subscribed) -> {
-                Set<Uuid> mine = seen.computeIfAbsent(subscribed, list -> {
-                    Set<Uuid> set = new HashSet<>();
-                    list.forEach(topic -> set.add(ids.get(topic)));
+            Map<String, MemberSubscriptionAndAssignmentImpl> kept = broker
+                ? new TimelineHashMap<>(registry(), 0) : new TreeMap<>();
+            for (String member : joined) {
+                Set<Uuid> mine = seen.computeIfAbsent(members.get(member), list -> {
+                    Set<Uuid> set = new LinkedHashSet<>();
+                    new HashSet<>(list).forEach(topic -> set.add(uuids.get(topic)));
                     subscriptions.add(set);
                     return set;
                 });
                 Map<Uuid, Set<Integer>> held = new HashMap<>();
+                // topics in one bucket of the map are there in the order in which the assignor gave them out
+                new HashSet<>(mine).forEach(id -> held.put(id, new HashSet<>()));
                 owned.get(member).forEach(partition -> {
-                    Uuid id = ids.get(partition.topic());
+                    Uuid id = uuids.get(partition.topic());
                     held.computeIfAbsent(id, key -> new HashSet<>()).add(partition.partition());
                     inverted.computeIfAbsent(id, key -> new HashMap<>()).put(partition.partition(), member);
                 });
-                specs.put(member, new MemberSubscriptionAndAssignmentImpl(
-                    Optional.ofNullable(racks.get(member)), Optional.empty(), mine,
+                held.values().removeIf(Set::isEmpty);
+                kept.put(member, new MemberSubscriptionAndAssignmentImpl(
+                    Optional.ofNullable(racks.get(member)), Optional.ofNullable(instances.get(member)), mine,
                     new org.apache.kafka.coordinator.group.modern.Assignment(held)
                 ));
-            });
+            }
+            Map<String, MemberSubscriptionAndAssignmentImpl> specs = broker ? new HashMap<>() : kept;
+            if (broker) {
+                kept.forEach(specs::put);
+            }
             SubscriptionType type =
                 subscriptions.size() > 1 ? SubscriptionType.HETEROGENEOUS : SubscriptionType.HOMOGENEOUS;
             GroupSpecImpl spec = new GroupSpecImpl(specs, type, inverted);
@@ -340,7 +371,7 @@ public class Oracle {
                     return known;
                 }
             };
-            ConsumerGroupPartitionAssignor assignor = name.equals("range-server")
+            ConsumerGroupPartitionAssignor assignor = name.startsWith("range-")
                 ? new org.apache.kafka.coordinator.group.assignor.RangeAssignor() : new UniformAssignor();
             return () -> {
                 Map<String, MemberAssignment> assignment = assignor.assign(spec, describer).members();

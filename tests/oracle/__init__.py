@@ -13,5 +13,7 @@ Oracle.java runs them. A request is a line of JSON:
 
 Assignors: `range`, `roundrobin`, `sticky`, `cooperative-sticky` (what it is heading for), `cooperative-sticky-first`
 (its first answer, which withholds what others must revoke), `range-server` (the broker's `range`, of KIP-848 groups),
-`uniform`, and `uniform-hashed`, which takes members and topics in hash order, as a broker does.
+`uniform`; and `range-broker` and `uniform-broker`, which take members, topics and partitions in the order of the
+collections that a broker keeps them in. For these, `"instance": "host-1"` of a static member, and `"ids": {"t0": …}` of
+the request.
 """

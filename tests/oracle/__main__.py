@@ -4,7 +4,7 @@ import argparse
 
 from tests.oracle import golden, kafka
 from tests.oracle.compare import MEASURES, Comparison
-from tests.oracle.sequences import ASSIGNORS, RACKED, play, racked_steps, steps
+from tests.oracle.sequences import ASSIGNORS, BROKER, RACKED, broker_steps, play, racked_steps, steps
 
 
 def main() -> None:
@@ -13,20 +13,24 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=2, help="default 2; the golden files have 1")
     parser.add_argument("--sequences", type=int, default=300, help="groups of five steps each; default 300")
     parser.add_argument("--racks", action="store_true", help="members and replicas have racks")
+    parser.add_argument("--broker", action="store_true", help="the broker's assignors, in the order of a broker")
+    parser.add_argument("--version", choices=list(kafka.POMS), default=kafka.VERSION, help="Kafka's version")
     parser.add_argument("--record", action="store_true", help="write the golden files anew, from their own seed")
     options = parser.parse_args()
-    with kafka.running_oracle() as oracle:
+    with kafka.running_oracle(version=options.version) as oracle:
         if options.record:
             golden.ASSIGNMENTS.write_text(golden.assignments(oracle))
             golden.RACKS.write_text(golden.racks(oracle))
+            golden.BROKERS.write_text(golden.broker(oracle))
             golden.USER_DATA.write_text(golden.user_data(oracle))
             return
-        made = racked_steps if options.racks else steps
+        made = broker_steps if options.broker else racked_steps if options.racks else steps
+        assignors = BROKER if options.broker else RACKED if options.racks else ASSIGNORS
         sequences = [made(options.seed, number) for number in range(options.sequences)]
-        print(f"Kafka {kafka.VERSION}, seed {options.seed}, {options.sequences} sequences; equal to Kafka's:\n")
+        print(f"Kafka {options.version}, seed {options.seed}, {options.sequences} sequences; equal to Kafka's:\n")
         print("| assignor | steps | " + " | ".join(MEASURES) + " | invalid | Kafka failed |")
         print("|---" * (len(MEASURES) + 4) + "|")
-        for assignor in RACKED if options.racks else (*ASSIGNORS, "uniform-hashed"):
+        for assignor in assignors:
             comparison = Comparison()
             for sequence in sequences:
                 for request, answer in play(sequence, assignor, oracle.assign):

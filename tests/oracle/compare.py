@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.heuristics import HEURISTICS
 from evenlag.model.problem import NOBODY, Index, Problem
-from tests.oracle.sequences import problem_of, published
+from tests.oracle.sequences import plan_of, problem_of
 
 MEASURES = ("identical", "score", "kept", "score and kept")
 
@@ -36,7 +35,7 @@ class Comparison:
         """Compare one step."""
         problem = problem_of(request)
         theirs = np.full(len(problem.lags), NOBODY) if answer is None else np.array(answer)
-        ours = HEURISTICS[published(request["assignor"])](problem).member_of
+        ours = plan_of(request, problem).member_of
         if not valid(problem, theirs):
             self.kafka_failed += 1
             return

@@ -6,16 +6,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.oracle.kafka import VERSION, Oracle
-from tests.oracle.sequences import ASSIGNORS, play, racked_steps, steps
+from tests.oracle.kafka import NEWEST, VERSION, Oracle
+from tests.oracle.sequences import ASSIGNORS, BROKER, broker_steps, play, racked_steps, steps
 
 FOLDER = Path(__file__).with_name("golden")
 ASSIGNMENTS = FOLDER / "assignments.jsonl"
 RACKS = FOLDER / "racks.jsonl"
+BROKERS = FOLDER / "broker.jsonl"
 USER_DATA = FOLDER / "userdata.jsonl"
 SEED = 1
 SEQUENCES = 60
 RACK_SEQUENCES = 60
+BROKER_SEQUENCES = 50  # of five steps, for each of two assignors
 USER_DATA_CASES = 40
 
 
@@ -40,6 +42,18 @@ def racks(oracle: Oracle) -> str:
         sequence = racked_steps(SEED, number)
         sticky = "sticky" if number % 2 else "cooperative-sticky"
         for assignor in ("range", sticky, *(("uniform",) if number % 6 == 0 else ())):
+            lines += [
+                _line(request | {"member_of": answer}) for request, answer in play(sequence, assignor, oracle.assign)
+            ]
+    return "".join(lines)
+
+
+def broker(oracle: Oracle) -> str:
+    """Return the text of broker.jsonl: as assignments.jsonl, of the broker's assignors in the order of a broker."""
+    lines = [_line({"kafka": [VERSION, NEWEST], "seed": SEED, "sequences": BROKER_SEQUENCES})]
+    for number in range(BROKER_SEQUENCES):
+        sequence = broker_steps(SEED, number)
+        for assignor in BROKER:
             lines += [
                 _line(request | {"member_of": answer}) for request, answer in play(sequence, assignor, oracle.assign)
             ]

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -11,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import broker
-from tests.support.jars import find_java
+from tests.support.jars import fetched, find_java
 
 SOURCE = Path(__file__).with_name("Oracle.java")
 VERSION = broker.VERSION
+NEWEST_POM = broker.POM.with_name("newest.xml")
+NEWEST = re.findall(r"<artifactId>kafka_2\.13</artifactId>\s*<version>(.+)</version>", NEWEST_POM.read_text())[0]
+POMS = {VERSION: broker.POM, NEWEST: NEWEST_POM}
 QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
 
 
@@ -58,15 +62,15 @@ class Oracle:
 
 
 @contextlib.contextmanager
-def running_oracle(*options: str) -> Iterator[Oracle]:
-    """Start the oracle, compiled on first use; `options` are for Java.
+def running_oracle(*options: str, version: str = VERSION) -> Iterator[Oracle]:
+    """Start the oracle with Kafka of one of `POMS`, compiled on first use; `options` are for Java.
 
     Raises
     ------
     UnavailableError
     """
     java = find_java()
-    classes, jars = _classes(java)
+    classes, jars = _classes(java, version)
     command = [str(java), QUIET, *options, "-cp", f"{classes}:{jars}/*", "Oracle"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -75,15 +79,16 @@ def running_oracle(*options: str) -> Iterator[Oracle]:
             process.kill()
 
 
-def _classes(java: Path) -> tuple[Path, Path]:
+def _classes(java: Path, version: str) -> tuple[Path, Path]:
     compiler = shutil.which("javac", path=str(java.parent)) or shutil.which("javac")
     if compiler is None:
         raise UnavailableError("no javac beside java or in PATH")
     try:
-        jars = broker.kafka_jars(java)
+        jars = fetched(POMS[version], f"kafka-{version}", java)
     except RuntimeError as error:
         raise UnavailableError(f"Kafka's jars could not be fetched: {error}") from error
-    classes = broker.CACHE.with_name(f"oracle-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]}")
+    digest = hashlib.sha256(version.encode() + SOURCE.read_bytes()).hexdigest()[:12]
+    classes = broker.CACHE.with_name(f"oracle-{digest}")
     if not classes.is_dir():
         with tempfile.TemporaryDirectory(prefix="oracle-", dir=classes.parent) as name:
             made = Path(name) / "classes"

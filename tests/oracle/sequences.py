@@ -1,14 +1,19 @@
 """Random consumer groups that change from step to step, as requests to the oracle."""
 
+import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from evenlag import Problem
+from evenlag.heuristics import HEURISTICS
+from evenlag.heuristics.server_side import assign_in_broker
+from evenlag.model.plan import Plan
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "range-server")
-SERVER = ("uniform", "uniform-hashed", "range-server")  # they run in the broker, which knows what it assigned
+BROKER = ("uniform-broker", "range-broker")  # asked with ids of topics and instances, in the order of a broker
+SERVER = ("uniform", "range-server", *BROKER)  # they run in the broker, which knows what it assigned
 RACKED = ("range", "sticky", "cooperative-sticky", "uniform")  # asked with racks; the last looks at none
 STEPS = 5  # of a sequence
 RACKS = "abcdef"
@@ -34,6 +39,10 @@ class Step:
         Rack of each member that names one.
     replica_racks : dict
         Racks of the replicas of each topic's partitions as a text, a letter each: "ab - b"; "-" if not known.
+    instances : dict
+        The `group.instance.id` of each static member.
+    ids : dict
+        Id of each topic, as Kafka writes it.
     """
 
     topics: dict[str, int]
@@ -41,6 +50,8 @@ class Step:
     doubled: list[tuple[str, str, float]] = field(default_factory=list)
     racks: dict[str, str] = field(default_factory=dict)
     replica_racks: dict[str, str] = field(default_factory=dict)
+    instances: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
 
 
 def steps(seed: int, number: int) -> list[Step]:
@@ -63,6 +74,23 @@ def racked_steps(seed: int, number: int) -> list[Step]:
     return sequence
 
 
+def broker_steps(seed: int, number: int) -> list[Step]:
+    """Return the steps of sequence `number`, with racks, and for a broker: with static members and ids of topics."""
+    sequence = racked_steps(seed, number) if number % 2 else steps(seed, number)
+    random = Random(f"broker/{seed}/{number}")
+    static = random.choice([0, 0.5, 1])
+    for step in sequence:
+        step.ids = {topic: _id_of(Random(f"{seed}/{number}/{topic}")) for topic in step.topics}
+        for member in step.members:
+            if Random(f"{seed}/{number}/{member}").random() < static:
+                step.instances[member] = f"host-{Random(member).randrange(100)}-{member}"
+    return sequence
+
+
+def _id_of(random: Random) -> str:
+    return base64.urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
+
+
 def play(
     sequence: list[Step], assignor: str, ask: Callable[[dict[str, Any]], Answer | None]
 ) -> Iterator[tuple[dict[str, Any], Answer | None]]:
@@ -80,6 +108,7 @@ def play(
         members: dict[str, Any] = {}
         for member, topics in step.members.items():
             members[member] = {"topics": topics} | ({"rack": step.racks[member]} if member in step.racks else {})
+            members[member] |= {"instance": step.instances[member]} if member in step.instances else {}
             if assignor not in WITHOUT_OWNERS and member in present:
                 members[member]["owned"] = _existing(held[member], step.topics)
                 members[member]["generation"] = generations[member]
@@ -92,6 +121,8 @@ def play(
         request = {"assignor": assignor, "topics": step.topics, "members": members}
         if step.replica_racks:
             request["racks"] = step.replica_racks
+        if step.ids:
+            request["ids"] = step.ids
         answer = ask(request)
         yield request, answer
         if answer is None:
@@ -106,7 +137,18 @@ def play(
 
 def published(assignor: str) -> str:
     """Return our name of the strategy that an assignor of the oracle follows."""
-    return {"uniform-hashed": "uniform", "range-server": "range"}.get(assignor, assignor)
+    return assignor.removesuffix("-server").removesuffix("-broker")
+
+
+def plan_of(request: dict[str, Any], problem: Problem) -> Plan:
+    """Return our answer to a request, whose problem is given."""
+    assignor = request["assignor"]
+    if assignor not in BROKER:
+        return HEURISTICS[published(assignor)](problem)
+    instances = {name: entry["instance"] for name, entry in request["members"].items() if "instance" in entry}
+    return assign_in_broker(
+        problem, published(assignor), instance_ids=instances, topic_ids=request["ids"], joined=list(request["members"])
+    )
 
 
 def problem_of(request: dict[str, Any]) -> Problem:
