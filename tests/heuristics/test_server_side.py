@@ -10,8 +10,8 @@ import pytest
 
 from evenlag import Problem
 from evenlag.errors import InvalidProblemError
-from evenlag.heuristics.server_side import assign_in_broker
 from evenlag.heuristics.java_hash import hash_codes, timeline_order
+from evenlag.heuristics.server_side import assign_in_broker
 from evenlag.model.problem import NOBODY
 from tests.oracle import golden, kafka
 from tests.oracle.compare import Comparison
