@@ -26,8 +26,8 @@ coverage: .venv/.ready ## run the quick tests and print by room how many lines a
 	@$(BIN)/python -m coverage json --quiet
 	@$(BIN)/python scripts/coverage_by_room.py .cache/coverage.json
 
-versions: .venv/.ready ## run tests on another PySpark or kafka-python: make versions pyspark=4.3.0, kafka=newest (minutes)
-	@sh scripts/versions.sh $(if $(kafka),kafka-python $(kafka),pyspark $(pyspark)) $(tests)
+versions: .venv/.ready ## run tests on another PySpark, kafka-python or broker: make versions pyspark=4.3.0, kafka=newest, broker=4.4.0 (minutes)
+	@sh scripts/versions.sh $(if $(broker),broker $(broker),$(if $(kafka),kafka-python $(kafka),pyspark $(pyspark))) $(tests)
 
 lint: .venv/.ready types ## check style and types (seconds; a minute the first time)
 	$(BIN)/ruff check .

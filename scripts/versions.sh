@@ -1,11 +1,15 @@
 #!/bin/sh
 # Runs tests on another release of a package than that of .venv, which stays as it is: PACKAGE VERSION TESTS...
+# With `broker` for a package, on another Apache Kafka: its broker, Java clients and tools.
 # The package is pyspark or kafka-python. The version may be `newest`: the newest release that the registry has.
 # Of Spark's tests, topics are left out: the connector of a new version comes to Maven repositories after it.
 set -eu
-package=${1:?name a package, pyspark or kafka-python}
+package=${1:?name a package: pyspark, kafka-python or broker}
 version=${2:?name a version, such as 4.3.0, or newest}
 shift 2
+if [ "$package" = broker ]; then
+  EVENLAG_KAFKA=$version exec .venv/bin/python -m pytest "$@"
+fi
 pip=".venv/bin/python -m pip --quiet --disable-pip-version-check"
 case $package in
 pyspark) module=pyspark marks="spark and not broker" beside=py4j ;;

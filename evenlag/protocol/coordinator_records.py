@@ -76,10 +76,11 @@ def _texts(name: str) -> Field:
     return _array(name, Field("", "string"))
 
 
-def _partitions(name: str) -> Field:
-    return _array(name, Field("topicId", "uuid"), _array("partitions", Field("", "int32")))
+def _partitions(name: str, *more: Field) -> Field:
+    return _array(name, Field("topicId", "uuid"), _array("partitions", Field("", "int32")), *more)
 
 
+_ASSIGNMENT_EPOCHS = Field("assignmentEpochs", "array", nullable=True, of=(Field("", "int32"),), tag=0)
 _GROUP, _MEMBER = Field("groupId", "string"), Field("memberId", "string")
 _COMMIT_KEY = (Field("group", "string"), Field("topic", "string"), Field("partition", "int32"))
 _COMMIT_VALUE = (
@@ -162,7 +163,11 @@ TYPES = {
             ),
         ),
     ),
-    TARGET_EPOCH: RecordType("ConsumerGroupTargetAssignmentMetadata", (_GROUP,), (Field("assignmentEpoch", "int32"),)),
+    TARGET_EPOCH: RecordType(
+        "ConsumerGroupTargetAssignmentMetadata",
+        (_GROUP,),
+        (Field("assignmentEpoch", "int32"), Field("assignmentTimestamp", "int64", tag=0)),
+    ),
     TARGET: RecordType(
         "ConsumerGroupTargetAssignmentMember", (_GROUP, _MEMBER), (_partitions("topicPartitions"),)
     ),
@@ -173,8 +178,8 @@ TYPES = {
             Field("memberEpoch", "int32"),
             Field("previousMemberEpoch", "int32"),
             Field("state", "int8"),
-            _partitions("assignedPartitions"),
-            _partitions("partitionsPendingRevocation"),
+            _partitions("assignedPartitions", _ASSIGNMENT_EPOCHS),
+            _partitions("partitionsPendingRevocation", _ASSIGNMENT_EPOCHS),
         ),
     ),
     REGEX: RecordType(

@@ -1,9 +1,11 @@
 """A real Apache Kafka for tests and examples: one KRaft node on 127.0.0.1 in a temporary folder.
 
-The jars are those named in kafka/pom.xml (tests/support/jars.py).
+The jars are those named in kafka/pom.xml (tests/support/jars.py). `EVENLAG_KAFKA=4.4.0` starts another version, with
+Java clients and tools of the same version.
 """
 
 import contextlib
+import os
 import re
 import socket
 import subprocess
@@ -23,7 +25,8 @@ CERTIFICATE = TESTS / "tls" / "certificate.pem"  # of 127.0.0.1, signed by itsel
 LOCKED_KEY = TESTS / "tls" / "locked_key.pem"  # its key, under the password "locked"
 REVOKED = TESTS / "tls" / "revoked.pem"  # a list that revokes it
 POM = TESTS / "kafka" / "pom.xml"
-VERSION = re.findall(r"<artifactId>kafka_2\.13</artifactId>\s*<version>(.+)</version>", POM.read_text())[0]
+RECORDED = re.findall(r"<artifactId>kafka_2\.13</artifactId>\s*<version>(.+)</version>", POM.read_text())[0]
+VERSION = os.environ.get("EVENLAG_KAFKA", RECORDED)
 CACHE = TESTS.parent / ".cache" / f"kafka-{VERSION}"
 JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
 CLUSTER_ID = "evenlagTestsAndExample"  # 22 characters: a UUID in base64, which may not begin with a hyphen
@@ -195,7 +198,17 @@ def running_cluster(racks: Sequence[str]) -> Iterator[str]:
 
 def kafka_jars(java: Path) -> Path:
     """The folder of Kafka's jars, filled on first use."""
-    return fetched(POM, CACHE.name, java)
+    return kafka_fetched(POM, CACHE.name, java)
+
+
+def kafka_fetched(pom: Path, name: str, java: Path) -> Path:
+    """The folder `.cache/NAME` with the jars of a pom.xml, those of Kafka of the version that tests run with."""
+    if VERSION == RECORDED:
+        return fetched(pom, name, java)
+    with tempfile.TemporaryDirectory(prefix="evenlag-pom-") as folder:
+        other = Path(folder) / "pom.xml"
+        other.write_text(pom.read_text().replace(f"<version>{RECORDED}</version>", f"<version>{VERSION}</version>"))
+        return fetched(other, name, java)
 
 
 def free_ports(count: int) -> list[int]:

@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from evenlag.protocol.record_decoding import CoordinatorRecord
-from tests.support.broker import TESTS, VERSION, kafka_jars
-from tests.support.jars import fetched, find_java
+from tests.support.broker import TESTS, VERSION, kafka_fetched, kafka_jars
+from tests.support.jars import find_java
 from tests.support.traffic import QUIET, SETTLE_LIMIT, create_topics, produce, running_group
 
 TOPIC = "__consumer_offsets"
@@ -83,7 +83,7 @@ def _read_by_kafka_python(bootstrap: str, group: str, topic: str) -> None:
 def tool(*arguments: str, stdin: str | None = None) -> str:
     """Run a class of Kafka's tools, and return its output."""
     java = find_java()
-    jars = fetched(TESTS / "kafka" / "tools.xml", f"kafka-tools-{VERSION}", java)
+    jars = kafka_fetched(TESTS / "kafka" / "tools.xml", f"kafka-tools-{VERSION}", java)
     command = [str(java), "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-XX:+UseSerialGC", "-cp", f"{jars}/*"]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, input=stdin, check=False)
     if done.returncode:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import broker
-from tests.support.jars import fetched, filled, find_java, run
+from tests.support.jars import filled, find_java, run
 
 ROOT = Path(__file__).resolve().parents[2]
 POM = ROOT / "java" / "pom.xml"
@@ -52,7 +52,7 @@ def plan_programs() -> Programs:
     """Build what tests need, on first use; the Java is any that the broker runs on."""
     java = find_java()
     kafka = broker.kafka_jars(java)
-    tools = fetched(PROGRAMS / "pom.xml", f"plan-assignor-tools-{broker.VERSION}", java)
+    tools = broker.kafka_fetched(PROGRAMS / "pom.xml", f"plan-assignor-tools-{broker.VERSION}", java)
     sources = sorted([POM, *SOURCES.rglob("*.java"), *PROGRAMS.rglob("*.java")])
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
@@ -61,7 +61,7 @@ def plan_programs() -> Programs:
         jars = [folder / JAR, *kafka.glob("*.jar")]
         _compile(java, tools, sorted(PROGRAMS.rglob("*.java")), folder / "classes", jars)
 
-    built = filled(f"plan-assignor-{digest}", fill)
+    built = filled(f"plan-assignor-{broker.VERSION}-{digest}", fill)
     return Programs(java, built / JAR, built / "classes", kafka, tools)
 
 
