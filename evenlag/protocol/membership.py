@@ -7,7 +7,7 @@ a record for each change: members, epochs, target and current assignments.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from evenlag.errors import UserDataError
@@ -96,6 +96,8 @@ class Rebalance:
         Partitions that were taken from an owner who stays, and partitions whose owner left.
     settled_seconds : float or None
         Seconds until every member had its assignment (KIP-848); None if the records do not show it.
+    handed : list of (topic, partition, int)
+        Partitions that it took from an owner, each with the time in milliseconds when another member had it.
     """
 
     millis: int
@@ -111,6 +113,7 @@ class Rebalance:
     moved: int
     forced: int
     settled_seconds: float | None = None
+    handed: list[tuple[str, int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,7 @@ class GroupRecords:
         self._currents: dict[str, dict[str, Any]] = {}
         self._matches: dict[str, tuple[str, ...]] = {}
         self._before: _Look | None = None
+        self._taken: dict[Partition, tuple[Rebalance, str]] = {}  # not yet handed on: its rebalance, and who had it
 
     def add(self, millis: int, key: bytes | None, value: bytes | None) -> str | None:
         """Apply a record, and return why it is passed over; None if it is used."""
@@ -182,6 +186,7 @@ class GroupRecords:
     def _add_classic(self, millis: int, value: dict[str, Any] | None) -> str | None:
         if value is None:
             self._classic = self._before = None
+            self._taken = {}
             return None
         if value["protocolType"] not in ("", CONSUMER):
             return OTHER_KIND
@@ -207,6 +212,7 @@ class GroupRecords:
         elif self._before is None and value["generation"] == 1:  # its first: nobody was there before
             self._before = _Look({}, {})
             self._note(millis, CLASSIC, 1, look)
+        self._hand_on(millis, look.owners)
         self._classic, self._generation, self._before = after, value["generation"], look
         self._epoch = None
         return None
@@ -222,6 +228,10 @@ class GroupRecords:
             _put(self._targets, name, value and self._partitions(value["topicPartitions"]))
         elif kind == CURRENT:
             _put(self._currents, name, value)
+            if value is not None and self._taken:
+                me = self._identity(name)
+                held = dict.fromkeys(self._partitions(value["assignedPartitions"]), me)
+                self._hand_on(millis, {key: me for key in held if key in self._taken and self._taken[key][1] != me})
             self._settle(millis)
         elif kind == REGEX:
             _put(self._matches, name, value and tuple(value["topics"]))
@@ -237,6 +247,7 @@ class GroupRecords:
     def _add_epoch(self, millis: int, value: dict[str, Any] | None) -> None:
         if value is None:
             self._epoch = self._before = None
+            self._taken = {}
             return
         was, self._epoch = self._epoch, value["epoch"]
         if was is None and value["epoch"] == 1:
@@ -288,6 +299,11 @@ class GroupRecords:
 
     # ---- both --------------------------------------------------------------------------------------------------------
 
+    def _hand_on(self, millis: int, owners: Mapping[Partition, str]) -> None:
+        """Note which partitions that a rebalance took from their owners have another one now."""
+        for key in [key for key in self._taken if key in owners]:
+            self._taken.pop(key)[0].handed.append((*key, millis))
+
     def _note(self, millis: int, protocol: str, generation: int, after: _Look, *, metadata: bool = False) -> None:
         """Add a rebalance, by what changed since the last."""
         before = self._before
@@ -295,15 +311,19 @@ class GroupRecords:
         stay = before.topics.keys() & after.topics.keys()
         joined, left = len(after.topics.keys() - stay), len(before.topics.keys() - stay)
         resubscribed = sum(before.topics[name] != after.topics[name] for name in stay)
-        lost = [owner for key, owner in before.owners.items() if after.owners.get(key) != owner]
+        lost = {key: owner for key, owner in before.owners.items() if after.owners.get(key) != owner}
         seen = [word for word, count in ((JOIN, joined), (LEAVE, left), (SUBSCRIPTION, resubscribed)) if count]
         self.rebalances.append(
             Rebalance(
                 millis, protocol, generation, "+".join(seen) or (METADATA if metadata else OTHER),
                 len(before.topics), len(after.topics), joined, left, resubscribed, len(after.owners),
-                moved=sum(owner in stay for owner in lost), forced=sum(owner not in stay for owner in lost),
+                moved=sum(owner in stay for owner in lost.values()),
+                forced=sum(owner not in stay for owner in lost.values()),
             )
         )  # fmt: skip
+        taken = {key: (self.rebalances[-1], owner) for key, owner in lost.items()} | self._taken
+        # Without members, partitions wait for a member and not for the rebalance.
+        self._taken = {key: each for key, each in taken.items() if after.topics and after.owners.get(key) != each[1]}
 
 
 def _look(members: tuple[SeenMember, ...]) -> _Look:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evenlag.report.page.fleet import fleet_document
     from evenlag.report.page.group import group_document
     from evenlag.report.page.html import fleet_page, group_page
+    from evenlag.report.past_text import past_table
     from evenlag.report.payoff_text import payoff_document, payoff_report
     from evenlag.report.progress import progress_bar, spinner
     from evenlag.report.replay_picture import draw_replay
@@ -38,6 +39,7 @@ __all__ = [
     "frontier_report",
     "group_document",
     "group_page",
+    "past_table",
     "payoff_document",
     "payoff_report",
     "phases_report",
@@ -69,6 +71,7 @@ _HOMES = {
     "frontier_report": "evenlag.report.text",
     "group_document": "evenlag.report.page.group",
     "group_page": "evenlag.report.page.html",
+    "past_table": "evenlag.report.past_text",
     "payoff_document": "evenlag.report.payoff_text",
     "payoff_report": "evenlag.report.payoff_text",
     "phases_report": "evenlag.report.text",

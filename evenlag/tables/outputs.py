@@ -240,6 +240,8 @@ REBALANCES = Table(
                "ten minutes."),
         Column("next_commit_seconds", "number", "Seconds until the group's first commit after it; null: none within "
                "ten minutes."),
+        Column("pause_seconds", "number", "Seconds for which the partitions that got another owner were not read, by "
+               "their commits; null: none did, or they have no commits within ten minutes."),
     )
 )  # fmt: skip
 """One row per rebalance that a group's records show."""
@@ -252,6 +254,11 @@ COMMITS = Table(
         Column("commits", "integer", "Number of commits."),
         Column("deleted", "integer", "Number of times that the commit was deleted or expired."),
         Column("backward", "integer", "Commits with an offset below the one before."),
+        Column(
+            "usual_seconds",
+            "number",
+            "Median time between two commits, to a tenth of a second and at most ten minutes.",
+        ),
         Column("first_ts", "string", "Time of the first commit."),
         Column("last_ts", "string", "Time of the last commit."),
         Column("first_offset", "integer", "Offset of the first commit."),
@@ -259,6 +266,41 @@ COMMITS = Table(
     )
 )
 """One row per group and partition with a commit."""
+
+CAUSES = {
+    "joins": "join",
+    "leaves": "leave",
+    "subscriptions": "subscription",
+    "metadata": "metadata",
+    "others": "other",
+}
+"""Columns of `PAST_GROUPS` that count rebalances by their cause."""
+
+PAST_GROUPS = Table(
+    (
+        GROUP,
+        Column("since", "string", "Time of the group's first commit or rebalance."),
+        Column("until", "string", "Time of the last record of all groups."),
+        Column("members", "integer", "Largest number of members after a rebalance."),
+        Column("partitions", "integer", "Partitions with a commit."),
+        Column("commits", "integer", "Number of commits."),
+        Column("rebalances", "integer", "Number of rebalances."),
+        Column("rebalances_per_hour", "number", "Rebalances in an hour; a shorter past counts as an hour."),
+        *(Column(name, "integer", f"Rebalances with the cause `{cause}`.") for name, cause in CAUSES.items()),
+        Column("moved", "integer", "Partitions that were taken from an owner that stayed, in all rebalances."),
+        Column("forced", "integer", "Partitions whose owner left, in all rebalances."),
+        Column("pauses", "integer", "Rebalances with a `pause_seconds`."),
+        Column("pause_seconds", "number", "Median of these; null: there are none."),
+        Column("paused_seconds", "number", "Their sum."),
+        Column("paused_share", "number", "`paused_seconds` as a share of the time from `since` to `until`; a shorter "
+               "past counts as an hour."),
+        Column("capacity", "number", "Messages per second that a member of weight 1 reads; null: not seen."),
+        Column("capacity_source", "string", "`backlog`: the median of the minutes in which a member had messages left; "
+               "`highest`: 99 % of the minutes are below, and members may be faster."),
+        Column("capacity_cases", "integer", "Number of these minutes."),
+    )
+)  # fmt: skip
+"""One row per group of a history."""
 
 PASSED_OVER = Table(
     (

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from evenlag import live
+from evenlag import live, report
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.decorators import settings
-from evenlag.cli.terminal import print_json, say, warn, working
+from evenlag.cli.terminal import print_json, say, show, warn, working
 from evenlag.errors import EvenlagError
 from evenlag.tables.topics import is_topic, topic_address
 
@@ -22,7 +22,7 @@ from evenlag.tables.topics import is_topic, topic_address
     "evenlag history kafka://HOST:PORT --log-ends record/offsets --out past",
 )
 @click.argument("records", type=options.PLACE)
-@options.spark_out("Folder for the tables offsets, members, rebalances, commits and passed_over, or "
+@options.spark_out("Folder for the tables offsets, members, rebalances, commits, groups and passed_over, or "
                    "table:CATALOG.NAMESPACE.", required=True)  # fmt: skip
 @click.option("--every", metavar="TIME", default="15m", show_default=True, help="Time between snapshots.")
 @click.option("--log-ends", type=options.PLACE, metavar="PATH",
@@ -91,5 +91,7 @@ def _report(told: dict[str, Any]) -> None:
     say(f"{told['records']} records: {told['used']} used")
     for reason, count in told["passed_over"].items():
         say(f"  {count} passed over: {reason}")
+    if told["most_rebalances"]:
+        show(report.past_table(told["most_rebalances"], told["rebalancing"]))
     for place in told["written"]:
         say(f"  {place}")

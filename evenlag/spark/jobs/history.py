@@ -7,18 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, cast
 
-import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession, Window, types
+from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.rates import time_micros, time_text
 from evenlag.protocol.coordinator_records import COMMITS as COMMIT_TYPES
+from evenlag.report.past_text import MOST_GROUPS
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.executors import check_executors
@@ -28,18 +27,19 @@ from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.driver.storage import Storage, literal
+from evenlag.spark.native import history_tables
 from evenlag.spark.native.commit_columns import decoded
+from evenlag.spark.native.group_past import member_rates, often_rebalancing, past_groups
+from evenlag.spark.native.history_tables import MOST_TIMES, REBALANCE_FIGURES, TOLD
 from evenlag.spark.native.typed import Typed
-from evenlag.spark.worker.history_task import COUNT, MEMBER, REBALANCE, TOPIC, FromRecords
-from evenlag.tables.columns import MEMBERS, OFFSETS, Table
-from evenlag.tables.outputs import COMMITS, KEY, PASSED_OVER, REBALANCES
+from evenlag.spark.worker.history_task import COUNT, TOPIC, FromRecords
+from evenlag.tables.outputs import COMMITS, PASSED_OVER, REBALANCES
 from evenlag.tables.topics import is_topic
 
 COMMITS_TOPIC = "__consumer_offsets"
 EVERY = 900.0  # seconds between snapshots
-LONGEST_WAIT = 600  # seconds around a rebalance in which commits are looked for
-MOST_TIMES = 1_000_000  # snapshots, and places of the table that finds the next one
 _OFFSETS_BY_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+TABLES = ("offsets", "members", "rebalances", "commits", "groups", "passed_over")
 NAMED = 10  # topics named in the message that their names are not known
 
 _RECORDS = {"key": "BINARY", "value": "BINARY", "partition": "INT", "offset": "BIGINT"}
@@ -47,16 +47,12 @@ _BASE = (
     "partition INT, offset BIGINT, at BIGINT, kind BIGINT, `group` STRING, reason STRING, key BINARY, value BINARY, "
     "commit_topic STRING, commit_partition INT, commit_offset BIGINT"
 )
-_TOLD = Table(column for column in MEMBERS if column.name not in KEY)
-_REBALANCE = Table(
-    column for column in REBALANCES if column.name not in ("ts", "group") and "commit" not in column.name
-)
 _COURSE = (
-    f"kind STRING, `group` STRING, since INT, until INT, reason STRING, records BIGINT, member STRUCT<{_TOLD.ddl}>, "
-    f"partitions ARRAY<STRUCT<topic: STRING, `partition`: INT>>, rebalance STRUCT<millis: BIGINT, {_REBALANCE.ddl}>"
+    f"kind STRING, `group` STRING, since INT, until INT, reason STRING, records BIGINT, member STRUCT<{TOLD.ddl}>, "
+    "partitions ARRAY<STRUCT<topic: STRING, `partition`: INT>>, "
+    f"rebalance STRUCT<millis: BIGINT, {REBALANCE_FIGURES.ddl}>, "
+    "handed ARRAY<STRUCT<topic: STRING, `partition`: INT, millis: BIGINT>>"
 )
-_PLACE = ("number", "group", "topic", "partition")  # key of a row of the offsets table
-_KEY = ["group", "topic", "partition"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +67,8 @@ class History:
         One row per rebalance (`outputs.REBALANCES`).
     commits : DataFrame
         One row per group and partition with a commit (`outputs.COMMITS`).
+    groups : DataFrame
+        One row per group: what rebalances cost it, and how fast its members read (`outputs.PAST_GROUPS`).
     passed_over : DataFrame
         Numbers of records that were not used, by reason (`outputs.PASSED_OVER`).
     records, used : int
@@ -85,6 +83,7 @@ class History:
     members: DataFrame
     rebalances: DataFrame
     commits: DataFrame
+    groups: DataFrame
     passed_over: DataFrame
     records: int
     used: int
@@ -94,7 +93,7 @@ class History:
     @property
     def tables(self) -> dict[str, DataFrame]:
         """The tables by name."""
-        return {name: getattr(self, name) for name in ("offsets", "members", "rebalances", "commits", "passed_over")}
+        return {name: getattr(self, name) for name in TABLES}
 
     def write(self, out: str | Path, overwrite: bool = False) -> list[str]:
         """Write all tables or none to a place as in `run`, as Parquet, and return their places.
@@ -179,6 +178,9 @@ def history(
     times = _times(good["a"], good["b"], every) if ends is None else _times_of(ends, _shown(log_ends))
     course = _followed(spark, base.filter(usable & ~is_commit), [at for at, _ in times], topic_names or {})
     commits = base.filter(usable & is_commit)
+    with described(spark, "finding rebalances"):
+        committed = kept(history_tables.commits(commits), driver.place(COMMITS.ddl)).table
+        rebalances = kept(history_tables.rebalances(course, commits, committed), driver.place(REBALANCES.ddl)).table
     passed = Counter({row["reason"]: row["n"] for row in counts if row is not good})
     with described(spark, "counting records"):
         told = course.filter((sf.col("kind") == COUNT) & sf.col("reason").isNotNull()).groupBy("reason")
@@ -187,11 +189,13 @@ def history(
         unnamed = tuple(row["reason"] for row in topics.collect())
     total = sum(row["n"] for row in counts)
     numbers = spark.createDataFrame([(n, text) for n, (_, text) in enumerate(times)], "number INT, snapshot_ts STRING")
+    rates = member_rates(commits, course, times, numbers, ends)
     found = History(
-        offsets=_offsets(commits, course, times, numbers, ends),
-        members=_members(course, numbers),
-        rebalances=_rebalances(course, commits),
-        commits=_commits(commits),
+        offsets=history_tables.offsets(commits, course, times, numbers, ends),
+        members=history_tables.members(course, numbers),
+        rebalances=rebalances,
+        commits=committed,
+        groups=past_groups(committed, rebalances, rates, good["b"]),
         passed_over=spark.createDataFrame(sorted(passed.items()), PASSED_OVER.ddl),
         records=total,
         used=total - passed.total(),
@@ -215,17 +219,20 @@ def told(found: History, out: str | Path) -> dict[str, Any]:
     """Return the figures that the command shows of a history and its tables in `out`."""
     written = sink(found.offsets.sparkSession, out)
     with described(found.offsets.sparkSession, "the report of the command"):
-        groups = written.read("commits").select("group").union(written.read("rebalances").select("group"))
+        groups = written.read("groups")
+        of_all = groups.agg(*(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in ("rebalances", "commits")))
+        often = often_rebalancing(groups)
         return {
             "records": found.records,
             "used": found.used,
             "passed_over": {row["reason"]: row["records"] for row in written.read("passed_over").collect()},
-            "groups": groups.distinct().count(),
-            "rebalances": written.read("rebalances").count(),
-            "commits": written.read("commits").agg(sf.coalesce(sf.sum("commits"), sf.lit(0))).collect()[0][0],
+            "groups": groups.count(),
+            **of_all.collect()[0].asDict(),
             "snapshots": len(found.times),
             "since": found.times[0],
             "until": found.times[-1],
+            "rebalancing": often.count(),
+            "most_rebalances": [row.asDict() for row in often.limit(MOST_GROUPS).collect()],
             "written": written.names(list(found.tables)),
         }
 
@@ -295,11 +302,6 @@ def _times(first: int, last: int, every: float) -> list[tuple[int, str]]:
     return [(at, time_text(datetime.fromtimestamp(at / 1000, UTC))) for at in millis]
 
 
-def _iso_column(millis: Column) -> Column:
-    text = sf.date_format(sf.timestamp_millis(millis), "yyyy-MM-dd'T'HH:mm:ss.SSS")
-    return sf.when(millis.isNotNull(), sf.concat(text, sf.lit("Z")))
-
-
 def _log_ends(table: DataFrame) -> DataFrame:
     """Return the log offsets of an offsets table, whatever the group: `snapshot_ts, topic, partition` and both."""
     typed = Typed(table)
@@ -325,31 +327,7 @@ def _times_of(ends: DataFrame, place: str) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def _with_numbers(df: DataFrame, times: Sequence[int]) -> DataFrame:
-    """Add `since` to rows with a time `at`: the number of the first snapshot at or after it, their count if none is.
-
-    Times are looked up in slots as wide as the smallest distance of two snapshots, so that a slot has one at most. The
-    lists of slots are columns of a broadcast row; as constants they would be made anew for every row.
-    """
-    first, last = times[0], times[-1]
-    width = min((after - before for before, after in pairwise(times) if after > before), default=1)
-    slots = (last - first) // width + 1
-    if slots > MOST_TIMES:
-        raise SourceError(f"the snapshots are up to {width} ms near and {(last - first) / 1000:g} s apart; use fewer")
-    inside, counts = [last + 1] * slots, dict.fromkeys(times, 0)
-    for time in times:
-        inside[(time - first) // width] = time
-        counts[time] += 1
-    before = [0, *accumulate(counts.get(time, 0) for time in inside)][:-1]
-    lists = df.sparkSession.createDataFrame(pa.table({"_before": [before], "_inside": [inside]}))
-    at, slot = sf.col("at"), sf.floor((sf.col("at") - first) / width).cast("int")
-    passed = sf.when(sf.col("_inside")[slot] < at, sf.lit(1)).otherwise(sf.lit(0))
-    within = sf.when((at > first) & (at <= last), sf.col("_before")[slot] + passed)
-    number = sf.when(at <= first, sf.lit(0)).otherwise(sf.coalesce(within, sf.lit(len(times)))).cast("int")
-    return df.crossJoin(sf.broadcast(lists)).withColumn("since", number).drop("_before", "_inside")
-
-
-# ---- tables ----------------------------------------------------------------------------------------------------------
+# ---- groups ----------------------------------------------------------------------------------------------------------
 
 
 def _followed(
@@ -365,115 +343,3 @@ def _followed(
     ordered = rows.repartition("group").sortWithinPartitions("group", "partition", "offset")
     with described(spark, "following groups"), blamed("the records"), driver.batches_by_rows():
         return kept(ordered.mapInArrow(FromRecords(times, topic_names, schema), _COURSE), place).table
-
-
-def _each_snapshot(intervals: DataFrame) -> DataFrame:
-    """Return a row for each snapshot, `number`, from `since` until before `until`."""
-    numbers = sf.explode(sf.sequence("since", sf.col("until") - 1))
-    return intervals.filter("since < until").withColumn("number", numbers).drop("since", "until")
-
-
-def _as(table: Table, values: Mapping[str, Column]) -> list[Column]:
-    return [values.get(each.name, sf.lit(None)).cast(each.ddl).alias(each.name) for each in table]
-
-
-def _of_partitions(commits: DataFrame, *more: Column) -> DataFrame:
-    """Select `group, topic, partition, offset, commit_offset` of commits, and more columns."""
-    names = {"commit_topic": "topic", "commit_partition": "partition"}
-    return commits.select(
-        "group", *(sf.col(own).alias(name) for own, name in names.items()), "offset", "commit_offset", *more
-    )
-
-
-def _offsets(
-    commits: DataFrame, course: DataFrame, times: Sequence[tuple[int, str]], numbers: DataFrame, ends: DataFrame | None
-) -> DataFrame:
-    """Return the offsets table: the last commit, owner and log end of each partition at each time."""
-    named = _of_partitions(_with_numbers(commits, [at for at, _ in times]), sf.col("since"))
-    last = named.groupBy(*_KEY, "since").agg(sf.max_by("commit_offset", "offset").alias("current_offset"))
-    until = sf.coalesce(sf.lead("since").over(Window.partitionBy(*_KEY).orderBy("since")), sf.lit(len(times)))
-    committed = _each_snapshot(last.withColumn("until", until).filter("current_offset is not null"))
-    members = course.filter(sf.col("kind") == MEMBER)
-    owned = members.select("group", "since", "until", "member", sf.explode("partitions").alias("held"))
-    owners = (
-        _each_snapshot(owned)
-        .groupBy("number", "group", "held.topic", "held.partition")
-        .agg(
-            sf.max_by(sf.struct("member.consumer_id", "member.client_id", "member.host"), "member.consumer_id").alias(
-                "owner"
-            )
-        )
-    )
-    rows = committed.join(owners, on=list(_PLACE), how="full_outer")
-    if ends is not None:
-        subscribed = members.select("group", "since", "until", sf.explode("member.topics").alias("topic"))
-        topics = rows.select("number", "group", "topic").unionByName(
-            _each_snapshot(subscribed).select("number", "group", "topic")
-        )
-        numbered = ends.join(sf.broadcast(numbers), on="snapshot_ts").drop("snapshot_ts")
-        rows = rows.join(topics.distinct().join(numbered, on=["number", "topic"]), on=list(_PLACE), how="full_outer")
-    values = {name: sf.col(name) for name in ("snapshot_ts", "current_offset", *_KEY)}
-    values |= {name: sf.col(f"owner.{name}") for name in ("consumer_id", "client_id", "host")}
-    if ends is not None:
-        lag = sf.greatest(sf.col("log_end_offset") - sf.col("current_offset"), sf.lit(0))
-        values |= {"log_start_offset": sf.col("log_start_offset"), "log_end_offset": sf.col("log_end_offset")}
-        values["lag"] = sf.when(sf.col("log_end_offset").isNotNull() & sf.col("current_offset").isNotNull(), lag)
-    return rows.join(sf.broadcast(numbers), on="number").select(*_as(OFFSETS, values))
-
-
-def _members(course: DataFrame, numbers: DataFrame) -> DataFrame:
-    """Return the members table."""
-    each = _each_snapshot(course.filter(sf.col("kind") == MEMBER).select("group", "since", "until", "member"))
-    told = {name: sf.col(f"member.{name}") for name in _TOLD.names}
-    values = {"snapshot_ts": sf.col("snapshot_ts"), "group": sf.col("group"), **told}
-    return each.join(sf.broadcast(numbers), on="number").select(*_as(MEMBERS, values))
-
-
-def _commits(commits: DataFrame) -> DataFrame:
-    """Return the number of commits of each group and partition, and the first and last of them."""
-    named = _of_partitions(commits, sf.col("at"))
-    earlier = sf.lag("commit_offset").over(Window.partitionBy(*_KEY).orderBy("offset"))
-    made = sf.col("commit_offset").isNotNull()
-    first, last = (
-        which(sf.when(made, sf.struct("offset", "at", "commit_offset"))).alias(name)
-        for name, which in (("first", sf.min), ("last", sf.max))
-    )
-    table = (
-        named.withColumn("earlier", earlier)
-        .groupBy(*_KEY)
-        .agg(
-            sf.count("commit_offset").alias("commits"),
-            sf.count_if(~made).alias("deleted"),
-            sf.count_if(sf.col("commit_offset") < sf.col("earlier")).alias("backward"),
-            first,
-            last,
-        )
-    )
-    values = {name: sf.col(name) for name in (*_KEY, "commits", "deleted", "backward")}
-    for name in ("first", "last"):
-        values |= {f"{name}_ts": _iso_column(sf.col(f"{name}.at")), f"{name}_offset": sf.col(f"{name}.commit_offset")}
-    return table.select(*_as(COMMITS, values))
-
-
-def _rebalances(course: DataFrame, commits: DataFrame) -> DataFrame:
-    """Return the rebalances, with the commits of their groups around them."""
-    seen = course.filter(sf.col("kind") == REBALANCE).select("group", "rebalance.*")
-    slot = 1000 * LONGEST_WAIT  # milliseconds; commits within one slot of a rebalance are looked at
-    own = sf.floor(sf.col("millis") / slot)
-    around = seen.select("group", "millis", sf.explode(sf.sequence(own - 1, own + 1)).alias("slot"))
-    made = commits.filter("commit_offset is not null").select(
-        "group", "at", sf.floor(sf.col("at") / slot).alias("slot")
-    )
-    near = around.distinct().join(made, on=["group", "slot"]).withColumn("wait", sf.col("at") - sf.col("millis"))
-    within = (
-        near.filter(sf.abs("wait") <= slot)
-        .groupBy("group", "millis")
-        .agg(
-            sf.max(sf.when(sf.col("wait") < 0, sf.col("wait"))).alias("before"),
-            sf.min(sf.when(sf.col("wait") >= 0, sf.col("wait"))).alias("after"),
-        )
-    )
-    rows = seen.join(within, on=["group", "millis"], how="left")
-    values: dict[str, Any] = {name: sf.col(name) for name in ("group", *_REBALANCE.names)}
-    values |= {"ts": _iso_column(sf.col("millis")), "last_commit_seconds": -sf.col("before") / 1000}
-    return rows.select(*_as(REBALANCES, values | {"next_commit_seconds": sf.col("after") / 1000}))

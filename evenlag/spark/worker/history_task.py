@@ -120,6 +120,7 @@ def not_replayed(group: str, count: int, error: str) -> dict[str, Any]:
 MEMBER, REBALANCE, COUNT, TOPIC = "member", "rebalance", "count", "topic"
 """Kinds of rows that `FromRecords` returns."""
 ROWS_AT_ONCE = 1000
+_HANDED = ("topic", "partition", "millis")
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ class FromRecords:
     topic_names : mapping of str to str
         Names of topics by their ids.
     schema : pyarrow schema
-        `kind, group, since, until, reason, records, member, partitions, rebalance`; columns of other kinds are null.
+        `kind, group, since, until, reason, records, member, partitions, rebalance, handed`; columns of other kinds are
+        null.
         A member is there from snapshot number `since` until before `until`. `records` counts those with a reason,
         which is null for those used. A row of kind `topic` has the id of a topic without a name as its reason.
     """
@@ -170,7 +172,9 @@ class FromRecords:
             for row in _member_rows(here) if since < until else ():
                 yield {"kind": MEMBER, "group": group, "since": since, "until": until, **row}
         for each in state.rebalances:
-            yield {"kind": REBALANCE, "group": group, "rebalance": asdict(each)}
+            figures = asdict(each)
+            handed = [dict(zip(_HANDED, one, strict=True)) for one in figures.pop("handed")]
+            yield {"kind": REBALANCE, "group": group, "rebalance": figures, "handed": handed}
         for reason, records_with_it in counts.items():
             yield {"kind": COUNT, "group": group, "reason": reason, "records": records_with_it}
         for topic in sorted(state.unnamed):

@@ -1,0 +1,141 @@
+"""Figures of each group over its history, in native Spark columns: costs of rebalances, and rates of members."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+
+from evenlag.spark.native.history_tables import PARTITION, iso_column, of_partitions, owners, with_numbers
+from evenlag.tables.outputs import CAUSES, PAST_GROUPS
+
+MINUTE = 60_000  # milliseconds in which a member's reading is added up; no commit may cover more
+LEAST = 30_000  # milliseconds that a rate needs at least
+HIGH = 0.99  # of a member's rates: a commit that skips messages must not count
+HOUR = 3600.0
+_DIGITS = 3  # to which rates are rounded, so that their median needs little memory
+
+
+def member_rates(
+    records: DataFrame, course: DataFrame, times: Sequence[tuple[int, str]], numbers: DataFrame, ends: DataFrame | None
+) -> DataFrame:
+    """Return the rates at which members read, minute by minute: `group, rate, busy`.
+
+    A rate is the messages by which the commits of a member's partitions went on, over the time that these commits
+    cover, and over its weight. So no member read slower at every time. It counts if the member had the partitions in
+    the snapshots before and after it. A member is `busy` if one of its partitions had messages left from the snapshot
+    before until the end.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Decoded commits.
+    course : DataFrame
+        Rows of `FromRecords`.
+    times : sequence of (int, str)
+        Times of the snapshots in milliseconds, and as text.
+    numbers : DataFrame
+        The number of each snapshot, `number, snapshot_ts`.
+    ends : DataFrame or None
+        Log ends at these times: `snapshot_ts, topic, partition, log_end_offset`.
+    """
+    in_order = Window.partitionBy(*PARTITION).orderBy("offset")
+    made = of_partitions(with_numbers(records, [at for at, _ in times]), sf.col("at"), sf.col("since").alias("number"))
+    steps = made.withColumns(
+        {"was": sf.lag("commit_offset").over(in_order), "at_earlier": sf.lag("at").over(in_order)}
+    ).filter("commit_offset > was and at >= at_earlier")
+    short = sf.col("at") - sf.col("at_earlier") <= MINUTE
+    minutes = steps.groupBy(*PARTITION, "number", sf.floor(sf.col("at") / MINUTE).alias("minute")).agg(
+        sf.sum(sf.when(short, sf.col("commit_offset") - sf.col("was"))).alias("read"),
+        sf.min(sf.when(short, sf.col("at_earlier"))).alias("from"),
+        sf.max(sf.when(short, sf.col("at"))).alias("to"),
+        sf.bool_and(short).alias("whole"),
+        sf.max("commit_offset").alias("last"),
+    )
+    owned = owners(course)
+    earlier = owned.select(
+        (sf.col("number") + 1).alias("number"), *PARTITION, sf.col("owner.consumer_id").alias("before")
+    )
+    kept = owned.join(earlier, on=["number", *PARTITION]).filter("owner.consumer_id = before")
+    read = minutes.join(kept, on=["number", *PARTITION])
+    left: Column = sf.lit(False)
+    if ends is not None:
+        starts = sf.broadcast(
+            numbers.sparkSession.createDataFrame(
+                [(n + 1, ts, at) for n, (at, ts) in enumerate(times)], "number INT, snapshot_ts STRING, start BIGINT"
+            )
+        )
+        known = ends.join(starts, on="snapshot_ts").select("number", "topic", "partition", "log_end_offset", "start")
+        read = read.join(known, on=["number", "topic", "partition"], how="left")
+        left = sf.coalesce(sf.col("log_end_offset") > sf.col("last"), sf.lit(False)) & (
+            sf.col("from") >= sf.col("start")
+        )
+    weight = sf.coalesce(sf.max("owner.weight"), sf.lit(1.0))
+    of_members = read.groupBy("group", "number", "minute", "owner.consumer_id").agg(
+        sf.sum("read").alias("read"), (sf.max("to") - sf.min("from")).alias("millis"), weight.alias("weight"),
+        (sf.bool_and("whole") & sf.bool_or(left)).alias("busy"),
+    )  # fmt: skip
+    rate = 1000 * sf.col("read") / sf.col("millis") / sf.col("weight")
+    place = sf.pow(sf.lit(10.0), sf.floor(sf.log10("rate")) - (_DIGITS - 1))
+    return (
+        of_members.filter(sf.col("millis") >= LEAST)
+        .withColumn("rate", rate)
+        .select("group", (sf.round(sf.col("rate") / place) * place).alias("rate"), "busy")
+    )
+
+
+def past_groups(commits: DataFrame, rebalances: DataFrame, rates: DataFrame, until: int) -> DataFrame:
+    """Return a row for each group (`outputs.PAST_GROUPS`).
+
+    Parameters
+    ----------
+    commits, rebalances : DataFrame
+        Tables of the history.
+    rates : DataFrame
+        As `member_rates` returns.
+    until : int
+        Time of the last record, in milliseconds.
+    """
+    of_commits = commits.groupBy("group").agg(
+        sf.sum("commits").alias("commits"), sf.count("*").alias("partitions"), sf.min("first_ts").alias("first_commit")
+    )
+    causes = sf.split("why", r"\+")
+    of_rebalances = rebalances.groupBy("group").agg(
+        sf.count("*").alias("rebalances"),
+        *(sf.count_if(sf.array_contains(causes, cause)).alias(name) for name, cause in CAUSES.items()),
+        *(sf.sum(name).alias(name) for name in ("moved", "forced")),
+        sf.max("members_after").alias("members"),
+        sf.count("pause_seconds").alias("pauses"),
+        sf.median("pause_seconds").alias("pause_seconds"),
+        sf.sum("pause_seconds").alias("paused_seconds"),
+        sf.min("ts").alias("first_rebalance"),
+    )
+    busy = sf.when(sf.col("busy"), sf.col("rate"))
+    of_members = rates.groupBy("group").agg(
+        sf.count_if("busy").alias("busy"), sf.count("*").alias("seen"),
+        sf.percentile(busy, 0.5).alias("usual"), sf.percentile("rate", HIGH).alias("high"),
+    )  # fmt: skip
+    rows = of_commits.join(of_rebalances, on="group", how="full_outer").join(of_members, on="group", how="left")
+    since = sf.least("first_commit", "first_rebalance")
+    seconds = (sf.lit(until) - sf.unix_millis(sf.to_timestamp(since))) / 1000
+    of_backlog = sf.col("busy") > 0
+    counted = ("commits", "partitions", "rebalances", *CAUSES, "moved", "forced", "pauses")
+    values = {name: sf.coalesce(name, sf.lit(0)) for name in counted}
+    values |= {name: sf.col(name) for name in ("group", "members", "pause_seconds")}
+    values |= {
+        "since": since,
+        "until": iso_column(sf.lit(until)),
+        "rebalances_per_hour": values["rebalances"] * HOUR / sf.greatest(seconds, sf.lit(HOUR)),
+        "paused_seconds": sf.coalesce("paused_seconds", sf.lit(0.0)),
+        "paused_share": sf.coalesce("paused_seconds", sf.lit(0.0)) / sf.greatest(seconds, sf.lit(HOUR)),
+        "capacity": sf.when(of_backlog, sf.col("usual")).otherwise(sf.col("high")),
+        "capacity_source": sf.when(of_backlog, sf.lit("backlog")).when(sf.col("seen") > 0, sf.lit("highest")),
+        "capacity_cases": sf.when(of_backlog, sf.col("busy")).otherwise(sf.coalesce("seen", sf.lit(0))),
+    }
+    return rows.select(*(values[each.name].cast(each.ddl).alias(each.name) for each in PAST_GROUPS))
+
+
+def often_rebalancing(groups: DataFrame) -> DataFrame:
+    """Return the rows of `past_groups` with a rebalance, those with the most in an hour first."""
+    return groups.filter("rebalances > 0").orderBy(sf.desc("rebalances_per_hour"), sf.desc("paused_share"), "group")
