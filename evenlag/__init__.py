@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evenlag.model.result import Result
     from evenlag.search.entry import solve
     from evenlag.tables.door import read, read_history
+    from evenlag.tables.measured import read_past
     from evenlag.verifier import Verdict, check_claims, verify
 
 __version__ = "0.6.0.dev0"
@@ -48,6 +49,7 @@ __all__ = [
     "pipeline",
     "read",
     "read_history",
+    "read_past",
     "rebalance",
     "replay",
     "size",
@@ -78,6 +80,7 @@ _HOMES = {
     "pipeline": "evenlag.pipeline",
     "read": "evenlag.tables.door",
     "read_history": "evenlag.tables.door",
+    "read_past": "evenlag.tables.measured",
     "rebalance": "evenlag.model.phases",
     "replay": "evenlag.compare.simulation",
     "size": "evenlag.compare.members_needed",

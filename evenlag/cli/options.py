@@ -23,7 +23,7 @@ from evenlag.cli.terms import MoreData, data
 from evenlag.errors import InfeasibleError, InvalidProblemError, SourceError
 from evenlag.figures import number
 from evenlag.model import literals
-from evenlag.model.defaults import DEFAULT_STICKINESS, MOST_SEED, PAUSE, REPLAY_GAP
+from evenlag.model.defaults import DEFAULT_STICKINESS, MOST_SEED, REPLAY_GAP
 from evenlag.model.literals import listed
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ POSITIVE = click.FloatRange(0, min_open=True)
 BARE = "a bare number is seconds"
 AUTO, METHODS = "auto", listed(literals.MethodWord)
 NO_RATE = (
-    "--drain needs the rate at which members read: give --capacity in messages per second, or an INPUT with several "
-    "snapshots"
+    "--drain needs the rate at which members read: give --capacity in messages per second, an INPUT with several "
+    "snapshots, or --past with what evenlag history wrote"
 )
 
 
@@ -270,10 +270,6 @@ only_if_better = click.option(
     "--only-if-better", metavar="SHARE",
     help="Keep today's assignment unless the plan saves this share of today's spread, such as 10%. evenlag plan then "
     "exits with status 3.",
-)  # fmt: skip
-pause = click.option(
-    "--pause", type=click.FloatRange(0), metavar="SECONDS", default=PAUSE, show_default=True,
-    help="Seconds for which a moved partition is not read.",
 )  # fmt: skip
 capacity = click.option(
     "--capacity", type=Rate(), metavar="RATE",

@@ -10,6 +10,7 @@ import evenlag
 from evenlag import compare
 from evenlag.cli.ending import notes_of
 from evenlag.cli.options import Ceiling, Source
+from evenlag.cli.past import PastOptions
 from evenlag.cli.terminal import working
 from evenlag.model.interrupt import Watch, ending_searches
 
@@ -44,6 +45,7 @@ def planned(
     source: Source,
     horizon: str,
     ceiling: Ceiling,
+    past: PastOptions,
     check: Callable[[Problem], object] | None,
     parameters: dict[str, Any],
 ) -> Planned:
@@ -54,6 +56,7 @@ def planned(
     source : Source
     horizon : str
     ceiling : Ceiling
+    past : PastOptions
     check : callable or None
         Called with the group before the search, to raise errors early.
     parameters : dict
@@ -67,9 +70,10 @@ def planned(
     problem, notes, record = source.read_with_record(horizon, ceiling.capacity)
     if check is not None:
         check(problem)
-    pace = compare.catch_up.pace_of(record, ceiling.capacity)
+    pause, of_past = past.pause_of(problem.group)
+    pace = compare.catch_up.pace_of(record, ceiling.capacity, past.capacity_of(problem.group))
     most, of_ceiling = ceiling.of(problem, pace)
     solve = evenlag.solve  # imported before the clock runs
     with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.explained(most):
-        result = solve(problem, rates=pace.rates, max_load=most, **parameters)
-    return Planned(result, pace, [*notes, *of_ceiling, *notes_of(watch)], watch)
+        result = solve(problem, rates=pace.rates, max_load=most, pause=float(pause), **parameters)
+    return Planned(result, pace, [*notes, *of_past, *of_ceiling, *notes_of(watch)], watch)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from evenlag.compare.drain import NEVER, Time, reading_time
-from evenlag.compare.history import Capacity, Interval, Snapshot, estimate_capacity, intervals
+from evenlag.compare.history import Capacity, Interval, Snapshot, estimate_capacity, intervals, telling_more
 from evenlag.errors import InvalidProblemError
 from evenlag.model.payoff import Rates
 from evenlag.model.plan import Plan
@@ -33,13 +33,24 @@ class Pace:
     capacity: Capacity | None
 
     @classmethod
-    def of(cls, steps: Sequence[Interval], now: Snapshot | None, given: Capacity | None = None) -> Pace:
-        """Derive the pace at a snapshot from the intervals until then; a given capacity takes precedence."""
+    def of(
+        cls,
+        steps: Sequence[Interval],
+        now: Snapshot | None,
+        given: Capacity | None = None,
+        measured: Capacity | None = None,
+    ) -> Pace:
+        """Derive the pace at a snapshot from the intervals until then.
+
+        A given capacity takes precedence; a measured one is compared with that of the record (`telling_more`).
+        """
         rates = None if now is None else rates_at(now, steps[-1] if steps else None)
+        if given is not None:
+            return cls(rates, given)
         try:
-            return cls(rates, given or estimate_capacity(steps))
+            return cls(rates, telling_more(measured, estimate_capacity(steps)))
         except InvalidProblemError:  # no member was seen reading
-            return cls(rates, None)
+            return cls(rates, measured)
 
     def ceiling(self, problem: Problem, seconds: Fraction) -> Fraction | None:
         """Return the largest load per weight, as in `max_load`, that members can read within a time.
@@ -124,7 +135,7 @@ def _rates(problem: Problem, growth: Sequence[Growth | None]) -> Rates:
     }
 
 
-def pace_of(record: Sequence[Snapshot], capacity: float | None = None) -> Pace:
+def pace_of(record: Sequence[Snapshot], capacity: float | None = None, measured: Capacity | None = None) -> Pace:
     """Derive the pace of a group from its record.
 
     Parameters
@@ -133,10 +144,12 @@ def pace_of(record: Sequence[Snapshot], capacity: float | None = None) -> Pace:
         In order of time; rates need two, or the log ends of earlier times.
     capacity : float, optional
         Messages per second of a member of weight 1; default: estimated from the record (`estimate_capacity`).
+    measured : Capacity, optional
+        The capacity that the group's commits show, if it is not given.
     """
     given = Capacity.of_user(capacity)
     try:
         steps = list(intervals(record)) if len(record) > 1 else []
     except InvalidProblemError:  # two snapshots with the same time
         steps = []
-    return Pace.of(steps, record[-1] if record else None, given)
+    return Pace.of(steps, record[-1] if record else None, given, measured)

@@ -20,6 +20,7 @@ from evenlag.model.rates import SECOND, Growth, Offsets, growth
 from evenlag.model.values import exact, shown
 
 Messages = NDArray[np.int64]
+BACKLOG = "backlog"  # source of a capacity that members with a backlog show
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,27 +202,36 @@ class Capacity:
         "given", "backlog" or "highest"; see `estimate_capacity`.
     cases : int
         Number of observations behind the rate.
+    place : str
+        Where the past lies whose commits show it, minute by minute; empty if it is given or from snapshots.
     """
 
     rate: Fraction
     source: str
     cases: int = 0
+    place: str = ""
 
     @classmethod
-    def of_user(cls, rate: float | Fraction | None) -> Capacity | None:
-        """Return the capacity given by the user; None if there is none.
+    def of_user(cls, rate: float | Fraction | Capacity | None) -> Capacity | None:
+        """Return the capacity given by the user, as a rate or as measured; None if there is none.
 
         Raises
         ------
         InvalidProblemError
             The rate is not a number of messages per second between 0 and 2^63.
         """
-        if rate is None:
-            return None
+        if rate is None or isinstance(rate, Capacity):
+            return rate
         number = exact(rate)
         if number is None or not 0 < number < 2**63:
             raise InvalidProblemError(f"capacity must be messages per second > 0 and < 2^63, not {shown(rate)}")
         return cls(number, "given")
+
+
+def telling_more(measured: Capacity | None, estimated: Capacity | None) -> Capacity | None:
+    """Return the capacity that tells more: one of members with a backlog, else the first that there is."""
+    known = [each for each in (measured, estimated) if each is not None]
+    return next((each for each in known if each.source == BACKLOG), known[0] if known else None)
 
 
 def estimate_capacity(steps: Sequence[Interval]) -> Capacity:
@@ -245,7 +255,7 @@ def capacity_of(cases: Iterable[tuple[Fraction, bool]]) -> Capacity:
     observed = list(cases)
     busy = [rate for rate, backlog in observed if backlog]
     if busy:
-        return Capacity(Fraction(median(busy)), "backlog", len(busy))
+        return Capacity(Fraction(median(busy)), BACKLOG, len(busy))
     if observed:
         return Capacity(max(rate for rate, _ in observed), "highest", len(observed))
     raise InvalidProblemError(

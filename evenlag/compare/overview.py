@@ -10,7 +10,7 @@ from typing import Any
 from evenlag.compare.budgets import frontier
 from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.curve import Frontier
-from evenlag.compare.history import Snapshot
+from evenlag.compare.history import Capacity, Snapshot
 from evenlag.compare.members_needed import Size, size
 from evenlag.compare.strategies import Audit, audit
 from evenlag.errors import InfeasibleError
@@ -72,6 +72,7 @@ def overview(
     *,
     record: Sequence[Snapshot] = (),
     capacity: float | None = None,
+    measured: Capacity | None = None,
     drain_seconds: float | Fraction = 900,
     time_limit: float = 10.0,
     progress: Callable[[str, int, int], None] | None = None,
@@ -86,6 +87,8 @@ def overview(
         The group's earlier snapshots and today's, in order of time.
     capacity : float, optional
         Messages per second read by a member of weight 1; default: estimated from the record.
+    measured : Capacity, optional
+        The capacity that the group's commits show, if it is not given.
     drain_seconds : number
         Seconds in which the group should read all lag; for the members that it needs.
     time_limit : float
@@ -102,7 +105,7 @@ def overview(
     """
     clock = Clock(time_limit, bool(parameters.get("deterministic")))
     tell = progress or (lambda *_: None)
-    pace = pace_of(record, capacity)
+    pace = pace_of(record, capacity, measured)
     limits = _Limits(clock, time_limit, {name: parameters[name] for name in REPEATING if name in parameters}, tell)
     result = solve(problem, rates=pace.rates, **(parameters | limits.of("plan")))
     terms = {name: parameters[name] for name in TERMS if name in parameters}

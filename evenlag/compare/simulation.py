@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Self, cast
@@ -17,7 +17,15 @@ import numpy as np
 
 from evenlag.compare.consumption import budget, share_out
 from evenlag.compare.foresight import AUTO, KINDS, Foresight, ahead_micros
-from evenlag.compare.history import Capacity, Interval, Messages, Snapshot, estimate_capacity, intervals
+from evenlag.compare.history import (
+    Capacity,
+    Interval,
+    Messages,
+    Snapshot,
+    estimate_capacity,
+    intervals,
+    telling_more,
+)
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
@@ -28,8 +36,9 @@ from evenlag.model.defaults import DEFAULT_STICKINESS, REPLAY_GAP
 from evenlag.model.literals import BalanceWord, HorizonWord, StickinessWord, StrategyWord
 from evenlag.model.names import did_you_mean, spelled
 from evenlag.model.objective import FEWEST_MOVES, Objective
+from evenlag.model.payoff import parse_pause
 from evenlag.model.plan import Number, Plan, current_plan, plain
-from evenlag.model.problem import NOBODY, Index, Problem
+from evenlag.model.problem import NOBODY, Bools, Index, Problem
 from evenlag.model.rates import SECOND, predicted_lag
 from evenlag.model.result import Result
 from evenlag.model.values import is_number, shown
@@ -57,6 +66,8 @@ class ReplayOptions:
     solving : SolveOptions
         Options of "evenlag"; limits are per rebalance. With `deterministic` and no `work`, the clock still stops a
         search after `NET` times its limit.
+    measured : Capacity or None
+        The capacity that the group's commits show, if it is not given; see `history.telling_more`.
 
     Raises
     ------
@@ -68,7 +79,9 @@ class ReplayOptions:
     horizon: float | str = AUTO
     lag_limit: float | None = None
     rebalance_above: float | None = None
-    capacity: float | None = None
+    capacity: float | Capacity | None = None
+    measured: Capacity | None = None
+    pause: float | Fraction | None = None
     solving: SolveOptions = field(default_factory=lambda: SolveOptions(time_limit=1.0, gap=REPLAY_GAP))
 
     @classmethod
@@ -89,6 +102,17 @@ class ReplayOptions:
             if value is not None and not (is_number(value) and 0 <= value < 2**63):
                 raise InvalidProblemError(f"{name} must be a number >= 0, not {shown(value)}")
         Capacity.of_user(self.capacity)
+        self.standstill  # noqa: B018
+
+    @property
+    def standstill(self) -> int:
+        """The time in microseconds for which a moved partition is not read."""
+        return 0 if self.pause is None else int(parse_pause(self.pause) * SECOND)
+
+    def with_past(self, pause: tuple[float | Fraction, list[str]], measured: Capacity | None) -> tuple[Self, list[str]]:
+        """Return the options with what the group's past shows, and the notes of its pause unless one is given."""
+        seconds, notes = pause if self.pause is None else (self.pause, [])
+        return replace(self, pause=seconds, measured=measured), notes
 
     @property
     def ahead(self) -> int:
@@ -127,7 +151,8 @@ def replay(
     horizon: float | HorizonWord | str = AUTO,
     lag_limit: float | None = None,
     rebalance_above: float | None = None,
-    capacity: float | None = None,
+    capacity: float | Capacity | None = None,
+    pause: float | Fraction | None = None,
     balance: Balance | BalanceWord = Balance.BOTH,
     slack: int = 0,
     stickiness: float | StickinessWord | str = DEFAULT_STICKINESS,
@@ -158,8 +183,10 @@ def replay(
     rebalance_above : float, optional
         Rebalance at every snapshot at which the spread of the lags seen by the strategy exceeds this fraction of the
         mean load.
-    capacity : float, optional
+    capacity : float or Capacity, optional
         Messages per second read by a member of weight 1; by default estimated (`history.estimate_capacity`).
+    pause : float, optional
+        Seconds after a rebalance for which nobody reads a partition that it took from an owner; by default none.
     balance, slack, stickiness, time_limit, gap, seed, deterministic, threads
         Options of "evenlag", as in `solve`; limits are per rebalance. `stickiness` also prices moves in `cost`.
     progress : callable, optional
@@ -172,7 +199,7 @@ def replay(
     """
     options = ReplayOptions.of(
         strategies=strategies, horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above, capacity=capacity,
-        balance=balance, slack=slack, stickiness=stickiness, time_limit=time_limit, gap=gap, seed=seed,
+        pause=pause, balance=balance, slack=slack, stickiness=stickiness, time_limit=time_limit, gap=gap, seed=seed,
         deterministic=deterministic, threads=threads,
     )  # fmt: skip
     return run(history, options, progress)
@@ -191,12 +218,13 @@ def run(
     course = list(intervals(history))
     _tells_what_came_in(course)
     given = Capacity.of_user(options.capacity)
-    capacity = given or estimate_capacity(course)
+    capacity = given or telling_more(options.measured, _estimated(course, needed=options.measured is None))
+    assert capacity is not None
     names = [RECORDED, *dict.fromkeys(options.strategies)]
     if options.horizon != AUTO or EVENLAG not in names:
         foresight = None
     elif foresight is None:
-        foresight = Foresight(course, given)
+        foresight = Foresight(course, capacity if capacity.place else given)
     steps: list[ReplayStep] = []
     summary: list[ReplaySummary] = []
     stopped, planned = 0, Counter[str]()
@@ -267,8 +295,9 @@ class _Runner:
     def _go(self, previous: Interval | None, interval: Interval) -> None:
         problem = interval.before.problem.at(self.lags.copy(), self.member_of.copy())
         reason, plan = self._assigned(problem, previous, interval)
+        taken = (problem.owner != NOBODY) & (plan.member_of != problem.owner)
         self.member_of = plan.member_of
-        lags, flows = self._flow(interval)
+        lags, flows = self._flow(interval, taken)
         at_end = Plan(problem.at(lags.copy(), self.member_of.copy()), self.member_of)
         before, after = sum(self.lags.tolist()), sum(lags.tolist())
         self.steps.append(
@@ -325,14 +354,18 @@ class _Runner:
         lags = [predicted_lag(lag, grown, self.horizon) for lag, grown in pairs]
         return problem.at(np.array(lags, dtype=np.int64), self.member_of.copy())
 
-    def _flow(self, interval: Interval) -> tuple[Messages, dict[str, int]]:
-        """Let messages arrive and members read; return the lags at the end, and the totals."""
-        problem = interval.before.problem
+    def _flow(self, interval: Interval, taken: Bools) -> tuple[Messages, dict[str, int]]:
+        """Let messages arrive and members read; return the lags at the end, and the totals.
+
+        Nobody reads the partitions `taken` from their owners until the pause is over.
+        """
         since, until = (snapshot.micros - self.start for snapshot in (interval.before, interval.after))
-        by_weight = {weight: budget(self.capacity, weight, since, until) for weight in set(problem.weights)}
-        budgets = [by_weight[weight] for weight in problem.weights]
+        again = min(since + self.options.standstill, until) if taken.any() else since
         work = np.where(interval.restated, 0, self.lags + interval.produced)
-        read = share_out(work, self.member_of, np.array(budgets, dtype=np.int64))
+        read = np.zeros_like(work)
+        if again > since:
+            read = self._read(interval, work, np.where(taken, np.int32(NOBODY), self.member_of), since, again)
+        read = read + self._read(interval, work - read, self.member_of, again, until)
         kept = np.minimum(work - read, interval.room)
         flows = {
             "produced": sum(interval.produced.tolist()),
@@ -340,6 +373,12 @@ class _Runner:
             "expired": sum((work - read - kept).tolist()),
         }
         return np.where(interval.restated, interval.recorded, kept), flows
+
+    def _read(self, interval: Interval, work: Messages, member_of: Index, since: int, until: int) -> Messages:
+        """Return the messages read from each partition between two times, in microseconds since the start."""
+        weights = interval.before.problem.weights
+        by_weight = {weight: budget(self.capacity, weight, since, until) for weight in set(weights)}
+        return share_out(work, member_of, np.array([by_weight[weight] for weight in weights], dtype=np.int64))
 
     def summary(self) -> ReplaySummary:
         """Summarize the steps."""
@@ -392,6 +431,16 @@ def _quantile(values: list[tuple[int, Number]]) -> Number:
         if 100 * passed >= 99 * total:
             return value
     return 0
+
+
+def _estimated(course: Sequence[Interval], needed: bool) -> Capacity | None:
+    """Return the capacity that the record shows; None if it shows none and none is needed."""
+    try:
+        return estimate_capacity(course)
+    except InvalidProblemError:
+        if needed:
+            raise
+        return None
 
 
 def _tells_what_came_in(course: Sequence[Interval]) -> None:

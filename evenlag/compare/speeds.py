@@ -34,7 +34,9 @@ class Speeds:
     past_seconds: float | None = None
 
 
-def speeds(problem: Problem, record: Sequence[Snapshot], capacity: float | None = None) -> Speeds:
+def speeds(
+    problem: Problem, record: Sequence[Snapshot], capacity: float | None = None, measured: Capacity | None = None
+) -> Speeds:
     """Return the capacity and rates of `pace_of`, with 0 for unknown rates.
 
     Parameters
@@ -45,18 +47,20 @@ def speeds(problem: Problem, record: Sequence[Snapshot], capacity: float | None 
         In order of time; rates need two, or the log ends of earlier times.
     capacity : float, optional
         Messages per second read by a member of weight 1.
+    measured : Capacity, optional
+        The capacity that the group's commits show, if it is not given.
 
     Raises
     ------
     InvalidProblemError
         The capacity is neither given nor in the record.
     """
-    pace = pace_of(record, capacity)
+    pace = pace_of(record, capacity, measured)
     if pace.capacity is None:
         why = "this record shows no member reading" if pace.rates is not None else "a single snapshot has no rates"
         raise InvalidProblemError(
             f"{why}, so the rate at which members read is unknown: give capacity (--capacity), the messages that a "
-            "member reads per second"
+            "member reads per second, or the past of the group (--past)"
         )
     past = record[-1].log_ends if record else None
     seconds = None if past is None else int(record[-1].micros - past.times[-1]) / SECOND

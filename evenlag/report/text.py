@@ -33,8 +33,17 @@ _SOURCES = {
 }
 
 
+_IN_PAST = {
+    "backlog": "the median of {cases} in which a member had a backlog, by the commits in {place}",
+    "highest": "99 % of {cases} are below, by the commits in {place}; no member ever had a backlog, so they may be "
+    "faster",
+}
+
+
 def capacity_origin(capacity: Capacity) -> str:
     """Return the source of the capacity, in words."""
+    if capacity.place:
+        return _IN_PAST[capacity.source].format(cases=quantity(capacity.cases, "minute"), place=capacity.place)
     return _SOURCES[capacity.source].format(cases=capacity.cases)
 
 

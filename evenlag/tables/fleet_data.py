@@ -13,6 +13,7 @@ from evenlag.model.parse_pairs import parse_amount
 from evenlag.model.problem import Problem
 from evenlag.model.values import check_mapping, kind, parse_partition_number, shown
 from evenlag.tables.amounts import COLUMNS, MOVE_SIZES, TRAFFIC, Amounts, read_amounts
+from evenlag.tables.measured import Measured
 from evenlag.tables.read_within import Draining
 
 Amount = int | Mapping[int, int]  # one number for all partitions of a topic, or a number by partition
@@ -31,6 +32,7 @@ class DataKeywords(MoveKeywords, total=False):
     traffic: Amounts | None
     drain_seconds: float | Fraction | None
     capacity: float | Fraction | None
+    past: Measured | None
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,15 @@ class FleetData:
         Topics that at least one group should have: those of `together`, and those with one number for all partitions.
     draining : Draining or None
         Time in which each group must be able to read its lag.
+    past : Measured
+        Pauses and capacities that the past of the groups shows.
     """
 
     amounts: Mapping[str, Mapping[str, Amount]] = field(default_factory=dict)
     together: Sequence[Sequence[str]] = ()
     named: frozenset[str] = frozenset()
     draining: Draining | None = None
+    past: Measured = field(default_factory=Measured)
 
     @classmethod
     def of(
@@ -61,6 +66,7 @@ class FleetData:
         together: Sequence[Sequence[str]] = (),
         drain_seconds: float | Fraction | None = None,
         capacity: float | Fraction | None = None,
+        past: Measured | None = None,
     ) -> FleetData:
         """Check the parameters, and read the files.
 
@@ -73,7 +79,10 @@ class FleetData:
         drain_seconds : float or Fraction, optional
             Drain time in seconds.
         capacity : float or Fraction, optional
-            Messages per second of a member of weight 1; default: estimated from the snapshots of each group.
+            Messages per second of a member of weight 1; default: that of the past, or estimated from the
+            snapshots of each group.
+        past : Measured, optional
+            As `evenlag.read_past` returns.
 
         Raises
         ------
@@ -86,7 +95,9 @@ class FleetData:
         amounts = {name: _amounts(name, each) for name, each in given.items() if each is not None}
         units = _units(together)
         plain = {topic for name in amounts if isinstance(given[name], Mapping) for topic in amounts[name]}
-        return cls(amounts, units, frozenset(plain.union(*units)), Draining.of(drain_seconds, capacity))
+        return cls(
+            amounts, units, frozenset(plain.union(*units)), Draining.of(drain_seconds, capacity), past or Measured()
+        )
 
     def __bool__(self) -> bool:
         """Return whether there is any data."""

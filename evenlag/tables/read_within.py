@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from evenlag.compare.catch_up import Pace
-from evenlag.compare.history import Capacity
+from evenlag.compare.history import Capacity, telling_more
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
 from evenlag.model.values import exact, shown
@@ -48,20 +48,28 @@ class Draining:
             raise InvalidProblemError(f"drain_seconds must be a number of seconds > 0, not {shown(drain_seconds)}")
         return cls(seconds, given)
 
-    def ceiling(self, problem: Problem, past: Past | None, snapshot_ts: object) -> tuple[Fraction, list[str]]:
+    def ceiling(
+        self, problem: Problem, past: Past | None, snapshot_ts: object, measured: Capacity | None = None
+    ) -> tuple[Fraction, list[str]]:
         """Return the largest load per weight that members of a group can read in the time, and notes.
+
+        `measured` is the capacity that the group's commits show.
 
         Raises
         ------
         InvalidProblemError
             The capacity is neither given nor can it be estimated from snapshots.
         """
-        pace = Pace(None, self.capacity) if self.capacity is not None or past is None else past.pace(snapshot_ts)
+        pace = Pace(None, self.capacity or measured)
+        if self.capacity is None and past is not None:
+            estimated = past.pace(snapshot_ts)
+            pace = replace(estimated, capacity=telling_more(measured, estimated.capacity))
         ceiling = pace.ceiling(problem, self.seconds)
         if ceiling is None or pace.capacity is None:
             raise InvalidProblemError(
                 "the capacity of members is unknown, which a drain time needs: give capacity, in messages per second, "
                 "or several snapshots of the group"
             )
-        estimated = self.capacity is None
-        return ceiling, [f"capacity estimated from the snapshots ({pace.capacity.source})"] if estimated else []
+        if self.capacity is not None:
+            return ceiling, []
+        return ceiling, [f"capacity estimated from {pace.capacity.place or 'the snapshots'} ({pace.capacity.source})"]

@@ -14,6 +14,7 @@ from evenlag.compare.drain import Course, Time
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
 from evenlag.errors import InvalidProblemError
+from evenlag.model.defaults import PAUSE
 from evenlag.model.payoff import Rates, parse_share
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Index, Problem
@@ -22,6 +23,7 @@ from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.entry import solve
 from evenlag.search.options import SolveOptions
 from evenlag.tables.every_group import GroupNow
+from evenlag.tables.measured import Measured
 from evenlag.watch.figures import Figures
 
 NOISE = Fraction(1, 1000)  # share of the mean load; a proven plan outlives smaller changes of the lags
@@ -43,12 +45,22 @@ class Asked:
         Messages per second that a member of weight 1 reads; None to estimate it from the snapshots.
     drain_seconds : Fraction or None
         Deadline for the fewest members; None to leave them out.
+    past : Measured
+        Pauses and capacities of groups, for what is not given.
+    pause : float or None
+        Seconds for which a moved partition is not read, if given.
     """
 
     solving: Mapping[str, Any] = field(default_factory=dict)
     only_if_better: str = "0%"
     capacity: Fraction | None = None
     drain_seconds: Fraction | None = None
+    past: Measured = field(default_factory=Measured)
+    pause: float | None = None
+
+    def pause_of(self, group: str) -> float:
+        """Return the seconds for which a moved partition of a group is not read."""
+        return float(self.past.pause_of(group)[0]) if self.pause is None else self.pause
 
     def check(self, share: str = "only_if_better") -> None:
         """Check the parameters before the first group.
@@ -64,7 +76,7 @@ class Asked:
             A value is invalid; the message names the parameter.
         """
         parse_share(self.only_if_better, share)
-        SolveOptions(**self.solving)
+        SolveOptions(**self.solving, pause=PAUSE if self.pause is None else self.pause)
         Capacity.of_user(self.capacity)
 
 
@@ -153,10 +165,11 @@ def _record(now: GroupNow, before: Standing | None) -> tuple[Snapshot, ...]:
 
 def _pace(record: tuple[Snapshot, ...], before: Standing | None, asked: Asked) -> tuple[Pace, Capacity | None]:
     """Return the rates, and the capacity: as given, else of members that had a backlog, now or when last seen."""
+    measured = asked.past.capacity_of(record[-1].problem.group)
     if asked.capacity is not None:
         given = Capacity(asked.capacity, "given")
         return replace(pace_of(record), capacity=given), given
-    pace = pace_of(record)
+    pace = pace_of(record, measured=measured)
     seen = pace.capacity if pace.capacity is not None and pace.capacity.source == "backlog" else None
     return pace, seen or (None if before is None else before.capacity)
 
@@ -177,8 +190,9 @@ def _solved(problem: Problem, before: Standing | None, asked: Asked, seconds: fl
     if before is not None and problem.same_structure(before.planned):
         start = Plan(problem, before.member_of)
     return solve(
-        problem, **asked.solving, only_if_better=asked.only_if_better, rates=rates, time_limit=seconds, start=start
-    )
+        problem, **asked.solving, only_if_better=asked.only_if_better, pause=asked.pause_of(problem.group), rates=rates,
+        time_limit=seconds, start=start,
+    )  # fmt: skip
 
 
 def _figures(problem: Problem, result: Result, plan: Plan) -> Figures:

@@ -112,19 +112,22 @@ def plain_assigner(name: str) -> Callable[..., Any]:
     st.sampled_from([0, 10, 90]),
     st.sampled_from([None, 0, 0.5]),
     st.sampled_from([0.05, 1.5, 4]),
+    st.sampled_from([0, 7, 1000]),
 )
-def test_a_replay_equals_one_in_plain_python(seed: int, horizon: int, above: float | None, capacity: float) -> None:
+def test_a_replay_equals_one_in_plain_python(
+    seed: int, horizon: int, above: float | None, capacity: float, pause: int
+) -> None:
     rng = random.Random(seed)
     history, limit = random_history(rng), rng.randint(0, 100)
     names = rng.sample(FAST, 3)
     found = replay(
         snapshots_of(history), strategies=names, horizon=horizon, rebalance_above=above, capacity=capacity,
-        lag_limit=limit, stickiness=3,
+        lag_limit=limit, stickiness=3, pause=pause,
     )  # fmt: skip
     threshold = None if above is None else Fraction(str(above))
     for row in found.summary:
         assign = None if row.strategy == RECORDED else plain_assigner(row.strategy)
-        expected = simulate(history, assign, Fraction(str(capacity)), horizon, threshold)
+        expected = simulate(history, assign, Fraction(str(capacity)), horizon, threshold, pause)
         steps = [step for step in found.steps if step.strategy == row.strategy]
         assert [{name: getattr(step, name) for name in expected[0]} for step in steps] == expected
 

@@ -23,7 +23,9 @@ class Taken:
         return end - max(start, commit) if commit <= end else 0
 
 
-def simulate(history: list[Taken], assign: Any, capacity: Fraction, horizon: int, above: Fraction | None) -> list[Any]:
+def simulate(
+    history: list[Taken], assign: Any, capacity: Fraction, horizon: int, above: Fraction | None, pause: int = 0
+) -> list[Any]:
     """`assign(lags, owners, members)` -> owners by partition; None follows the record. A dictionary per interval."""
     first = history[0]
     lag = {p: first.lag(p) for p in first.rows}
@@ -74,15 +76,17 @@ def simulate(history: list[Taken], assign: Any, capacity: Fraction, horizon: int
             lag[p] += produced
             step["produced"] += produced
         for m, weight in now.members.items():
-            since, until = (capacity * weight * (h.second - first.second) for h in (now, then))
-            polls = until.__floor__() - since.__floor__()
-            mine = sorted(p for p in steady if owner.get(p) == m)
-            while polls and any(lag[p] for p in mine):
-                for p in mine:
-                    if polls and lag[p]:
-                        lag[p] -= 1
-                        polls -= 1
-                        step["consumed"] += 1
+            again = min(now.second + pause, then.second) if step["moves"] else now.second
+            for part, (begin, end) in enumerate(((now.second, again), (again, then.second))):
+                since, until = (capacity * weight * (second - first.second) for second in (begin, end))
+                polls = until.__floor__() - since.__floor__()
+                mine = sorted(p for p in steady if owner.get(p) == m and (part or before.get(p, m) == m))
+                while polls and any(lag[p] for p in mine):
+                    for p in mine:
+                        if polls and lag[p]:
+                            lag[p] -= 1
+                            polls -= 1
+                            step["consumed"] += 1
         for p in steady:
             if p in then.rows:
                 kept = min(lag[p], then.rows[p][1] - then.rows[p][0])

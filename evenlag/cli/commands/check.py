@@ -12,6 +12,7 @@ import click
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.commands.watch import GROUPS, Source, input_of
+from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.terminal import print_json, say, show_notes, working
 from evenlag.errors import InvalidProblemError, printable
 from evenlag.figures import quantity
@@ -47,7 +48,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
               help="Do not report a rebalance that recovers less.")  # fmt: skip
 @options.balance
 @options.stickiness
-@options.pause
+@past_or_pause
 @options.group_time_limit(2.0, "Most seconds for each group.")
 @options.command_config("for kafka:// inputs")
 @click.option("--quiet", is_flag=True, help="Print nothing if there is nothing to report, for cron.")
@@ -55,7 +56,8 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 def check(
     source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, recoverable: str, drain: str | None, capacity: float | None, at_least: float,
-    group_time_limit: float, command_config: Path | None, quiet: bool, as_json: bool, **solving: Any,
+    group_time_limit: float, command_config: Path | None, quiet: bool, as_json: bool, past: PastOptions,
+    **solving: Any,
 ) -> None:  # fmt: skip
     """Report groups that need action, for cron and CI.
 
@@ -70,7 +72,7 @@ def check(
 
     deadline = None if drain is None else options.deadline(drain)
     asked = Asked(
-        solving=solving, only_if_better=recoverable, drain_seconds=deadline,
+        solving=solving, past=past.measured, pause=past.pause, only_if_better=recoverable, drain_seconds=deadline,
         capacity=None if capacity is None else Fraction(str(capacity)),
     )  # fmt: skip
     asked.check("recoverable")
@@ -88,6 +90,7 @@ def check(
     found += [Finding(name, Kind.FAILED, why) for name, why in sorted(board.failures.items())]
     for name, each in figures.items():
         found += findings(name, each, deadline, at_least)
+    notes += past.measured.remark(board.entries) if past.pause is None else []
     if as_json:
         documents = {name: each.document() for name, each in figures.items()}
         listed = [{"group": each.group, "kind": str(each.kind), "text": each.text} for each in found]

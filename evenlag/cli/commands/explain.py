@@ -13,6 +13,7 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end
 from evenlag.cli.options import Ceiling, Source
+from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.planning import planned
 from evenlag.cli.terminal import print_json, show, show_notes
 
@@ -31,14 +32,15 @@ from evenlag.cli.terminal import print_json, show, show_notes
 @options.method
 @options.horizon_or_auto
 @options.only_if_better
-@options.pause
+@past_or_pause
 @options.limiting(10.0)
 @options.gap(0.0)
 @options.as_json
 @options.out("File to write the result to, as evenlag plan does.")
 def explain(
-    source: Source, name: str | None, horizon: str, ceiling: Ceiling, out: Path | None, as_json: bool, **parameters: Any
-) -> None:
+    source: Source, name: str | None, horizon: str, ceiling: Ceiling, past: PastOptions, out: Path | None,
+    as_json: bool, **parameters: Any,
+) -> None:  # fmt: skip
     """Explain the best plan of one group, or one partition or member.
 
     INPUT and the options are those of evenlag plan. Without a name, the command explains the plan: its gain, the reason
@@ -47,7 +49,7 @@ def explain(
     """
     source.keep(out)
     check = None if name is None else partial(model.named_part, name=name)
-    found = planned(source, horizon, ceiling, check, parameters)
+    found = planned(source, horizon, ceiling, past, check, parameters)
     explanation, warnings = found.result.explain(name), [*found.notes, *found.result.warnings]
     if out is not None:
         model.files.write_json(out, found.result.to_dict() | {"warnings": warnings})

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.options import Ceiling
-from evenlag.cli.terminal import print_json, progress, show
+from evenlag.cli.past import PastOptions, fleet_past_or_pause
+from evenlag.cli.terminal import print_json, progress, show, show_notes
 from evenlag.model.defaults import FLEET_GAP
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @options.method
 @options.horizon_or_auto
 @options.only_if_better
-@options.pause
+@fleet_past_or_pause
 @options.group_time_limit(2.0)
 @options.time_limit(None, "Seconds for the whole call; default: no limit but --group-time-limit.")
 @options.gap(FLEET_GAP)
@@ -44,13 +45,14 @@ if TYPE_CHECKING:
 @options.as_json
 def fleet_audit(
     offsets: str | Path, members: str | Path | None, kafka_options: dict[str, str], master: str | None,
-    conf: dict[str, str], ceiling: Ceiling, traffic_price: TrafficPrice | None, as_json: bool, **parameters: Any,
+    conf: dict[str, str], ceiling: Ceiling, past: PastOptions, traffic_price: TrafficPrice | None, as_json: bool,
+    **parameters: Any,
 ) -> None:  # fmt: skip
     """Plan and audit every group of a fleet, and write the tables.
 
     OFFSETS is an offsets table: a file, a folder, kafka://HOST:PORT/TOPIC or table:CATALOG.NAMESPACE.NAME.
     """
-    parameters |= ceiling.of_fleet
+    parameters |= ceiling.of_fleet | {"pause": past.default if past.pause is None else past.pause}
     options.check_solving(parameters)
     # NumPy takes a tenth of a second to import, and PySpark a second; help does not need them.
     from evenlag.tables.fleet_files import check_local_tables
@@ -58,8 +60,11 @@ def fleet_audit(
     check_local_tables(offsets, members)
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.batch import audited
+    from evenlag.spark.jobs.by_history import past_at
 
     spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
+    measured = past_at(spark, past.place)
+    parameters["past"] = measured if past.pause is None else measured.without_pauses()
     with progress("groups audited") as update:
         found = audited(
             spark, offsets, members, progress=update, options=kafka_options, traffic_price=traffic_price, **parameters
@@ -68,3 +73,4 @@ def fleet_audit(
         print_json(found.to_dict())
     else:
         show(found.report())
+        show_notes(parameters["past"].remark(measured))

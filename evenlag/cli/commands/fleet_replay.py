@@ -7,6 +7,7 @@ from typing import Any
 
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.past import PastOptions, fleet_past_or_no_pause
 from evenlag.cli.terminal import print_json, progress, show
 
 
@@ -16,6 +17,7 @@ from evenlag.cli.terminal import print_json, progress, show
 )
 @options.fleet
 @options.replaying
+@fleet_past_or_no_pause
 @options.spark_out("Folder for the tables summary and steps, or table:CATALOG.NAMESPACE.")
 @options.form(("parquet", "csv"), default="parquet", show_default=True)
 @options.overwrite
@@ -24,7 +26,7 @@ from evenlag.cli.terminal import print_json, progress, show
 @options.as_json
 def fleet_replay(
     offsets: str | Path, members: str | Path | None, out: str | Path | None, kafka_options: dict[str, str],
-    master: str | None, conf: dict[str, str], as_json: bool, **parameters: Any,
+    master: str | None, conf: dict[str, str], past: PastOptions, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Replay the recorded history of every group of a fleet.
 
@@ -38,9 +40,10 @@ def fleet_replay(
 
     check_local_tables(offsets, members)
     from evenlag.spark.driver.kafka import session_for
-    from evenlag.spark.jobs.by_history import replayed_fleet
+    from evenlag.spark.jobs.by_history import past_at, replayed_fleet
 
     spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
+    parameters |= {"pause": past.pause, "past": past_at(spark, past.place)}
     with progress("groups replayed") as update:
         found = replayed_fleet(spark, offsets, members, out=out, progress=update, options=kafka_options, **parameters)
     if as_json:

@@ -7,6 +7,7 @@ from typing import Any
 
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
+from evenlag.cli.past import PastOptions, fleet_past
 from evenlag.cli.terminal import print_json, progress, show
 from evenlag.tables.defaults import GROUP_TIME_LIMIT
 
@@ -19,6 +20,7 @@ from evenlag.tables.defaults import GROUP_TIME_LIMIT
 @terms.fleet_move_data
 @options.drain
 @options.capacity
+@fleet_past
 @options.balance
 @options.slack
 @options.most
@@ -31,7 +33,8 @@ from evenlag.tables.defaults import GROUP_TIME_LIMIT
 @options.as_json
 def fleet_size(
     offsets: str | Path, members: str | Path | None, drain: str, out: str | Path | None,
-    kafka_options: dict[str, str], master: str | None, conf: dict[str, str], as_json: bool, **parameters: Any,
+    kafka_options: dict[str, str], master: str | None, conf: dict[str, str], past: PastOptions, as_json: bool,
+    **parameters: Any,
 ) -> None:  # fmt: skip
     """Find how many members each group of a fleet needs.
 
@@ -47,9 +50,10 @@ def fleet_size(
 
     check_local_tables(offsets, members)
     from evenlag.spark.driver.kafka import session_for
-    from evenlag.spark.jobs.by_history import sized_fleet
+    from evenlag.spark.jobs.by_history import past_at, sized_fleet
 
     spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
+    parameters["past"] = past_at(spark, past.place)
     with progress("groups sized") as update:
         found = sized_fleet(
             spark,

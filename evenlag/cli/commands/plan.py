@@ -12,6 +12,7 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end
 from evenlag.cli.options import Ceiling, Source
+from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.planning import planned
 from evenlag.cli.terminal import print_json, show, show_notes
 
@@ -37,7 +38,7 @@ LEFT_ALONE = 3  # exit status: the plan saves less than --only-if-better asks fo
 @options.method
 @options.horizon_or_auto
 @options.only_if_better
-@options.pause
+@past_or_pause
 @options.limiting(10.0)
 @options.gap(0.0)
 @click.option(
@@ -46,8 +47,8 @@ LEFT_ALONE = 3  # exit status: the plan saves less than --only-if-better asks fo
 @options.as_json
 @options.out("File to write the result to.")
 def plan(
-    source: Source, horizon: str, ceiling: Ceiling, out: Path | None, cooperative: bool, as_json: bool,
-    traffic_price: TrafficPrice | None, **parameters: Any,
+    source: Source, horizon: str, ceiling: Ceiling, past: PastOptions, out: Path | None, cooperative: bool,
+    as_json: bool, traffic_price: TrafficPrice | None, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the best assignment of one group.
 
@@ -56,7 +57,7 @@ def plan(
     """
     source.keep(out)
     check = None if traffic_price is None else traffic_price.check
-    found = planned(source, horizon, ceiling, check, parameters)
+    found = planned(source, horizon, ceiling, past, check, parameters)
     result, worth = found.result, found.result.payoff
     document = result.to_dict() | {"warnings": [*found.notes, *result.warnings]}
     document["catch_up"] = None if worth is None else report.payoff_document(worth, found.pace)

@@ -16,6 +16,7 @@ from evenlag.cli.commands.plan import plan
 from evenlag.cli.commands.verify import verify
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
+from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.repeating import input_given, options_given
 from evenlag.cli.terminal import working
 from evenlag.compare.overview import overview
@@ -33,7 +34,7 @@ AUDITED = ("groups", "audit", "plans")  # folders of a fleet audit's tables
 @options.modelling
 @options.across
 @terms.asked
-@options.pause
+@past_or_pause
 @click.option("--drain", metavar="TIME", default="15m", show_default=True,
               help="Deadline for reading all lag; the page shows how many members meet it. "
               f"{options.BARE.capitalize()}.")  # fmt: skip
@@ -43,7 +44,8 @@ AUDITED = ("groups", "audit", "plans")  # folders of a fleet audit's tables
 @options.as_json
 @options.out("File to write the page to.", required=True)
 def report(
-    source: Source, drain: str, capacity: float | None, horizon: str, out: Path, as_json: bool, **parameters: Any
+    source: Source, drain: str, capacity: float | None, past: PastOptions, horizon: str, out: Path, as_json: bool,
+    **parameters: Any,
 ) -> None:  # fmt: skip
     """Write an HTML page about a group or a fleet.
 
@@ -57,13 +59,15 @@ def report(
         report_fleet(source.path, out, as_json=as_json)
         return
     problem, notes, record = source.read_with_record(horizon, capacity)
+    pause, of_past = past.pause_of(problem.group)
     with ending_searches() as watch, working(f"reporting on {problem.group}") as update:
         seen = overview(
-            problem, record=record, capacity=capacity, drain_seconds=deadline, progress=update, **parameters
-        )
+            problem, record=record, capacity=capacity, measured=past.capacity_of(problem.group),
+            drain_seconds=deadline, progress=update, pause=float(pause), **parameters,
+        )  # fmt: skip
     read, planned = ({option.name for option in each.params} for each in (verify, plan))
     where = f"{input_given()} {options_given(read - NOT_REPEATED)}".rstrip()
     asked = options_given(planned - read - NOT_REPEATED)
-    document = reports.group_document(seen, where, [*notes, *notes_of(watch)], asked)
+    document = reports.group_document(seen, where, [*notes, *of_past, *notes_of(watch)], asked)
     finish(document, reports.group_page(seen, document, datetime.now(UTC)), out, as_json=as_json)
     end(watch)

@@ -13,6 +13,8 @@ from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
+from evenlag.cli.past import PastOptions
+from evenlag.cli.past import past as past_option
 from evenlag.cli.terminal import print_json, progress, say, show, show_notes
 from evenlag.errors import InvalidProblemError
 from evenlag.model.interrupt import ending_searches
@@ -27,6 +29,7 @@ NO_SCENARIOS = "auto applies to plans; a size needs one lag: today's (0), or the
 @options.reading
 @options.drain
 @options.capacity
+@past_option
 @options.horizon
 @options.balance
 @options.slack
@@ -35,8 +38,8 @@ NO_SCENARIOS = "auto applies to plans; a size needs one lag: today's (0), or the
 @options.plot("Picture to write")
 @options.as_json
 def size(
-    source: Source, drain: str, capacity: float | None, horizon: str, plot: Path | None, as_json: bool,
-    **parameters: Any,
+    source: Source, drain: str, capacity: float | None, past: PastOptions, horizon: str, plot: Path | None,
+    as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the fewest members that can read all lag within a time.
 
@@ -50,7 +53,7 @@ def size(
     source.keep(plot)
     problem, notes, record = source.read_with_record(horizon)
     try:
-        known = compare.speeds.speeds(problem, record, capacity)
+        known = compare.speeds.speeds(problem, record, capacity, past.capacity_of(problem.group))
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{source.path}: {error}") from error
     with ending_searches() as watch, progress("group sizes tried") as update:

@@ -12,6 +12,7 @@ import click
 from evenlag import live
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.paths import GivenPath
 from evenlag.cli.terminal import say
 from evenlag.errors import InvalidProblemError, SourceError, printable
@@ -101,7 +102,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     show_default=True,
     help="A rebalance pays if it saves this share of today's spread.",
 )
-@options.pause
+@past_or_pause
 @options.group_time_limit(2.0, "Most seconds for the plan of a group.")
 @click.option(
     "--most-groups",
@@ -130,7 +131,7 @@ def watch(
     source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, every: str, metrics: tuple[str, int], once: bool, drain: str | None,
     capacity: float | None, only_if_better: str, group_time_limit: float, most_groups: int, stale_after: float,
-    timeout: float | None, command_config: Path | None, **solving: Any,
+    timeout: float | None, command_config: Path | None, past: PastOptions, **solving: Any,
 ) -> None:  # fmt: skip
     """Serve metrics on the gain of a rebalance for each group.
 
@@ -149,6 +150,8 @@ def watch(
 
     asked = Asked(
         solving=solving,
+        past=past.measured,
+        pause=past.pause,
         only_if_better=only_if_better,
         capacity=None if capacity is None else Fraction(str(capacity)),
         drain_seconds=None if drain is None else options.deadline(drain),
@@ -157,6 +160,8 @@ def watch(
     given = input_of(source, members, input_format, auto_offset_reset, timeout or interval / 2, command_config)
     board = Board(most_groups, groups, float("inf") if once else stale_after * interval)
     watcher = Watcher(given, board, asked, interval, group_time_limit, _log)
+    for note in past.measured.remark(past.measured) if past.pause is None else ():
+        _log(note)
     try:
         if once:
             if watcher.round() is not None:

@@ -37,6 +37,7 @@ from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, repl
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData, MoveKeywords
 from evenlag.tables.group import OFFSET_FIELDS, GroupRows
+from evenlag.tables.measured import COLUMNS, NOTHING_MEASURED, Measured, measured_in
 from evenlag.tables.outputs import KEY, REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, SIZES
 
 P = ParamSpec("P")
@@ -129,6 +130,7 @@ def size(
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     tasks: int | None = None,
     progress: Progress | None = None,
+    past: Measured | None = None,
     **more: Unpack[MoveKeywords],
 ) -> DataFrame:
     """Find the number of members that every group needs to drain within a time; see `evenlag.compare.size`.
@@ -143,7 +145,10 @@ def size(
     drain_seconds, balance, slack, most, gap, seed, deterministic
         As in `evenlag.compare.size`, for every group.
     capacity : float, optional
-        Messages per second that a member of weight 1 reads; by default estimated for each group from its snapshots.
+        Messages per second that a member of weight 1 reads; by default that of the past, or estimated for each group
+        from its snapshots.
+    past : Measured, optional
+        As `evenlag.read_past` returns.
     group_time_limit : float
         Time limit of one group, in seconds.
     **more
@@ -162,7 +167,7 @@ def size(
     SourceError
         A table lacks a required column.
     """
-    data = FleetData.of(**more)
+    data = FleetData.of(**more, past=past)
     driver = driver_of(offsets_df.sparkSession)
     options = SizeOptions(
         drain_seconds=drain_seconds, capacity=capacity, most=most,
@@ -235,6 +240,7 @@ def replay(
     lag_limit: float | None = None,
     rebalance_above: float | None = None,
     capacity: float | None = None,
+    pause: float | None = None,
     balance: str = "both",
     slack: int = 0,
     stickiness: float | str = DEFAULT_STICKINESS,
@@ -245,6 +251,7 @@ def replay(
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     tasks: int | None = None,
     progress: Progress | None = None,
+    past: Measured | None = None,
 ) -> Replays:
     """Run strategies over the recorded history of every group; see `evenlag.compare.replay`.
 
@@ -255,8 +262,10 @@ def replay(
     ----------
     offsets_df, members_df, auto_offset_reset, tasks, progress
         As in `plans`.
-    strategies, horizon, lag_limit, rebalance_above, capacity, balance, slack, stickiness, gap, seed, deterministic
-        As in `evenlag.compare.replay`, for every group.
+    strategies, horizon, lag_limit, rebalance_above, capacity, pause, balance, slack, stickiness, gap, seed
+        As in `evenlag.compare.replay`, for every group; likewise `deterministic`.
+    past : Measured, optional
+        As `evenlag.read_past` returns: pauses and capacities of groups, if they are not given.
     group_time_limit : float
         Time limit of "evenlag" for one rebalance of one group, in seconds.
 
@@ -270,12 +279,13 @@ def replay(
     driver = driver_of(offsets_df.sparkSession)
     options = ReplayOptions.of(
         strategies=tuple(strategies), horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above,
-        capacity=capacity, balance=balance, slack=slack, stickiness=stickiness, time_limit=group_time_limit, gap=gap,
-        seed=seed, deterministic=deterministic, threads=driver.task_cpus(),
+        capacity=capacity, pause=pause, balance=balance, slack=slack, stickiness=stickiness,
+        time_limit=group_time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=driver.task_cpus(),
     )  # fmt: skip
+    work = partial(replayed, options=options, past=past or NOTHING_MEASURED)
     return Replays(
         by_whole_histories(
-            offsets_df, members_df, partial(replayed, options=options), not_replayed, REPLAYS.ddl,
+            offsets_df, members_df, work, not_replayed, REPLAYS.ddl,
             doing="replaying", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
         )
     )  # fmt: skip
@@ -321,6 +331,21 @@ def replayed_fleet(
         rejects=rejects(*tables, auto_offset_reset=auto_offset_reset).count(),
         written=[] if out is None else replays.write(out, form, overwrite),
     )
+
+
+def past_at(spark: SparkSession, place: str | Path | None) -> Measured:
+    """Read what `evenlag history` measured of each group, from a place as in `run`; nothing if there is none.
+
+    Raises
+    ------
+    SourceError
+        There is no such table.
+    """
+    if place is None:
+        return NOTHING_MEASURED
+    with blamed(place), described(spark, "reading the past of the groups"):
+        rows = sink(spark, place).read("groups").select(*COLUMNS).collect()
+    return measured_in(str(place), [row.asDict() for row in rows])
 
 
 def _tables(

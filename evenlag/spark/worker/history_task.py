@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +22,7 @@ from evenlag.spark.worker.arrow_groups import group_rows
 from evenlag.spark.worker.task import Counter
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows
+from evenlag.tables.measured import NOTHING_MEASURED, Measured
 from evenlag.tables.outputs import replay_row
 from evenlag.tables.past import snapshots
 
@@ -74,7 +75,7 @@ def sized(rows: Sequence[GroupRows], *, options: SizeOptions, data: FleetData = 
     latest = usable[0] if usable else rows[0]
     problem, of_data = data.added(record[-1].problem if record else latest.problem())
     given = None if options.capacity is None else float(options.capacity)
-    known = speeds(problem, record, given)
+    known = speeds(problem, record, given, data.past.capacity_of(latest.group))
     found = run_size(problem, options, known.capacity.rate, known.rates)
     figures = found.to_dict()
     topic, partition = found.hottest or (None, None)
@@ -100,15 +101,19 @@ def unsized(group: str, count: int, error: str) -> dict[str, Any]:
     return {"group": group, "snapshots": count, "notes": [], "sizes": [], "error": error}
 
 
-def replayed(rows: Sequence[GroupRows], *, options: ReplayOptions) -> dict[str, Any]:
-    """Replay a group (`outputs.REPLAYS`).
+def replayed(rows: Sequence[GroupRows], *, options: ReplayOptions, past: Measured = NOTHING_MEASURED) -> dict[str, Any]:
+    """Replay a group (`outputs.REPLAYS`), with the pause and capacity that its past shows if they are not given.
 
     Raises
     ------
     InvalidProblemError
         As in `evenlag.compare.replay`; or the rows do not form a history.
     """
-    return replay_row(run_replay(snapshots(rows), options))
+    history = snapshots(rows)
+    name = history[0].problem.group
+    options, of_past = options.with_past(past.pause_of(name, 0), past.capacity_of(name))
+    found = run_replay(history, options)
+    return replay_row(replace(found, notes=(*of_past, *found.notes)))
 
 
 def not_replayed(group: str, count: int, error: str) -> dict[str, Any]:

@@ -303,7 +303,9 @@ def solve_group(
             done = replace(done, notes=(*problem.warnings, *assumed, *of_data), rates=rates, cache=cache)
         problem = cache.problem
         if data.draining is not None:
-            ceiling, of_ceiling = data.draining.ceiling(problem, past, rows.snapshot_ts)
+            ceiling, of_ceiling = data.draining.ceiling(
+                problem, past, rows.snapshot_ts, data.past.capacity_of(problem.group)
+            )
             options = replace(options, max_load=ceiling)
             done = replace(done, notes=tuple(dict.fromkeys([*done.notes, *of_ceiling])))
         if want != Want.AUDIT:

@@ -94,7 +94,8 @@ class Solver:
         solved: list[GroupResult] = []
         held = 0  # number of their rows
         for result in take_turns(groups, budget, task, self.options.gap, turn):
-            solved.append(decided(result, self.options))
+            pause = float(self.data.past.pause_of(result.rows.group, self.options.pause)[0])
+            solved.append(decided(result, replace(self.options, pause=pause)))
             if self.done is not None:
                 self.done.add(1)
             if self.failed is not None and result.error is not None:

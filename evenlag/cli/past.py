@@ -1,0 +1,96 @@
+"""Options for pauses, given or measured by `evenlag history`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenlag.cli.decorators import Command, together
+from evenlag.cli.paths import GivenPath, Place
+from evenlag.model.defaults import PAUSE
+
+if TYPE_CHECKING:
+    from evenlag.compare.history import Capacity
+    from evenlag.tables.measured import Measured
+
+
+@dataclass(frozen=True)
+class PastOptions:
+    """The options `--past` and `--pause`.
+
+    Attributes
+    ----------
+    place : Path, str or None
+        The folder, for fleets any place, that `evenlag history` wrote.
+    pause : float or None
+        Seconds, if given.
+    default : float
+        Seconds if neither is given, or if the past does not show a group's pause.
+    """
+
+    place: Path | str | None
+    pause: float | None = None
+    default: float = PAUSE
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The past; without groups if no folder is given."""
+        # This import takes NumPy, which help does not need.
+        from evenlag.tables.measured import Measured, read_past
+
+        return Measured() if self.place is None else read_past(self.place)
+
+    def pause_of(self, group: str) -> tuple[float | Fraction, list[str]]:
+        """Return the pause of a group, and a note on its source if it is not given."""
+        return (self.pause, []) if self.pause is not None else self.measured.pause_of(group, self.default)
+
+    def capacity_of(self, group: str) -> Capacity | None:
+        """Return the capacity that the past shows of a group's members."""
+        return self.measured.capacity_of(group)
+
+
+def _with(option: Command, default: float) -> Callable[[Command], Command]:
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_past(past: Path | str | None, pause: float | None = None, **others: Any) -> Any:
+            return command(past=PastOptions(past, pause, default), **others)
+
+        decorated: Command = option(with_past)
+        return decorated
+
+    return decorate
+
+
+def _past(kind: Any, metavar: str) -> Command:
+    return click.option(
+        "--past", type=kind, metavar=metavar,
+        help="Output of evenlag history: use the pauses and capacities that it measured.",
+    )  # fmt: skip
+
+
+_FOLDER, _PLACE = _past(GivenPath(), "DIR"), _past(Place(), "PATH")
+
+
+def _pause(default: float) -> Command:
+    return click.option(
+        "--pause", type=click.FloatRange(0), metavar="SECONDS",
+        help=f"Seconds for which a moved partition is not read; default: measured with --past, else {default:g}.",
+    )  # fmt: skip
+
+
+past, fleet_past = _with(_FOLDER, PAUSE), _with(_PLACE, PAUSE)
+"""Add `--past`; the command gets it as `past`."""
+
+past_or_pause = _with(together(_pause(PAUSE), _FOLDER), PAUSE)
+fleet_past_or_pause = _with(together(_pause(PAUSE), _PLACE), PAUSE)
+"""Add `--pause` and `--past`; the command gets both as `past`."""
+
+past_or_no_pause = _with(together(_pause(0), _FOLDER), 0)
+fleet_past_or_no_pause = _with(together(_pause(0), _PLACE), 0)
+"""Likewise, where a pause counts only if it is given or measured."""
