@@ -6,6 +6,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import pytest
+
 import evenlag
 from evenlag.model.explanation.claims import Claim
 
@@ -111,3 +113,35 @@ def test_the_waste_of_big_partitions_is_told_with_the_total() -> None:
         "A partition goes to one member as a whole: a member whose big partition is just short needs another one, and "
         "then has more than it needs."
     ) in result.explain().sentences
+
+
+TWO, THREE = ["t", "u"], ["a", "b", "c"]
+ARGUMENTS: dict[str, tuple[dict[str, Any], str, int, str]] = {
+    # 10 + 1, 9 + 6 and 8 + 6: whoever holds 9 has at least 15
+    "pairs": ({"lags": {"t": [10, 9, 8, 6, 6, 1]}, "members": THREE}, "largest load", 15, "members hold two"),
+    # the member of 100 takes a partition of u as well: 150
+    "topics": (
+        {"lags": {"t": [100, 1], "u": [50, 50]}, "members": ["a", "b"]}, "largest load", 150,
+        "one member holds t-0 (100) and the partitions of each topic that their counts require",
+    ),
+    # at most two thirds of the weight are for 100, so for a mean weight 75
+    "weights": (
+        {"lags": {"t": [100, 1, 1]}, "members": ["a", "b"], "weights": {"a": 2}}, "largest load", 75,
+        "at best t-0 (100) goes to the member of the highest weight, and the others share the rest of 102 by weight",
+    ),
+    # `a` and `b` share 6
+    "subscriptions": (
+        {"lags": {"t": [3, 2, 1], "u": [100]}, "members": {"a": ["t"], "b": ["t"], "c": TWO}}, "smallest load", 3,
+        "a, and those who may take no other topics than it, share the lag of these topics",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("argument", ARGUMENTS)
+def test_an_argument_on_loads_is_told_with_its_number(argument: str) -> None:
+    given, kind, value, words = ARGUMENTS[argument]
+    balance = "none" if argument == "subscriptions" else "both"
+    explanation = evenlag.solve(evenlag.Problem.from_lags(**given), balance=balance).explain()
+    claim = claim_of(explanation, kind)
+    assert (claim["argument"], claim["value"]) == (argument, value)
+    assert words in str(explanation)

@@ -219,7 +219,7 @@ def test_the_groups_above_have_all_kinds_of_claims() -> None:
     }
     checked = {name.removeprefix("_is_").replace("_", " ") for name in dir(ClaimCheck) if name.startswith("_is_")}
     assert set(SENTENCES) == checked
-    assert checked - kinds == {"empty", "more steps"}  # tested elsewhere
+    assert checked - kinds == {"empty", "more steps"}  # each has a test of its own
 
 
 def test_a_better_place_than_the_claimed_one_refutes_it() -> None:
@@ -250,6 +250,34 @@ def test_steps_out_of_their_order_are_refused() -> None:
     claims[steps[0]], claims[steps[1]] = claims[steps[1]], claims[steps[0]]
     verdicts = check_claims(explanation, result, problem)
     assert [verdicts[place].outcome for place in steps[:2]] == ["refused", "refused"]
+
+
+def test_moves_beyond_the_tenth_are_claimed_together() -> None:
+    problem = alike(list(range(1, 17)), 4, owned={"c000": [("t", p) for p in range(16)]})
+    with briefly():
+        result = evenlag.solve(problem, time_limit=5)
+    explanation, document = explained(result, None), written(result)
+    last, more = (claim for claim in explanation["claims"] if claim["kind"] in STEPS and claim.get("step", 10) == 10)
+    assert (last["step"], more["kind"], more["number"]) == (10, "more steps", result.moves - 10)
+    assert (more["before"], more["after"]) == (last["after"], result.spread)
+    assert more["sentence"].startswith(f"{result.moves - 10} more moves follow; the spread falls from ")
+    place = explanation["claims"].index(more)
+    for field, outcome in ((None, "verified"), ("number", "refused"), ("before", "refused"), ("after", "refused")):
+        changed = deepcopy(explanation)
+        if field is not None:
+            changed["claims"][place][field] += 1
+        assert check_claims(changed, document, problem)[place].outcome == outcome
+
+
+def test_a_ceiling_that_takes_a_move_is_claimed_with_its_number() -> None:
+    """Without it, the move of 8 is not worth its price of 100."""
+    problem = alike([9, 8, 1], C[:2], owned={"c0": [("t", 0), ("t", 1)], "c1": [("t", 2)]})
+    result = evenlag.solve(problem, balance="none", stickiness=100, max_load=10)
+    limits = [claim for claim in explained(result, None)["claims"] if claim["kind"] == "limit"]
+    assert {"rule": "max-load", "max_load": 10}.items() <= next(
+        claim for claim in limits if claim["rule"] == "max-load"
+    ).items()
+    assert "limit" in check_all(result)
 
 
 def test_unknown_claims_and_documents_are_refused() -> None:

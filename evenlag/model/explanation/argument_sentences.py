@@ -58,8 +58,9 @@ def _weights(data: Data, _: bool) -> str:
     what = f"{partitions(data['partitions'])} ({number(data['lag'])})"
     if holders > len(data["partitions"]):
         what = f"the {number(holders)} biggest partitions ({number(data['lag'])})"
-    who = "the member of the highest weight" if holders == 1 else f"the {number(holders)} members of the highest weight"
-    return f"at best {what} go to {who}, and the others share the rest of {number(data['total'])} by weight"
+    who = "goes to the member" if holders == 1 else f"go to the {number(holders)} members"
+    rest = f"the others share the rest of {number(data['total'])} by weight"
+    return f"at best {what} {who} of the highest weight, and {rest}"
 
 
 def _undersized(data: Data, largest: bool) -> str:
