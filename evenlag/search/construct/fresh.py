@@ -88,10 +88,9 @@ class _Columns:
     def fill(self) -> Whole:
         """Return the column of every item."""
         left = np.arange(self._take_out_oversized(), self.columns)
-        if len(left):
-            sizes = self.tail - self.head
-            layers = self._full_layers(sizes // len(left), len(left))
-            self._lay(layers, *self._rest(sizes % len(left), len(left)), left)
+        sizes = self.tail - self.head
+        layers = self._full_layers(sizes // len(left), len(left))
+        self._lay(layers, *self._rest(sizes % len(left), len(left)), left)
         columns = np.empty_like(self.column_of)
         columns[self.at] = self.column_of
         return columns
@@ -110,8 +109,6 @@ class _Columns:
             wanted = self._companions(sizes, left, origin)
             load = int(heads[origin]) + int((self.sums[self.tail] - self.sums[self.tail - wanted]).sum())
             remaining = int((self.sums[self.tail] - self.sums[self.head]).sum())
-            if heads[origin] <= 0:
-                return column
             if load * left <= remaining and not self._step_up(wanted, (remaining - load * left) // left + 1):
                 return column
             self.column_of[self.head[origin]] = column
@@ -193,8 +190,6 @@ class _Columns:
         loads = [self.lags[layer] for layer in layers]
         if handed_out:
             loads.append(rest)
-        if not loads:
-            return
         place = _differenced(loads)
         for layer, slots in zip(layers, place, strict=False):
             self.column_of[layer] = left[slots]
