@@ -11,18 +11,11 @@ from statistics import median
 
 import pytest
 
-from evenlag.live.followed_plan import FollowedPlan, PlanFile, PlanTopic, publish
+from evenlag.live.followed_plan import PlanFile, PlanTopic
 from tests.support.broker import Broker
-from tests.support.java_consumers import (
-    PLAN_ASSIGNOR,
-    RANGE,
-    STICKY,
-    Brokers,
-    Partition,
-    java_consumers,
-    two_owners,
-)
+from tests.support.java_consumers import PLAN_ASSIGNOR, RANGE, STICKY, Brokers, Partition, java_consumers, two_owners
 from tests.support.members import wait_until
+from tests.support.published import MEMBERS, published, random_owners
 from tests.support.traffic import create_topics, numbered_messages
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -30,19 +23,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
 FEW = 3
 PLANS = int(os.environ.get("EVENLAG_JAVA_PLANS", FEW))
 SIZES = [12] if PLANS == FEW else [12, 100, 500]
-MEMBERS = ("c1", "c2", "c3", "c4")
-
-
-def random_owners(topic: str, partitions: int, random: Random, before: dict[Partition, str]) -> dict[Partition, str]:
-    """Return a plan in which about half of the partitions stay with their owner."""
-    keys = [(topic, number) for number in range(partitions)]
-    return {key: before[key] if key in before and random.random() < 0.5 else random.choice(MEMBERS) for key in keys}
-
-
-def published(place: PlanFile | PlanTopic, owners: dict[Partition, str]) -> FollowedPlan:
-    """Publish a plan with these owners by the names of `MEMBERS`."""
-    assignment = {name: [list(key) for key, owner in owners.items() if owner == name] for name in MEMBERS}
-    return publish({"group": place.group, "assignment": assignment}, place)
 
 
 @pytest.mark.parametrize("partitions", SIZES)

@@ -106,8 +106,11 @@ class Broker:
 
 
 @contextlib.contextmanager
-def running_broker() -> Iterator[Broker]:
-    """Start Kafka, give its address once it serves clients, and stop it and remove its data at the end."""
+def running_broker(jar: Path | None = None, properties: str = "") -> Iterator[Broker]:
+    """Start Kafka, give its address once it serves clients, and stop it and remove its data at the end.
+
+    It loads a jar of plugins, and has more properties, in which `{plain}` stands for the port of its own clients.
+    """
     java = find_java()
     jars = kafka_jars(java)
     plain, sasl, tls, oauth, controller = free_ports(5)
@@ -134,7 +137,7 @@ def running_broker() -> Iterator[Broker]:
         keystore.write_text((TESTS / "tls" / "key.pem").read_text() + CERTIFICATE.read_text())
         config.write_text(
             COMMON
-            + PROPERTIES.format(
+            + (PROPERTIES + properties).format(
                 plain=plain,
                 sasl=sasl,
                 tls=tls,
@@ -147,7 +150,7 @@ def running_broker() -> Iterator[Broker]:
                 rack=broker.rack,
             )
         )
-        command = [str(java), *JAVA_OPTIONS, "-cp", f"{jars}/*"]
+        command = [str(java), *JAVA_OPTIONS, "-cp", f"{jars}/*:{jar or ''}"]
         run([*command, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(config)])
         try:
             start()

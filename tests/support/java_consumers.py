@@ -59,14 +59,14 @@ class JavaConsumers:
                 event.pop("numbers")
             self.events.append(event)
 
-    def start(self, *names: str, watched: bool = True, **properties: str) -> None:
-        """Start consumers with these client ids."""
+    def start(self, *names: str, watched: bool = True, **properties: str | None) -> None:
+        """Start consumers with these client ids; None takes a property away."""
         for name in names:
             config = {
                 "name": name,
                 "topics": self._topics,
                 "watched": watched,
-                "properties": self._properties | properties,
+                "properties": {k: v for k, v in (self._properties | properties).items() if v is not None},
             }
             self._say(json.dumps(config))
             self.alive.add(name)

@@ -24,6 +24,7 @@ from tests.support.jars import filled, find_java, run
 ROOT = Path(__file__).resolve().parents[2]
 POM = ROOT / "java" / "pom.xml"
 SOURCES = ROOT / "java" / "src" / "main" / "java"
+BROKER_SOURCES = ROOT / "java" / "src" / "broker" / "java"
 PROGRAMS = ROOT / "tests" / "java"
 VERSION = re.findall(r"<version>(.+)</version>", POM.read_text())[0]
 JAR = f"evenlag-plan-assignor-{VERSION}.jar"
@@ -53,7 +54,7 @@ def plan_programs() -> Programs:
     java = find_java()
     kafka = broker.kafka_jars(java)
     tools = broker.kafka_fetched(PROGRAMS / "pom.xml", f"plan-assignor-tools-{broker.VERSION}", java)
-    sources = sorted([POM, *SOURCES.rglob("*.java"), *PROGRAMS.rglob("*.java")])
+    sources = sorted([POM, *SOURCES.rglob("*.java"), *BROKER_SOURCES.rglob("*.java"), *PROGRAMS.rglob("*.java")])
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
     def fill(folder: Path) -> None:
@@ -66,12 +67,13 @@ def plan_programs() -> Programs:
 
 
 def build_jar(folder: Path, java: Path, kafka: Path, tools: Path) -> Path:
-    """Compile the assignor for Java 11 and pack it into a jar in `folder`."""
+    """Compile the assignors, consumers' for Java 11 and brokers' for 17, and pack them into a jar in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="plan-assignor-") as name:
         classes = Path(name)
         jars = [*kafka.glob("kafka-clients-*.jar"), *kafka.glob("slf4j-api-*.jar")]
         _compile(java, tools, sorted(SOURCES.rglob("*.java")), classes, jars, "11")
+        _compile(java, tools, sorted(BROKER_SOURCES.rglob("*.java")), classes, [classes, *kafka.glob("*.jar")])
         with zipfile.ZipFile(folder / JAR, "w", zipfile.ZIP_DEFLATED) as jar:
             jar.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\r\n\r\n")
             for path in sorted(classes.rglob("*.class")):

@@ -10,7 +10,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -26,6 +28,13 @@ import org.apache.kafka.common.Configurable;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
+import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
+import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
+import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
+import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
+import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
 /** Asks PlanAssignor without a broker: one JSON request a line on stdin, one JSON answer a line on stdout. */
 public final class PlanDriver {
@@ -55,6 +64,9 @@ public final class PlanDriver {
                 break;
             case "assign":
                 assign(request, answer);
+                break;
+            case "broker":
+                broker(request, answer);
                 break;
             case "join":
                 join(request, answer);
@@ -127,6 +139,63 @@ public final class PlanDriver {
             member.path("generation").asInt(-1), Optional.empty());
         subscription.setGroupInstanceId(Optional.ofNullable(member.path("instance").asText(null)));
         return subscription;
+    }
+
+    /** Asks the broker's assignor, as a coordinator does; members have a client id and maybe an assignment before. */
+    private static void broker(JsonNode request, ObjectNode answer) {
+        Map<String, Uuid> ids = new HashMap<>();
+        Map<Uuid, String> names = new HashMap<>();
+        request.get("topics").properties().forEach(e -> {
+            Uuid id = new Uuid(1, e.getKey().hashCode());
+            ids.put(e.getKey(), id);
+            names.put(id, e.getKey());
+        });
+        Map<String, String> clients = new HashMap<>();
+        Map<String, String> groups = new HashMap<>();
+        Map<String, MemberSubscriptionAndAssignmentImpl> members = new HashMap<>();
+        Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
+        request.get("members").properties().forEach(e -> {
+            Set<Uuid> topics = new HashSet<>();
+            e.getValue().get("topics").forEach(topic -> topics.add(ids.get(topic.asText())));
+            Map<Uuid, Set<Integer>> before = new HashMap<>();
+            for (TopicPartition each : partitions(e.getValue().path("owned"))) {
+                before.computeIfAbsent(ids.get(each.topic()), id -> new HashSet<>()).add(each.partition());
+                owners.computeIfAbsent(ids.get(each.topic()), id -> new HashMap<>()).put(each.partition(), e.getKey());
+            }
+            clients.put(e.getKey(), e.getValue().get("client").asText());
+            groups.put(e.getKey(), "g");
+            members.put(e.getKey(), new MemberSubscriptionAndAssignmentImpl(Optional.empty(),
+                Optional.ofNullable(e.getValue().path("instance").asText(null)), topics,
+                new org.apache.kafka.coordinator.group.modern.Assignment(Collections.unmodifiableMap(before))));
+        });
+        Set<Set<Uuid>> kinds = new HashSet<>();
+        members.values().forEach(member -> kinds.add(member.subscribedTopicIds()));
+        GroupSpecImpl spec = new GroupSpecImpl(
+            members, kinds.size() > 1 ? SubscriptionType.HETEROGENEOUS : SubscriptionType.HOMOGENEOUS, owners);
+        Map<String, Plan> plans = new HashMap<>();
+        if (request.hasNonNull("plan")) {
+            plans.put("g", Plan.parse(request.get("plan").asText().getBytes(StandardCharsets.UTF_8), "g"));
+        }
+        SubscribedTopicDescriber describer = new SubscribedTopicDescriber() {
+            @Override
+            public int numPartitions(Uuid topic) {
+                return request.get("topics").get(names.get(topic)).asInt();
+            }
+
+            @Override
+            public Set<String> racksForPartition(Uuid topic, int partition) {
+                return Set.of();
+            }
+        };
+        GroupAssignment assigned = request.path("uniform").asBoolean() ? new UniformAssignor().assign(spec, describer)
+            : BrokerPlanAssignor.assign(spec, describer, new BrokerGroups.Known(plans, groups, clients, ids));
+        ObjectNode assignment = answer.putObject("assignment");
+        assigned.members().forEach((member, partitions) -> {
+            List<TopicPartition> given = new ArrayList<>();
+            partitions.partitions().forEach(
+                (topic, numbers) -> numbers.forEach(number -> given.add(new TopicPartition(names.get(topic), number))));
+            assignment.set(member, pairs(given));
+        });
     }
 
     /** Gives the leader an assignment of its own, and answers with what it sends when it joins next. */

@@ -33,12 +33,19 @@ final class MemberNames {
      * @param instanceIds the group.instance.id, or null, of each member id
      */
     static MemberNames match(Collection<String> names, Map<String, String> instanceIds) {
+        return match(names, instanceIds, MemberNames::withoutTail);
+    }
+
+    /** @param clientId gives the client.id of each member id */
+    static MemberNames match(
+        Collection<String> names, Map<String, String> instanceIds, Function<String, String> clientId
+    ) {
         MemberNames matched = new MemberNames();
         Set<String> members = new TreeSet<>(instanceIds.keySet());
         matched.rank(names, name -> name, members, instanceIds::get);
         matched.rank(names, name -> name, members, member -> member);
-        matched.rank(names, name -> name, members, MemberNames::withoutTail);
-        matched.rank(names, MemberNames::withoutTail, members, MemberNames::withoutTail);
+        matched.rank(names, name -> name, members, clientId);
+        matched.rank(names, MemberNames::withoutTail, members, clientId);
         matched.shared.removeAll(matched.nameOf.values());
         return matched;
     }

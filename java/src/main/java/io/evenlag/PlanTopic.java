@@ -28,17 +28,18 @@ final class PlanTopic implements Plans {
     private static final Duration STEP = Duration.ofMillis(100);
 
     private final String topic;
-    private final String group;
     private final byte[] key;
     private final Map<String, Object> config = new HashMap<>();
     private KafkaConsumer<byte[], byte[]> reader;
     private List<News> found = new ArrayList<>();
 
-    /** @param consumer the settings of the group's consumer, whose brokers and login the reader uses */
+    /**
+     * @param group the group whose plans are read; null for all groups
+     * @param consumer the settings of the group's consumer, whose brokers and login the reader uses
+     */
     PlanTopic(String topic, String group, Map<String, ?> consumer) {
         this.topic = topic;
-        this.group = group;
-        this.key = group.getBytes(StandardCharsets.UTF_8);
+        this.key = group == null ? null : group.getBytes(StandardCharsets.UTF_8);
         consumer.forEach((name, value) -> {
             if (!LEFT_OUT.contains(name) && !name.startsWith(Settings.PREFIX)) {
                 config.put(name, value);
@@ -92,9 +93,9 @@ final class PlanTopic implements Plans {
         }
         while (!isRead(ends, end)) {
             for (ConsumerRecord<byte[], byte[]> record : reader.poll(left(end).compareTo(STEP) < 0 ? left(end) : STEP)) {
-                if (Arrays.equals(record.key(), key)) {
+                if (record.key() != null && (key == null || Arrays.equals(record.key(), key))) {
                     String place = this + ", partition " + record.partition() + ", offset " + record.offset();
-                    found.add(News.of(place, record.value(), group));
+                    found.add(News.of(place, record.value(), new String(record.key(), StandardCharsets.UTF_8)));
                 }
             }
         }
