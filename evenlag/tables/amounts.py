@@ -11,6 +11,7 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.figures import quantity
 from evenlag.model.files import read_json
 from evenlag.model.problem import Problem
+from evenlag.model.values import parse_partition_number
 from evenlag.tables.copies import Numbered
 from evenlag.tables.files import csv_rows, open_text, parquet_rows, reading
 from evenlag.tables.values import plain_value
@@ -78,7 +79,8 @@ def read_amounts(path: Path, name: str) -> dict[str, dict[int, Any]]:
     Raises
     ------
     SourceError
-        The file cannot be read, lacks a column, or has two different numbers for one partition.
+        The file cannot be read, lacks a column, has two different numbers for one partition, or names a partition by
+        anything but its number.
     """
     if path.suffix.lower() != ".parquet" and _is_json(path):
         return _of_document(path, read_json(path))
@@ -109,11 +111,22 @@ def _of_document(path: Path, document: Any) -> dict[str, dict[int, Any]]:
     found: dict[str, dict[int, Any]] = {}
     for topic, values in document.items():
         if isinstance(values, Mapping):
-            found[topic] = {int(key) if key.isdecimal() else key: value for key, value in values.items()}
+            found[topic] = _numbered(path, topic, values)
         elif isinstance(values, list):
             found[topic] = dict(enumerate(values))
         else:
             raise SourceError(f"{path}: topic {topic!r} must have a list, or an object of partition to number")
+    return found
+
+
+def _numbered(path: Path, topic: str, values: Mapping[str, Any]) -> dict[int, Any]:
+    """Return the values of a topic by partition number."""
+    try:
+        numbered = [(parse_partition_number(topic, key), value) for key, value in values.items()]
+    except InvalidProblemError as error:
+        raise SourceError(f"{path}: {error}") from error
+    if len(found := dict(numbered)) < len(numbered):
+        raise SourceError(f"{path}: topic {topic!r}: a partition is given twice, such as 0 and 00; keep one")
     return found
 
 

@@ -20,8 +20,8 @@ def time_in_name(stem: str) -> str | None:
     --------
     >>> time_in_name("20260131T120000Z"), time_in_name("offsets-2026-01-31_13-00")
     ('2026-01-31T12:00:00Z', '2026-01-31T13:00:00Z')
-    >>> time_in_name("groups-2") is None
-    True
+    >>> time_in_name("groups-2"), time_in_name("2026-02-30"), time_in_name("00010101T000000+0200")
+    (None, None, None)
     """
     matches = list(_TIME.finditer(stem))
     if len(matches) != 1:
@@ -30,5 +30,5 @@ def time_in_name(stem: str) -> str | None:
     text = f"{year}-{month}-{day}T{hour or '00'}:{minute or '00'}:{second or '00'}{zone or 'Z'}"
     try:
         return datetime.fromisoformat(text).astimezone(UTC).isoformat().replace("+00:00", "Z")
-    except ValueError:
+    except (ValueError, OverflowError):  # no such day, or before the year 1
         return None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evenlag import Problem
-from evenlag.errors import InvalidProblemError
+from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 
 GROUP = Problem.from_lags({"t": [5, 3], "u": [1, 2]}, {"a": ["t", "u"], "b": ["t", "u"]})
@@ -47,6 +47,28 @@ def test_units_join_the_topics_that_a_group_has() -> None:
     assert problem.pairs.together == (("t", "u"),)
     assert notes == ["together: the group has no w to go with t, u"]
     assert data.named == {"t", "u", "w"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"t": {"0": 7, "00": 8}}', "topic 't': a partition is given twice"),
+        ('{"t": {"first": 7}}', "topic 't': 'first' is not a partition number"),
+        ('{"t": {"%s": 7}}' % ("9" * 5_000), "is not a partition number"),
+        ('{"t": 7}', "topic 't' must have a list, or an object of partition to number"),
+        ("[7]", "must be an object"),
+    ],
+)
+def test_a_document_of_sizes_names_each_partition_once_by_its_number(text: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "sizes.json"
+    path.write_text('{"t": {"1": 7}, "u": [1, 9]}')
+    problem, _ = FleetData.of(move_sizes=path).added(GROUP)
+    assert problem.pairs.move_sizes is not None
+    assert problem.pairs.move_sizes.tolist() == [1, 7, 1, 9]
+    path.write_text(text)
+    with pytest.raises(SourceError, match=r"sizes\.json: ") as caught:
+        FleetData.of(move_sizes=path)
+    assert reason in str(caught.value)
 
 
 def test_an_error_in_a_file_names_the_file(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def partition(number: int, lag: int | None = 5, **fields: Any) -> dict[str, Any]
     return there | {"start": end, "end": end, "current_lag": lag or 0, "complete": 1} | fields
 
 
-def burrow(*partitions: dict[str, Any], **status: Any) -> str:
+def burrow(*partitions: object, **status: Any) -> str:
     answer = {
         "cluster": "c",
         "group": "g",
@@ -68,6 +68,8 @@ def test_burrows_answers_of_several_groups_may_follow_one_another() -> None:
         ),
         (burrow(partition(0, current_lag=1.5)), "item 1: t-0: offset and lag must be whole numbers"),
         (burrow(partition(0, end=4)), "item 1: t-0: `end` must be an offset"),
+        (burrow(partition(0), partition(1, topic=7)), "item 2: has no topic and partition"),
+        (burrow(partition(0), []), "item 2: not a partition: []"),
         (burrow(partition(0)) + "\n{", "line 2: not valid JSON"),
         (burrow(partition(0)) + "\n[]", "line 2: not a response of Burrow"),
     ],
@@ -129,6 +131,7 @@ def test_the_table_of_confluents_command_is_read() -> None:
         (page(lag_of(0), {"topic_name": "t"}), "item 2: not the lag of a partition"),
         (page(lag_of(0)) + page(lag_of(1, cluster_id="d")), "item 2: group 'g' is in cluster 'd'"),
         (page(lag_of(0, topic_name=3)), "item 1: has no group, topic and partition"),
+        (page(lag_of(0), lag_of(1, consumer_id=3)), "item 2: consumer_id of t-1 must be a text, not 3"),
         (page(lag_of(0, lag=None, log_end_offset=None)), "has neither lag nor log_end_offset"),
         (page(lag_of(0)) + '{"a": 1, "a": 2}', "'a' is given twice"),
         (page(lag_of(0)) + "{}", "not a list of lags"),
@@ -136,6 +139,39 @@ def test_the_table_of_confluents_command_is_read() -> None:
 )
 def test_confluents_broken_lists_are_refused(text: str, message: str) -> None:
     assert message in refused(text)
+
+
+def test_a_list_of_confluent_may_lack_its_metadata_and_write_numbers_with_a_fraction() -> None:
+    document = json.loads(page(lag_of(0, 5.0, current_offset=7.0, log_end_offset=12.0)))
+    for metadata in (None, "none", [], 0):
+        assert lags(read(json.dumps(document | {"metadata": metadata})), "g") == {("t", 0): 5}
+
+
+def test_confluents_lag_without_a_commit_and_a_log_end_is_unknown() -> None:
+    reading = read(page(lag_of(0), lag_of(1, current_offset=-1, log_end_offset=None)))
+    assert lags(reading, "g") == {("t", 0): 5, ("t", 1): 0}
+    assert any("t-1: lag unknown" in note for note in notes(reading))
+
+
+def group_of_rpk(**fields: Any) -> str:
+    there = {"topic": "t", "partition": 0, "current_offset": 7, "log_start_offset": 0, "log_end_offset": 12, "lag": 5}
+    return json.dumps([{"group_name": "g", "partitions": [there], "members_details": [{"member_id": "c"}]} | fields])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"group_name": 7}, "line 1: not a group of rpk"),
+        ({"partitions": 7}, "line 1: not a group of rpk"),
+        ({"members_details": True}, "line 1: not a group of rpk"),
+        ({"partitions": [[]]}, "item 1: not a partition: []"),
+        ({"partitions": [{"topic": "t"}]}, "item 1: the topic or a number is missing"),
+        ({"members_details": [{"client_id": "c"}]}, "item 2: not a member"),
+    ],
+)
+def test_other_groups_of_rpk_are_refused(fields: dict[str, Any], message: str) -> None:
+    assert lags(read(group_of_rpk()), "g") == {("t", 0): 5}
+    assert message in refused(group_of_rpk(**fields))
 
 
 def series(number: int, *samples: tuple[float, str], name: str | None = "kafka_consumergroup_lag") -> dict[str, Any]:

@@ -224,6 +224,9 @@ def test_of_series_with_times_the_newest_is_used() -> None:
     reading = read(f"{OWNED.format(0, 'c1', 5)} 1000\n{OWNED.format(0, 'c2', 9)} 2000")
     assert rows(reading, "consumer_id", "lag") == [("t", 0, "c2", 9)]
     assert any("t-0: reported several times" in note for note in notes(reading))
+    of_two = f"{PLAIN.format(0, 5)} 2000\n{PLAIN.format(0, 9)} 1000"  # one owner, or none
+    assert rows(read(of_two), "lag") == [("t", 0, 5)]
+    assert any("t-0: reported several times" in note for note in notes(read(of_two)))
 
 
 def test_the_highest_offset_of_redpandas_brokers_is_used() -> None:
@@ -255,6 +258,8 @@ def test_klags_log_ends_may_differ_between_groups_but_lags_may_not() -> None:
         (PLAIN.format("x", 1), "partition must be 0, 1, 2, …, not 'x'"),
         ('kafka_consumergroup_lag{consumergroup="g",topic="t"} 5', "has no label partition"),
         ('kafka_consumergroup_lag{consumergroup="g",topic="t",part', "truncated or broken"),
+        (PLAIN.format('0",partition="1', 5), "truncated or broken"),
+        (PLAIN.format('0","kafka_consumergroup_lag', 5), "truncated or broken"),
         ("# TYPE go_goroutines gauge\ngo_goroutines 8", "no series reports the lag"),
     ],
 )

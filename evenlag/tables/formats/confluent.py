@@ -85,7 +85,8 @@ def _lags(text: str, source: str) -> Iterator[Any]:
         if isinstance(document, list):
             yield from document
         elif isinstance(document, dict) and document.get("kind") == _LIST and isinstance(document.get("data"), list):
-            following = (document.get("metadata") or {}).get("next")
+            metadata = document.get("metadata")
+            following = metadata.get("next") if isinstance(metadata, dict) else None
             yield from document["data"]
         elif _is_lag(document):
             yield document
@@ -150,6 +151,9 @@ def _row(lag: Any, place: str) -> dict[str, Any]:
     elif end is None and numbers["lag"] is None:
         raise SourceError(f"{place}: {label} has neither lag nor log_end_offset: {shown(lag)}")
     texts = {name: row[name] or None for name in ("consumer_id", "client_id")}
+    for name, text in texts.items():
+        if not isinstance(text, str | None):
+            raise SourceError(f"{place}: {name} of {label} must be a text, not {shown(text)}")
     return row | texts | numbers | {"partition": partition, "cluster": str(row["cluster"])}
 
 

@@ -40,13 +40,14 @@ def read(text: str, source: str) -> Reading:
     ]
     item = 0
     for line, group in groups:
-        if not _is_group(group) or not isinstance(group["group_name"], str):
+        lists = [group.get(name) or [] for name in ("partitions", "members_details")] if _is_group(group) else []
+        if not lists or not isinstance(group["group_name"], str) or not all(isinstance(each, list) for each in lists):
             raise SourceError(f"{source}, line {line}: not a group of rpk: {shown(group)}; give rpk's complete output")
         name = {"group": group["group_name"]}
-        for each in group["partitions"] or ():
+        for each in lists[0]:
             item += 1
             reading.offsets.append((item, name | _partition(each, f"{source}, item {item}")))
-        for member in group.get("members_details") or ():
+        for member in lists[1]:
             item += 1
             reading.members.append((item, name | _member(member, f"{source}, item {item}")))
     return reading
