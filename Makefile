@@ -19,10 +19,10 @@ test: .venv/.ready ## check style and types and run every test, with Spark and a
 check: .venv/.ready lint ## check style and types and run each quick test on a few of its cases (about a minute)
 	$(BIN)/python -m pytest -m "not slow and not spark and not broker and not cluster" --share 30 --numprocesses auto --maxprocesses 4
 
-coverage: .venv/.ready ## run the quick tests and print by room how many lines and branches they reach
+coverage: .venv/.ready ## run the quick tests and print by room how many lines they reach; share=30 runs fewer cases (minutes)
 	@mkdir -p .cache
 	@$(BIN)/pip install --quiet --disable-pip-version-check 'coverage>=7.6,<8'
-	$(BIN)/python -m coverage run -m pytest -q -m "not slow and not spark and not broker and not cluster"
+	$(BIN)/python -m coverage run -m pytest -q -m "not slow and not spark and not broker and not cluster" --share $(or $(share),1)
 	@$(BIN)/python -m coverage json --quiet
 	@$(BIN)/python scripts/coverage_by_room.py .cache/coverage.json
 

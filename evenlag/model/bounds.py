@@ -120,9 +120,8 @@ def first_bounds(rule: CountRule) -> LoadBounds:
     bounds = LoadBounds(problem.mean_load, problem.mean_load)
     if members > 1 and problem.equal_weights:
         total, biggest = problem.total_lag, int(problem.lags[problem.assignable].max(initial=0))
-        if problem.assignable.any():  # some member holds the biggest, and the others share the rest
-            bounds.raise_max(biggest, 1, "biggest")
-            bounds.lower_min(total - biggest, members - 1, "biggest")
+        bounds.raise_max(biggest, 1, "biggest")  # some member holds it, and the others share the rest
+        bounds.lower_min(total - biggest, members - 1, "biggest")
     return bounds
 
 

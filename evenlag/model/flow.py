@@ -110,7 +110,7 @@ class CountNetwork:
         member_bounds: CountBounds | None = None,
         ranks: Cells | None = None,
         keep_owned: bool = False,
-        tilt: tuple[int | None, int, int] | None = None,
+        tilt: tuple[int, int, int] | None = None,
     ) -> Cells:
         """Return the best counts n[t, m].
 
@@ -123,8 +123,8 @@ class CountNetwork:
             than K.
         keep_owned : bool
             Finally, keep as many partitions with their owner as the counts allow.
-        tilt : (topic or None, member, ±1), optional
-            Finally, minimize (+1) or maximize (−1) this one count, of the topic or in total.
+        tilt : (topic, member, ±1), optional
+            Finally, minimize (+1) or maximize (−1) this one count.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class CountNetwork:
         member_bounds: CountBounds | None,
         ranks: Cells | None,
         keep_owned: bool,
-        tilt: tuple[int | None, int, int] | None,
+        tilt: tuple[int, int, int] | None,
     ) -> _Arcs:
         fine_weight = 2 * min(self.sizes.size, self.capacity.size) + 5
         rank_weight = fine_weight
@@ -179,7 +179,7 @@ class CountNetwork:
         arcs: list[NDArray[np.int64]] = []  # rows: cell, tail, head, capacity, cost
         sink = len(self.sizes) + len(self.capacity)
         self._topic_arcs(arcs, topic_bounds, keep_owned, tilt, box_weight)
-        self._member_arcs(arcs, member_bounds, ranks, tilt, box_weight, rank_weight, sink)
+        self._member_arcs(arcs, member_bounds, ranks, box_weight, rank_weight, sink)
         cell, tail, head, capacity, cost = np.concatenate(arcs, axis=1)
         network = min_cost_flow.SimpleMinCostFlow()
         network.add_arcs_with_capacity_and_unit_cost(tail, head, capacity, cost)
@@ -203,7 +203,7 @@ class CountNetwork:
         arcs: list[Any],
         count_bounds: CountBounds | None,
         keep_owned: bool,
-        tilt: tuple[int | None, int, int] | None,
+        tilt: tuple[int, int, int] | None,
         box_weight: int,
     ) -> None:
         t, m = self.topics, self.members
@@ -211,7 +211,7 @@ class CountNetwork:
         kept = base + (self.owned[t, m] if keep_owned else 0)
         lo, hi = (count_bounds.lo[t, m], count_bounds.hi[t, m]) if count_bounds is not None else (base, top)
         tilted = np.zeros_like(base)
-        if tilt is not None and tilt[0] is not None:
+        if tilt is not None:
             tilted[(t == tilt[0]) & (m == tilt[1])] = tilt[2]
         stops = np.sort(np.clip([base, lo, hi, kept, top], base, top), axis=0)
         for start, stop in pairwise(stops):
@@ -226,27 +226,23 @@ class CountNetwork:
         arcs: list[Any],
         count_bounds: CountBounds | None,
         ranks: Cells | None,
-        tilt: tuple[int | None, int, int] | None,
         box_weight: int,
         rank_weight: int,
         sink: int,
     ) -> None:
         base, top = self.pinned.sum(axis=0), self.capacity
-        tilted = np.zeros_like(base)
-        if tilt is not None and tilt[0] is None:
-            tilted[tilt[1]] = tilt[2]
         nodes = self.sizes.size + np.arange(self.capacity.size)
         if ranks is not None:
             unit = np.arange(ranks.shape[1])
             m, k = np.nonzero((unit >= base[:, None]) & (unit < top[:, None]))
-            cost = ranks[m, k] * rank_weight + tilted[m]
+            cost = ranks[m, k] * rank_weight
             arcs.append(np.array([np.full_like(m, -1), nodes[m], np.full_like(m, sink), np.ones_like(m), cost]))
             return
         lo, hi = (count_bounds.lo, count_bounds.hi) if count_bounds is not None else (base, top)
         stops = np.sort(np.clip([base, lo, hi, top], base, top), axis=0)
         for start, stop in pairwise(stops):
             outside = (start >= hi).astype(np.int64) - (start < lo)
-            cost = outside * box_weight + tilted
+            cost = outside * box_weight
             used = stop > start
             arcs.append(
                 np.array([np.full_like(nodes, -1), nodes, np.full_like(nodes, sink), stop - start, cost])[:, used]

@@ -30,10 +30,6 @@ class InMemory:
         """Return False, because it is a single text."""
         return False
 
-    def with_suffix(self, _suffix: str) -> InMemory:
-        """Return the text unchanged."""
-        return self
-
     def open(self, mode: str = "r", *, encoding: str = "utf-8", newline: str | None = None) -> IO[Any]:
         """Open the text for reading, as bytes (`rb`) or as text."""
         return BytesIO(self.content) if mode == "rb" else StringIO(self.content.decode(encoding), newline)

@@ -29,7 +29,6 @@ from evenlag.model.problem import NOBODY
 Column = NDArray[Any]
 
 MOST_STEPS = 40  # departures or arrivals counted per member; more do not raise the bound
-INFINITE = 2**62  # moves of a window that cannot hold a plan
 
 
 class MoveBound:
@@ -131,8 +130,6 @@ class MoveBound:
         if not self.spread_matters:
             return int(self._moves(np.zeros(1, dtype=np.int64), np.array([width]))[0])
         least, greatest = self.max_load_lb - width, self.min_load_ub
-        if least > greatest:
-            return INFINITE
         lows = np.concatenate([self._breaks[0], self._breaks[1] - width])
         lows = np.unique(np.clip(lows, least, greatest))
         return int(self._moves(lows, lows + width).min())

@@ -357,8 +357,6 @@ def _classes(costs: Ints, allowed: NDArray[np.bool_]) -> Cells | None:
     of the flow.
     """
     kinds, members = costs.shape
-    if not kinds:
-        return None
     rows = costs[np.linspace(0, kinds - 1, min(kinds, SAMPLED)).astype(np.int64)]
     class_of = np.full(members, -1, dtype=np.int64)
     left, number = np.arange(members), 0

@@ -121,7 +121,7 @@ class GroupRows:
             f"{self.rejected_rows} rows rejected": self.rejected_rows,
             f"{self.predicted} lags are predicted: current lag + produce rate × horizon, rounded up": self.predicted,
             f"{self.unrated} partitions without a produce rate: planned with their current lag": self.unrated,
-            "no members table: members are the owners of partitions, each subscribed to all topics": self.members
+            "no members table: only the owners of partitions are known, each subscribed to all topics": self.members
             is None,
         }
         return tuple(note for note, applies in notes.items() if applies)

@@ -343,7 +343,7 @@ def latest_parts(path: File, latest: int | None = None) -> Sequence[File]:
 
 def bare(path: File) -> File:
     """Return a path without the suffix `.gz`."""
-    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return path.with_suffix("") if isinstance(path, Path) and path.suffix.lower() == ".gz" else path
 
 
 def _suffix(path: File) -> str:

@@ -19,7 +19,7 @@ Data = dict[str, Any]
 Claim = Mapping[str, Any]
 
 MOST_NAMES, MOST_LISTED = 3, 5
-PARTS = ("biggest", "oversized", "topics", "weights")
+PARTS = ("oversized", "topics", "weights")
 
 
 def check_claims(explanation: Given, result: Given, problem: Given, *, effort: float = 1.0) -> list[Verdict]:
@@ -179,7 +179,7 @@ class ClaimCheck:
             holders = max(number, 1)
             named = [part for p in order[:MOST_NAMES][:holders] for part in self._names(p)]
             data |= {"holders": holders, "partitions": named, "lag": sum(group.lags[p] for p in order[:holders])}
-        if name in ("biggest", "oversized"):
+        if name == "oversized":
             others = (
                 max(holders * loads.fewest, len(order) - (len(group.active) - holders) * loads.most, holders) - holders
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd
 from typing import Any
 
 from evenlag.verifier.group import Group, Number
@@ -71,13 +70,6 @@ class Terms:
     def price(self, holder: Sequence[int | None]) -> Fraction:
         """Return the price of a plan's pairs, in messages."""
         return sum((Fraction(pair.price * pair.of(holder)) for pair in self.pairs if pair.price), Fraction(0))
-
-    @property
-    def units(self) -> list[Fraction]:
-        """Return for each cost the number that every price paid for it is a multiple of."""
-        return [
-            Fraction(pair.price) * gcd(*(cost for costs in pair.costs for cost in costs)) for pair in self.pairs
-        ]  # fmt: skip
 
     def broken(self, question: Question, holder: Sequence[int | None], *, asked: bool = False) -> str | None:
         """Return a message if the plan breaks a budget or the ceiling, else None.

@@ -59,7 +59,7 @@ def test_frames_of_every_kind_give_the_same_group(kind: str) -> None:
     problem = evenlag.read(FRAMES[kind])
     assert problem.to_dict() == EXPECTED
     (note,) = problem.warnings
-    assert note == "no members table: members are the owners of partitions, each subscribed to all topics"
+    assert note == "no members table: only the owners of partitions are known, each subscribed to all topics"
 
 
 @settings(max_examples=30, deadline=None)

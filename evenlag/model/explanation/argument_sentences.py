@@ -28,7 +28,7 @@ def _mean(data: Data, _: bool) -> str:
     return f"{number(data['total'])} messages are shared by {members}"
 
 
-def _biggest(data: Data, largest: bool) -> str:
+def _oversized(data: Data, largest: bool) -> str:
     """Return the giant partitions with their companions, or the messages that they leave for the others."""
     text = _holders(data)
     if data["companions"]:
@@ -107,8 +107,7 @@ def _subscriptions(data: Data, _: bool) -> str:
 
 _REASONS: dict[str, Callable[[Data, bool], str]] = {
     "mean": _mean,
-    "biggest": _biggest,
-    "oversized": _biggest,
+    "oversized": _oversized,
     "topics": _topics,
     "weights": _weights,
     "undersized": _undersized,

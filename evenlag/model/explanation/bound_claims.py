@@ -49,9 +49,9 @@ def _argument(asked: Decided, name: str, number: int) -> dict[str, Any]:
     problem = asked.problem
     members = int(problem.active.sum())
     data: dict[str, Any] = {"argument": name, "number": number, "total": problem.total_lag, "members": members}
-    if name in ("biggest", "oversized", "topics", "weights"):
+    if name in ("oversized", "topics", "weights"):
         data |= _biggest(asked, max(number, 1))
-    if name in ("biggest", "oversized"):
+    if name == "oversized":
         data |= _companions(asked, max(number, 1), members)
     if name in ("member", "subscriptions"):
         data["member"] = problem.members[number]
@@ -82,8 +82,6 @@ def _companions(asked: Decided, holders: int, members: int) -> dict[str, Any]:
     fewest, most = int(lows.min()), int(highs.max())
     lags = np.sort(problem.lags[problem.assignable])
     least = max(holders * fewest, len(lags) - (members - holders) * most, holders)
-    if asked.bounds.largest_by[0] == "biggest":
-        least = holders
     return {"companions": least - holders, "their_lag": sum(int(lag) for lag in lags[: least - holders])}
 
 

@@ -76,8 +76,8 @@ class Parsed:
                 f"is above the header and does not fit it ({fields} fields for {wanted} columns; was the text sorted?)"
             )
         return SourceError(
-            f"{place}: {why}, or fits it in several ways; {AS_PRINTED} (not wrapped, cut or realigned), or remove the "
-            f"line if it is not a row: {line}"
+            f"{place}: {why}; {AS_PRINTED}, not wrapped, cut or realigned, or remove the line if it is not a row: "
+            f"{line}"
         )
 
 
