@@ -44,7 +44,8 @@ class Programs:
     def command(self, program: str, *arguments: str, log: str = "off") -> list[str]:
         """Return the command that runs a Java class with Kafka, the jar, and Kafka's tools."""
         quiet = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log}"
-        path = f"{self.classes}:{self.jar}:{self.kafka}/*:{self.tools}/kafka-tools-{broker.VERSION}.jar"
+        tools = ":".join(str(self.tools / f"kafka-{name}-{broker.VERSION}.jar") for name in ("tools", "streams"))
+        path = f"{self.classes}:{self.jar}:{self.kafka}/*:{tools}"
         return [str(self.java), *QUICK, quiet, "-cp", path, program, *arguments]
 
 
@@ -53,13 +54,13 @@ def plan_programs() -> Programs:
     """Build what tests need, on first use; the Java is any that the broker runs on."""
     java = find_java()
     kafka = broker.kafka_jars(java)
-    tools = broker.kafka_fetched(PROGRAMS / "pom.xml", f"plan-assignor-tools-{broker.VERSION}", java)
+    tools = broker.kafka_fetched(PROGRAMS / "pom.xml", f"java-tests-{broker.VERSION}", java)
     sources = sorted([POM, *SOURCES.rglob("*.java"), *BROKER_SOURCES.rglob("*.java"), *PROGRAMS.rglob("*.java")])
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
     def fill(folder: Path) -> None:
         build_jar(folder, java, kafka, tools)
-        jars = [folder / JAR, *kafka.glob("*.jar")]
+        jars = [folder / JAR, *kafka.glob("*.jar"), *tools.glob("kafka-streams-*.jar")]
         _compile(java, tools, sorted(PROGRAMS.rglob("*.java")), folder / "classes", jars)
 
     built = filled(f"plan-assignor-{broker.VERSION}-{digest}", fill)
