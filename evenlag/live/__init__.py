@@ -8,14 +8,17 @@ if TYPE_CHECKING:
     from evenlag.live.cluster.capture import Snapshot, snapshot, topic_names, write_snapshot
     from evenlag.live.cluster.capture import partitions_of_topic as partitions_of_topic
     from evenlag.live.cluster.client_config import read_client_config
+    from evenlag.live.cluster.cluster_logs import ClusterLogs
     from evenlag.live.cluster.java_names import java_names as java_names
     from evenlag.live.cluster.past_record import Recorded, snapshot_since
 
 __all__ = [
-    "Recorded", "Snapshot", "read_client_config", "snapshot", "snapshot_since", "topic_names", "write_snapshot",
+    "ClusterLogs", "Recorded", "Snapshot", "read_client_config", "snapshot", "snapshot_since", "topic_names",
+    "write_snapshot",
 ]  # fmt: skip
 
 _HOMES = {
+    "ClusterLogs": "evenlag.live.cluster.cluster_logs",
     "Recorded": "evenlag.live.cluster.past_record",
     "Snapshot": "evenlag.live.cluster.capture",
     "java_names": "evenlag.live.cluster.java_names",

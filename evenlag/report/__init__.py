@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from evenlag.report.costs_text import traffic_document, traffic_fields
     from evenlag.report.explanation_text import explanation_report
     from evenlag.report.figure_files import KINDS, check_kind
-    from evenlag.report.fleet_text import batch_line
+    from evenlag.report.fleet_text import batch_line, commit_batch_line
     from evenlag.report.frontier_picture import draw_frontier
     from evenlag.report.page.fleet import fleet_document
     from evenlag.report.page.group import group_document
@@ -29,6 +29,7 @@ __all__ = [
     "audit_report",
     "batch_line",
     "check_kind",
+    "commit_batch_line",
     "draw_frontier",
     "draw_replay",
     "draw_size",
@@ -60,6 +61,7 @@ _HOMES = {
     "answer_to": "evenlag.report.size_text",
     "audit_report": "evenlag.report.text",
     "batch_line": "evenlag.report.fleet_text",
+    "commit_batch_line": "evenlag.report.fleet_text",
     "check_kind": "evenlag.report.figure_files",
     "draw_frontier": "evenlag.report.frontier_picture",
     "draw_replay": "evenlag.report.replay_picture",

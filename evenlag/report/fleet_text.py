@@ -242,6 +242,19 @@ def batch_line(batch: Any) -> str:
     return ", ".join(parts) + f"; {batch.seconds:.1f} s"
 
 
+def commit_batch_line(batch: Any) -> str:
+    """Return one line on a batch of a stream of commits."""
+    parts = [f"batch {batch.number}: {batch.records:,} records read, {batch.kept:,} kept"]
+    parts += [f"{batch.records - batch.used:,} passed over"] if batch.records > batch.used else []
+    if batch.snapshot_ts is not None:
+        parts.append(
+            f"snapshot {batch.snapshot_ts}: {batch.groups:,} groups audited, {batch.plans:,} rows planned, "
+            f"{batch.rejects:,} rejected"
+        )
+    parts += [f"{batch.failed:,} failed"] if batch.failed else []
+    return ", ".join(parts) + f"; {batch.seconds:.1f} s"
+
+
 def _notes(errors: Sequence[str], rejects: int, written: Sequence[str]) -> list[Text]:
     """Return the notes below a table: failed groups, rejected rows and written tables."""
     notes = [Text(f"failed: {error}", style="red") for error in errors]

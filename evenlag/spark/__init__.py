@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evenlag.spark.jobs.api import SolvedFleet, audit, plans, rejects, solve
     from evenlag.spark.jobs.batch import Note, RunReport, run
     from evenlag.spark.jobs.by_history import Replays, replay, size
+    from evenlag.spark.jobs.commit_stream import CommitBatch, stream_commits
     from evenlag.spark.jobs.history import History, history
     from evenlag.spark.jobs.micro_batches import Batch, stream
     from evenlag.spark.jobs.summary import AuditSummary, summary
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AuditSummary": "evenlag.spark.jobs.summary",
     "Batch": "evenlag.spark.jobs.micro_batches",
+    "CommitBatch": "evenlag.spark.jobs.commit_stream",
     "History": "evenlag.spark.jobs.history",
     "Note": "evenlag.spark.jobs.batch",
     "OffsetRange": "evenlag.spark.offsets.packing",
@@ -51,6 +53,7 @@ _HOMES = {
     "size": "evenlag.spark.jobs.by_history",
     "solve": "evenlag.spark.jobs.api",
     "stream": "evenlag.spark.jobs.micro_batches",
+    "stream_commits": "evenlag.spark.jobs.commit_stream",
     "summary": "evenlag.spark.jobs.summary",
     "with_lags": "evenlag.spark.native.lag_columns",
     "with_rates": "evenlag.spark.native.lag_columns",
@@ -59,6 +62,7 @@ _HOMES = {
 __all__ = [
     "AuditSummary",
     "Batch",
+    "CommitBatch",
     "History",
     "Note",
     "OffsetRange",
@@ -84,6 +88,7 @@ __all__ = [
     "size",
     "solve",
     "stream",
+    "stream_commits",
     "summary",
     "with_lags",
     "with_rates",

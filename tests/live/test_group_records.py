@@ -1,32 +1,13 @@
 """Records that consumers of every kind leave on a real broker, decoded as Kafka's own tools print them."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from evenlag.protocol.record_decoding import CoordinatorRecord, decode_record
 from tests.support.broker import Broker
 from tests.support.golden_records import golden_records
-from tests.support.group_records import Raw, as_kafka_prints, formatted, leave_records, read_by_kafka, read_records
+from tests.support.group_records import check_as_kafka_prints, leave_records, read_records
 
 pytestmark = pytest.mark.broker
-
-
-def check_as_kafka_prints(records: Sequence[Raw]) -> set[int]:
-    """Compare each record with Kafka's reading, and return their types.
-
-    The formatters of kafka-console-consumer print commits and classic groups; the code behind them reads all types.
-    """
-    pairs = [(each.key or b"", each.value) for each in records]
-    found = [decode_record(*pair) for pair in pairs]
-    ours = [as_kafka_prints(each) for each in found if isinstance(each, CoordinatorRecord)]
-    assert len(ours) == len(records)
-    assert ours == read_by_kafka(pairs)
-    for each, printed in zip(ours, formatted(pairs), strict=True):
-        value = {"version": each["version"], "data": each["value"]} if "value" in each else None
-        shown = {"key": {"type": each["type"], "data": each["key"]}, "value": value}
-        assert printed == (shown if each["type"] <= 2 else None)
-    return {each["type"] for each in ours}
 
 
 def test_the_recorded_records_are_decoded_as_kafkas_formatters_print_them() -> None:

@@ -17,7 +17,7 @@ from confluent_kafka.admin import ResourceType
 from evenlag.errors import SourceError
 from evenlag.live import read_client_config, snapshot
 from evenlag.live.cluster.client_config import kafka_python_settings
-from tests.support.broker import CERTIFICATE, LOCKED_KEY, REVOKED, Broker
+from tests.support.broker import CERTIFICATE, LOCKED_KEY, REVOKED, Broker, sasl
 from tests.support.command import evenlag_alone, refused
 from tests.support.snapshots import by_partition
 from tests.support.traffic import (
@@ -30,15 +30,6 @@ from tests.support.traffic import (
 )
 
 WRONG_PASSWORD = "Invalid username or password|closed at login; .*sasl.password may be wrong"
-
-
-def sasl(broker: Broker) -> dict[str, str]:
-    return {
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.username": broker.user,
-        "sasl.password": broker.password,
-    }
 
 
 @pytest.mark.broker

@@ -3,33 +3,23 @@
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from evenlag.live import snapshot_since
 from evenlag.tables.loading import read_table
-from evenlag.tables.values import snapshot_order
 from tests.support.broker import Broker
 from tests.support.command import evenlag, refused
+from tests.support.past_logs import HOUR, produce_at, seconds_of, told, truth
 from tests.support.snapshots import by_partition
 from tests.support.traffic import QUIET, commit, create_topics, delete_records, running_group
 
-HOUR = 3_600_000  # milliseconds
 Stamps = dict[tuple[str, int], list[int]]
-
-
-def produce_at(bootstrap: str, topic: str, stamps: Mapping[int, Sequence[int]]) -> None:
-    """Append a message for each timestamp (milliseconds) of each partition."""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, **QUIET})
-    for partition, times in stamps.items():
-        for stamp in times:
-            producer.produce(topic, b"", partition=partition, timestamp=stamp)
-    assert producer.flush(60) == 0
 
 
 def stamps_read(bootstrap: str, ends: Mapping[tuple[str, int], int]) -> Stamps:
@@ -43,28 +33,6 @@ def stamps_read(bootstrap: str, ends: Mapping[tuple[str, int], int]) -> Stamps:
             found[message.topic(), message.partition()].append(message.timestamp()[1])
     consumer.close()
     return {key: found[key] for key in ends}
-
-
-def told(out: Path) -> Iterator[tuple[tuple[str, int], float, int]]:
-    """Yield partition, time in milliseconds, and log end of each row of the past."""
-    for row in read_table(out / "offsets", "offsets"):
-        if row["log_only"]:
-            yield (
-                (str(row["topic"]), int(str(row["partition"]))),
-                1_000 * _seconds(row),
-                int(str(row["log_end_offset"])),
-            )
-
-
-def _seconds(row: Mapping[str, object]) -> float:
-    from datetime import datetime
-
-    assert snapshot_order(row["snapshot_ts"])[0]
-    return datetime.fromisoformat(str(row["snapshot_ts"])).timestamp()
-
-
-def truth(stamps: Sequence[int], millis: float) -> int:
-    return next((offset for offset, stamp in enumerate(stamps) if stamp >= millis), len(stamps))
 
 
 @pytest.mark.broker
@@ -94,7 +62,7 @@ def test_log_ends_of_three_days_equal_what_was_produced(broker: Broker, tmp_path
     tables = (tmp_path / "offsets", "--members", tmp_path / "members")
     sized = json.loads(evenlag("size", *tables, "--drain", "1h", "--capacity", 2, "--json").stdout)
     last = max(millis for _, millis, _ in told(tmp_path))
-    taken = next(_seconds(row) for row in read_table(tmp_path / "members", "members"))
+    taken = next(seconds_of(row) for row in read_table(tmp_path / "members", "members"))
     came = sum(len(each) - truth(each, last) for each in made.values())
     assert sized["incoming"] == pytest.approx(came / (taken - last / 1_000), rel=1e-6)
     planned = json.loads(evenlag("plan", *tables, "--json").stdout)

@@ -13,10 +13,9 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from evenlag.protocol.coordinator_records import COMMITS
 from evenlag.protocol.record_decoding import CoordinatorRecord, decode_record
-from tests.live.test_group_records import check_as_kafka_prints
 from tests.support.broker import Broker, running_broker
 from tests.support.command import evenlag
-from tests.support.group_records import TOPIC, Raw, commit_own, read_records, tool, transact
+from tests.support.group_records import TOPIC, Raw, check_as_kafka_prints, commit_own, read_records, tool, transact
 from tests.support.traffic import QUIET, commit, create_topics, produce, running_group
 
 # Offsets of groups without members expire after a minute, the least that Kafka has.

@@ -105,6 +105,16 @@ class Broker:
     rack: str = "rack-1"
 
 
+def sasl(broker: Broker) -> dict[str, str]:
+    """Return the client settings with which `user` logs in at `sasl_bootstrap`."""
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": broker.user,
+        "sasl.password": broker.password,
+    }
+
+
 @contextlib.contextmanager
 def running_broker(jar: Path | None = None, properties: str = "") -> Iterator[Broker]:
     """Start Kafka, give its address once it serves clients, and stop it and remove its data at the end.

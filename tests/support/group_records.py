@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from evenlag.protocol.record_decoding import CoordinatorRecord
+from evenlag.protocol.record_decoding import CoordinatorRecord, decode_record
 from tests.support.broker import TESTS, VERSION, kafka_fetched, kafka_jars
 from tests.support.jars import find_java
 from tests.support.traffic import QUIET, SETTLE_LIMIT, create_topics, produce, running_group
@@ -171,6 +171,23 @@ def as_kafka_prints(record: CoordinatorRecord) -> dict[str, Any]:
     if record.value is not None:
         shown |= {"version": record.version, "value": _with_base64(record.value)}
     return shown
+
+
+def check_as_kafka_prints(records: Sequence[Raw]) -> set[int]:
+    """Compare each record with Kafka's reading, and return their types.
+
+    The formatters of kafka-console-consumer print commits and classic groups; the code behind them reads all types.
+    """
+    pairs = [(each.key or b"", each.value) for each in records]
+    found = [decode_record(*pair) for pair in pairs]
+    ours = [as_kafka_prints(each) for each in found if isinstance(each, CoordinatorRecord)]
+    assert len(ours) == len(records)
+    assert ours == read_by_kafka(pairs)
+    for each, printed in zip(ours, formatted(pairs), strict=True):
+        value = {"version": each["version"], "data": each["value"]} if "value" in each else None
+        shown = {"key": {"type": each["type"], "data": each["key"]}, "value": value}
+        assert printed == (shown if each["type"] <= 2 else None)
+    return {each["type"] for each in ours}
 
 
 def _with_base64(value: Any) -> Any:

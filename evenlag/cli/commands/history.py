@@ -48,8 +48,9 @@ def history(
     # PySpark takes a second to import; help does not need it.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs import history as job
+    from evenlag.spark.jobs.group_records import topic_of
 
-    records = job.topic_of(records)
+    records = topic_of(records)
     assign, names, notes = _of_cluster(records, config)
     spark = session_for((records, log_ends), options.spark_settings(master, conf), kafka_options)
     with working("reading the records"):

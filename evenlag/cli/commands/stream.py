@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenlag import report
+from evenlag import live, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
+from evenlag.cli.decorators import settings
 from evenlag.cli.terminal import print_json, say
 from evenlag.model.defaults import FLEET_GAP
+from evenlag.tables.topics import topic_address
 
 if TYPE_CHECKING:
-    from evenlag.spark import Batch
+    from evenlag.spark import Batch, CommitBatch
 
 
 @command(
     "evenlag stream kafka://HOST:PORT/offsets --out out",
     "evenlag stream kafka://HOST:PORT/offsets --out out --once --json",
+    "evenlag stream kafka://HOST:PORT --from-commits --out out",
 )
 @click.argument("topic", metavar="kafka://HOST:PORT/TOPIC")
 @options.spark_out("Folder for the tables plans, audit and rejects.", required=True)
 @click.option("--checkpoint", type=options.PLACE, metavar="PATH",
               help="Folder for Spark's checkpoint; default: in --out.")  # fmt: skip
 @click.option("--once", is_flag=True, help="Read what the topic holds now, treat every snapshot as complete, and exit.")
-@click.option("--interval", type=options.POSITIVE, metavar="SECONDS", default=10.0, show_default=True,
-              help="Seconds between reads of the topic.")  # fmt: skip
-@click.option("--settle", type=click.FloatRange(0), metavar="SECONDS", default=300.0, show_default=True,
-              help="Seconds without new rows after which a snapshot counts as complete.")  # fmt: skip
-@options.kafka
+@click.option("--interval", type=options.POSITIVE, metavar="SECONDS",
+              help="Seconds between reads of the topic; default: 10, with --from-commits 60.")  # fmt: skip
+@click.option("--settle", type=click.FloatRange(0), metavar="SECONDS",
+              help="Seconds without new rows after which a snapshot counts as complete; default: 300.")  # fmt: skip
+@click.option("--from-commits", is_flag=True,
+              help="Read the topic __consumer_offsets, from which evenlag makes the snapshots itself.")  # fmt: skip
+@click.option("--every", metavar="TIME", help="With --from-commits: time between snapshots; default: 15m.")
+@options.command_config("for kafka:// places")
+@click.option("--option", multiple=True, metavar="NAME=VALUE", callback=settings,
+              help="Option for Spark's Kafka source, such as kafka.security.protocol=SSL. Repeatable.")  # fmt: skip
 @terms.fleet_move_data
 @options.modelling
 @terms.asked_without_racks
@@ -43,23 +52,45 @@ if TYPE_CHECKING:
 @options.spark
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each batch.")
 def stream(
-    topic: str, out: str | Path, kafka_options: dict[str, str], master: str | None, conf: dict[str, str],
-    as_json: bool, **parameters: Any,
+    topic: str, out: str | Path, command_config: Path | None, option: dict[str, str], master: str | None,
+    conf: dict[str, str], as_json: bool, from_commits: bool, every: str | None, settle: float | None,
+    interval: float | None, **parameters: Any,
 ) -> None:  # fmt: skip
     """Plan and audit snapshots as they arrive in a topic.
 
     The command runs on Spark, processes each snapshot once, and resumes where it stopped.
     """
     options.check_solving(parameters)
+    if every is not None and not from_commits:
+        raise click.UsageError("--every needs --from-commits: otherwise the topic has the snapshots")
+    if settle is not None and from_commits:
+        raise click.UsageError("--settle is for snapshots in a topic; omit it with --from-commits")
+    given = {"interval": interval, "settle": settle, "every": every and float(options.seconds("--every", every))}
+    parameters |= {name: value for name, value in given.items() if value is not None}
+    config = {} if command_config is None else live.read_client_config(command_config)
+    kafka_options = {f"kafka.{name}": value for name, value in live.java_names(config).items()} | option
     # PySpark takes a second to import; help does not need it.
     from evenlag.spark.driver.kafka import session_for
-    from evenlag.spark.jobs import micro_batches
 
-    def show_batch(batch: Batch) -> None:
+    def show_batch(batch: Batch | CommitBatch) -> None:
         if as_json:
             print_json(vars(batch))
         else:
-            say(report.batch_line(batch))
+            say(report.commit_batch_line(batch) if from_commits else report.batch_line(batch))
 
+    parameters |= {"out": out, "progress": show_batch}
+    if not from_commits:
+        from evenlag.spark.jobs import micro_batches
+
+        spark = session_for([topic], options.spark_settings(master, conf), None)
+        micro_batches.stream(spark, topic, options=kafka_options, **parameters)
+        return
+    from evenlag.spark.jobs.commit_stream import stream_commits
+    from evenlag.spark.jobs.group_records import topic_of
+
+    address = topic_address(str(topic_of(topic)))
+    partitions = live.partitions_of_topic(address.topics, address.servers, config=config)
+    assign = {"assign": json.dumps({address.topics: partitions})}
     spark = session_for([topic], options.spark_settings(master, conf), None)
-    micro_batches.stream(spark, topic, out=out, options=kafka_options, progress=show_batch, **parameters)
+    logs = live.ClusterLogs(address.servers, config=config)
+    stream_commits(spark, topic, logs, options=assign | kafka_options, **parameters)

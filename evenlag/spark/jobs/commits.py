@@ -6,6 +6,7 @@ A commit is written to `_part` and becomes final when it is renamed to `_commit-
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -78,9 +79,9 @@ class Commits:
         self._storage.make(f"{self.path}/{_PART}")
         return f"{self.path}/{_PART}"
 
-    def adopt(self, job: str) -> None:
-        """Move a job's tables from its folder to that of the next commit."""
-        for table in self._tables:
+    def adopt(self, job: str, tables: Sequence[str]) -> None:
+        """Move tables of a job from its folder to that of the next commit."""
+        for table in tables:
             self._storage.rename(f"{job}/{table}", f"{self.path}/{_PART}/{table}")
 
     def commit(self, position: int) -> None:

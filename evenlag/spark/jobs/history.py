@@ -3,56 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, types
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.rates import time_micros, time_text
-from evenlag.protocol.coordinator_records import COMMITS as COMMIT_TYPES
 from evenlag.report.past_text import MOST_GROUPS
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
-from evenlag.spark.driver.executors import check_executors
-from evenlag.spark.driver.kafka import connected, topic_options
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
-from evenlag.spark.driver.storage import Storage, literal
+from evenlag.spark.jobs.group_records import (
+    BASE,
+    decoded_rows,
+    followed,
+    internal_topics,
+    is_commit,
+    read_records,
+    shown,
+)
 from evenlag.spark.native import history_tables
-from evenlag.spark.native.commit_columns import decoded
 from evenlag.spark.native.group_past import member_rates, often_rebalancing, past_groups
-from evenlag.spark.native.history_tables import MOST_TIMES, REBALANCE_FIGURES, TOLD
+from evenlag.spark.native.history_tables import MOST_TIMES
 from evenlag.spark.native.typed import Typed
-from evenlag.spark.worker.history_task import COUNT, TOPIC, FromRecords
+from evenlag.spark.worker.history_task import COUNT, TOPIC
 from evenlag.tables.outputs import COMMITS, PASSED_OVER, REBALANCES
-from evenlag.tables.topics import is_topic
 
-COMMITS_TOPIC = "__consumer_offsets"
 EVERY = 900.0  # seconds between snapshots
-_OFFSETS_BY_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 TABLES = ("offsets", "members", "rebalances", "commits", "groups", "passed_over")
 NAMED = 10  # topics named in the message that their names are not known
-
-_RECORDS = {"key": "BINARY", "value": "BINARY", "partition": "INT", "offset": "BIGINT"}
-_BASE = (
-    "partition INT, offset BIGINT, at BIGINT, kind BIGINT, `group` STRING, reason STRING, key BINARY, value BINARY, "
-    "commit_topic STRING, commit_partition INT, commit_offset BIGINT"
-)
-_COURSE = (
-    f"kind STRING, `group` STRING, since INT, until INT, reason STRING, records BIGINT, member STRUCT<{TOLD.ddl}>, "
-    "partitions ARRAY<STRUCT<topic: STRING, `partition`: INT>>, "
-    f"rebalance STRUCT<millis: BIGINT, {REBALANCE_FIGURES.ddl}>, "
-    "handed ARRAY<STRUCT<topic: STRING, `partition`: INT, millis: BIGINT>>"
-)
 
 
 @dataclass(frozen=True)
@@ -160,24 +147,20 @@ def history(
     if not (isinstance(every, int | float) and every > 0):
         raise InvalidProblemError(f"every must be a time above 0 s, not {every!r}")
     driver = driver_of(spark)
-    place = driver.place(_BASE)
-    source = decoded(_records(spark, records, options))
-    is_commit = sf.col("kind").isin(*COMMIT_TYPES)
-    bytes_ = {name: sf.when(sf.col("reason").isNull() & ~is_commit, sf.col(name)) for name in ("key", "value")}
-    names = [field.name for field in cast(types.StructType, types.StructType.fromDDL(_BASE))]
-    with described(spark, "decoding records"), blamed(_shown(records)), _internal_topics(spark):
-        base = kept(source.withColumns(bytes_).select(*names), place).table
+    place = driver.place(BASE)
+    with described(spark, "decoding records"), blamed(shown(records)), internal_topics(spark):
+        base = kept(decoded_rows(read_records(spark, records, options)), place).table
         usable = sf.col("reason").isNull()
         span = base.groupBy("reason").agg(sf.count("*").alias("n"), sf.min("at").alias("a"), sf.max("at").alias("b"))
         counts = span.collect()
     good = next((row for row in counts if row["reason"] is None), None)
     if good is None:
         reasons = "; ".join(f"{row['reason']}: {row['n']}" for row in counts) or "there are none"
-        raise SourceError(f"{_shown(records)}: no record can be used ({reasons})")
+        raise SourceError(f"{shown(records)}: no record can be used ({reasons})")
     ends = None if log_ends is None else _log_ends(table_at(spark, log_ends, "offsets", options))
-    times = _times(good["a"], good["b"], every) if ends is None else _times_of(ends, _shown(log_ends))
-    course = _followed(spark, base.filter(usable & ~is_commit), [at for at, _ in times], topic_names or {})
-    commits = base.filter(usable & is_commit)
+    times = _times(good["a"], good["b"], every) if ends is None else _times_of(ends, shown(log_ends))
+    course = followed(spark, base.filter(usable & ~is_commit()), [at for at, _ in times], topic_names or {})
+    commits = base.filter(usable & is_commit())
     with described(spark, "finding rebalances"):
         committed = kept(history_tables.commits(commits), driver.place(COMMITS.ddl)).table
         rebalances = kept(history_tables.rebalances(course, commits, committed), driver.place(REBALANCES.ddl)).table
@@ -207,14 +190,6 @@ def history(
     return found
 
 
-def topic_of(records: str | Path) -> str | Path:
-    """Return the address of the topic with the records; paths are returned unchanged."""
-    if not is_topic(records):
-        return records
-    url = str(records)
-    return url if "/" in url.partition("//")[2] else f"{url}/{COMMITS_TOPIC}"
-
-
 def told(found: History, out: str | Path) -> dict[str, Any]:
     """Return the figures that the command shows of a history and its tables in `out`."""
     written = sink(found.offsets.sparkSession, out)
@@ -235,58 +210,6 @@ def told(found: History, out: str | Path) -> dict[str, Any]:
             "most_rebalances": [row.asDict() for row in often.limit(MOST_GROUPS).collect()],
             "written": written.names(list(found.tables)),
         }
-
-
-def _shown(place: str | Path | DataFrame | None) -> str:
-    return "the records" if isinstance(place, DataFrame) else str(place)
-
-
-@contextmanager
-def _internal_topics(spark: SparkSession) -> Iterator[None]:
-    """Let Spark's Kafka source read internal topics: by default its newer way to find offsets leaves them out."""
-    before = spark.conf.get(_OFFSETS_BY_CONSUMER, None)
-    spark.conf.set(_OFFSETS_BY_CONSUMER, "true")
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(_OFFSETS_BY_CONSUMER)
-        else:
-            spark.conf.set(_OFFSETS_BY_CONSUMER, before)
-
-
-def _records(spark: SparkSession, records: str | Path | DataFrame, options: Mapping[str, str] | None) -> DataFrame:
-    """Return the records with `at`, the time in milliseconds."""
-    if isinstance(records, DataFrame):
-        df = records
-    elif is_topic(records):
-        url = str(topic_of(records))
-        named = topic_options(url, {"kafka.isolation.level": "read_committed"} | dict(options or {}))
-        if "assign" in named:
-            del named["subscribe"]
-        with connected(spark, url):
-            df = spark.read.format("kafka").options(**named).load()
-    else:
-        with blamed(records):
-            storage = Storage(spark, records)
-            if not storage.exists(storage.path):
-                raise SourceError(f"{records}: no such file or folder")
-            df = spark.read.parquet(literal(storage.path))
-    kinds = {field.name: field.dataType for field in df.schema}
-    missing = [name for name in (*_RECORDS, "timestamp") if name not in kinds]
-    if missing:
-        raise SourceError(
-            f"{_shown(records)}: no column {', '.join(missing)}; records have {', '.join(_RECORDS)}, timestamp"
-        )
-    for name in ("key", "value"):
-        if not isinstance(kinds[name], types.BinaryType | types.NullType):
-            raise SourceError(
-                f"{_shown(records)}: {name} is {kinds[name].simpleString()}; it must be BINARY, unchanged"
-            )
-    time = sf.col("timestamp")
-    at = time.cast("bigint") if isinstance(kinds["timestamp"], types.IntegralType) else sf.unix_millis(time)
-    columns = [sf.col(name).cast(kind).alias(name) for name, kind in _RECORDS.items()]
-    return df.select(*columns, at.alias("at"))
 
 
 # ---- times -----------------------------------------------------------------------------------------------------------
@@ -325,21 +248,3 @@ def _times_of(ends: DataFrame, place: str) -> list[tuple[int, str]]:
     if not found:
         raise SourceError(f"{place}: no row has a time and a log end offset")
     return sorted(found)
-
-
-# ---- groups ----------------------------------------------------------------------------------------------------------
-
-
-def _followed(
-    spark: SparkSession, records: DataFrame, times: Sequence[int], topic_names: Mapping[str, str]
-) -> DataFrame:
-    """Follow each group through its records of members and epochs; see `FromRecords`."""
-    driver = driver_of(spark)
-    driver.prepare()
-    place = driver.place(_COURSE)
-    check_executors(spark, place)
-    schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(_COURSE)))
-    rows = records.select(sf.coalesce("group", sf.lit("")).alias("group"), "partition", "offset", "at", "key", "value")
-    ordered = rows.repartition("group").sortWithinPartitions("group", "partition", "offset")
-    with described(spark, "following groups"), blamed("the records"), driver.batches_by_rows():
-        return kept(ordered.mapInArrow(FromRecords(times, topic_names, schema), _COURSE), place).table

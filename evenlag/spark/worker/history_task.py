@@ -186,6 +186,14 @@ class FromRecords:
             yield {"kind": TOPIC, "group": group, "reason": topic}
 
 
+def with_reasons(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield batches of records other than commits, with the `reason` of those that are passed over."""
+    for batch in batches:
+        pairs = zip(batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True)
+        reasons = pa.array([GroupRecords({}).add(0, key, value) for key, value in pairs], pa.string())
+        yield batch.set_column(batch.schema.get_field_index("reason"), "reason", reasons)
+
+
 def _records(batches: Iterable[Any]) -> Iterator[tuple[str, int, bytes | None, bytes | None]]:
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ("group", "at", "key", "value"))

@@ -1,0 +1,215 @@
+"""Shared parts of streams: a query on Kafka whose micro-batches are committed once each, and the solver of groups."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.objective import CROSSINGS
+from evenlag.search.options import SolveOptions, check_seconds
+from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.kafka import connected
+from evenlag.spark.driver.protocol import described, needs_java
+from evenlag.spark.driver.storage import Storage
+from evenlag.spark.jobs.batch import RunReport, run_with
+from evenlag.spark.jobs.commits import Commits
+from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
+from evenlag.spark.worker.one_group import Want
+from evenlag.tables.amounts import TRAFFIC
+from evenlag.tables.fleet_data import FleetData
+
+CHECKPOINT = "_checkpoint"
+LOOK = 1  # seconds between checks of an idle stream
+
+Audit = Callable[[DataFrame, DataFrame | None, str], RunReport]
+"""Plan and audit the groups of an offsets table and perhaps a members table, and write the tables to a folder."""
+
+
+def auditor(
+    spark: SparkSession,
+    call: Callable[..., Any],
+    solving: PlanKeywords,
+    *,
+    group_time_limit: float,
+    auto_offset_reset: str,
+) -> Audit:
+    """Check the options of a stream, and return the function that plans and audits its groups.
+
+    Raises
+    ------
+    SourceError
+        The session has no Java of its own.
+    InvalidProblemError
+        An option has an invalid value, or is not for streams.
+    """
+    needs_java(spark, call.__name__, "call solve on each snapshot, or run the stream where Spark's driver runs")
+    checked, data = fleet_options(call.__name__, solving, call)
+    _refuse_crossings(checked, data)
+    if data.by_record:
+        raise InvalidProblemError(
+            "a stream cannot estimate the capacity of members; with drain_seconds, give capacity too"
+        )
+    check_seconds("group_time_limit", group_time_limit)
+    # Plans must not depend on the snapshots that happen to be in one batch.
+    parameters = replace(checked, pause=0)
+
+    def audit(offsets: DataFrame, members: DataFrame | None, folder: str) -> RunReport:
+        solver = FleetSolver(parameters, Want.BOTH, None, group_time_limit, 0, None, data, whole=False)
+        return run_with(solver, spark, offsets, members, out=folder, auto_offset_reset=auto_offset_reset)
+
+    return audit
+
+
+def _refuse_crossings(options: SolveOptions, data: FleetData) -> None:
+    """Raise an error for options on crossings, because a stream has no racks of both members and partitions."""
+    asked = options.asked
+    limited = [name for name, most in asked.budgets.items() if most is not None]
+    if CROSSINGS in (*asked.prices, *limited, *asked.first) or TRAFFIC in data.amounts:
+        raise InvalidProblemError(
+            "a stream cannot count crossings, as its topic has no racks of members; omit the price, budget and traffic "
+            "of crossings, and crossings in first"
+        )
+
+
+class StreamJob(ABC):
+    """Processing of micro-batches, called by Spark in a thread other than that of `idle`.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    commits : Commits
+
+    Attributes
+    ----------
+    error : Exception or None
+        The error with which it failed.
+    """
+
+    def __init__(self, spark: SparkSession, commits: Commits) -> None:
+        self._spark, self._commits = spark, commits
+        self.error: Exception | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, records: DataFrame, number: int) -> None:
+        """Process a micro-batch, unless it was already committed before Spark could record this."""
+        with self._lock:
+            here = self._commits.position
+            if number <= here:
+                return
+            try:
+                if number != here + 1:
+                    raise SourceError(
+                        f"{self._commits.path}: batch {here + 1} of the stream is missing before {number}"
+                    )
+                with self._named():
+                    self._take_batch(records, self._commits.begin(), number)
+            except Exception as error:
+                self.error = error
+                raise
+
+    def idle(self) -> None:
+        """Do what is due while the topic is silent."""
+        with self._lock, self._named():
+            self._take_silence()
+
+    def flush(self) -> None:
+        """Do what is left to do when the topic has been read."""
+        with self._lock, self._named():
+            self._take_end()
+
+    def _named(self) -> AbstractContextManager[None]:
+        return described(self._spark, f"batch {self._commits.number + 1} of the stream")
+
+    @abstractmethod
+    def _take_batch(self, records: DataFrame, folder: str, number: int) -> None:
+        """Process records with the folder of the next commit, and commit it with the batch's number."""
+
+    @abstractmethod
+    def _take_silence(self) -> None:
+        """Do what is due while the topic is silent."""
+
+    @abstractmethod
+    def _take_end(self) -> None:
+        """Do what is left to do when the topic has been read."""
+
+
+def opened(
+    spark: SparkSession, out: str | Path, checkpoint: str | Path | None, tables: tuple[str, ...]
+) -> tuple[Commits, Storage]:
+    """Return the commits in a stream's folder, and the storage of Spark's checkpoint.
+
+    Raises
+    ------
+    SourceError
+        The folder cannot be used (`Commits`), or the checkpoint belongs to another.
+    """
+    commits = Commits(spark, out, tables)
+    notes = Storage(spark, checkpoint if checkpoint is not None else f"{commits.path}/{CHECKPOINT}")
+    _belong_together(commits, notes)
+    return commits, notes
+
+
+def _belong_together(commits: Commits, checkpoint: Storage) -> None:
+    """Raise an error if the checkpoint is not the one with which the folder was written.
+
+    Spark writes the offsets of a batch before the batch is processed, and its commit afterwards.
+    """
+
+    def last(folder: str) -> int:
+        names = checkpoint.names(f"{checkpoint.path}/{folder}") or ()
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
+    with blamed(checkpoint.path):
+        planned, taken = last("offsets"), last("commits")
+    if not max(planned - 1, taken) <= commits.position <= planned:
+        raise SourceError(
+            f"{commits.path}: has the stream's batches up to {commits.position}, but the checkpoint {checkpoint.path} "
+            f"is at {planned}; use the checkpoint that belongs to this folder, or a new folder"
+        )
+
+
+def consume(
+    spark: SparkSession,
+    topic: str,
+    source: Mapping[str, str],
+    job: StreamJob,
+    checkpoint: Storage,
+    *,
+    once: bool,
+    interval: float,
+) -> None:
+    """Give a topic's records to a job until the call is interrupted, or with `once` until the topic is read.
+
+    Raises
+    ------
+    SourceError
+        The topic cannot be read.
+    """
+    with connected(spark, topic):
+        records = spark.readStream.format("kafka").options(**source).load()
+        writer = records.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint.path)
+        trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": f"{interval} seconds"}
+        query = writer.trigger(**trigger).start()
+        try:
+            if once:
+                query.awaitTermination()
+            while not query.awaitTermination(LOOK):
+                status = query.status  # idle, not waiting for brokers that do not answer
+                if not status["isTriggerActive"] and not status["isDataAvailable"]:
+                    job.idle()
+        except Exception:
+            if job.error is not None:  # Spark's own error is a Java trace
+                raise job.error from None
+            raise
+        finally:
+            query.stop()
+    if once:
+        job.flush()
