@@ -201,3 +201,16 @@ def test_times_of_a_kept_plan_follow_the_rates() -> None:
     assert second.planned is first.planned
     assert first.figures.drain_seconds == Fraction(8_400, 40 - 10)
     assert second.figures.drain_seconds == Fraction(8_400, 40 - 20)
+
+
+def test_the_fewest_members_are_kept_while_rates_change_by_noise_alone() -> None:
+    asked = {"capacity": Fraction(40), "drain_seconds": Fraction(300)}
+    first = standing(groups(table(EARLIER, 0) + table(LATER, 1))["g"], **asked)
+    assert first.figures.fewest_members == 1  # 8,400 at 40 - 10 a second: 280 s
+    again = standing(groups(table(LATER, 1))["g"], first, **asked)
+    assert again.sized is first.sized is not None
+    faster = [(0, 0, 14_800, 6_400, "a"), (1, 0, 500, 500, "b")]  # the same lag, but 70 messages arrive a second
+    second = standing(groups(table(faster, 2))["g"], again, **asked)
+    assert second.planned is first.planned
+    assert second.sized is not first.sized
+    assert (second.figures.fewest_members, second.figures.fewest_members_proven) == (None, True)

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from evenlag.errors import SourceError
+from evenlag.tables.every_group import GroupNow
+from evenlag.watch import rounds
 from evenlag.watch.board import Board
 from evenlag.watch.inputs import FileInput
 from evenlag.watch.rounds import Watcher
-from evenlag.watch.standing import Asked
+from evenlag.watch.standing import Asked, Standing, standing_of
 
 HEADER = "snapshot_ts,group,topic,partition,lag,consumer_id\n"
 
@@ -163,6 +165,42 @@ def test_one_bad_group_leaves_the_others(tmp_path: Path) -> None:
     watched.round()
     assert watched.board.failures == {}
     assert sorted(watched.board.entries) == ["billing", "orders"]
+
+
+def test_a_plan_that_fails_leaves_the_other_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "offsets.csv"
+    path.write_text(HEADER + BILLING + ORDERS)
+    watched = Watched(path)
+
+    def fail_for_billing(now: GroupNow, *rest: Any) -> Standing:
+        if now.name == "billing":
+            raise ZeroDivisionError("no luck")
+        return standing_of(now, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds, "standing_of", fail_for_billing)
+        for lines in (["group 'billing': ZeroDivisionError: no luck"], []):  # logged once
+            assert watched.round() is None
+            assert watched.log == lines
+            assert watched.board.failures == {"billing": "ZeroDivisionError: no luck"}
+            assert watched.board.entries.keys() == {"orders"}
+    assert watched.round() is None
+    assert watched.board.failures == {}
+    assert watched.figure("billing", "recoverable_messages") == 100
+
+
+def test_a_source_that_fails_in_an_unknown_way_is_a_failed_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "offsets.csv"
+    path.write_text(HEADER + ORDERS)
+    watched = Watched(path)
+    assert watched.round() is None
+    with monkeypatch.context() as patch:
+        patch.setattr(FileInput, "read", lambda *_: 1 / 0)
+        assert str(watched.round()) == "ZeroDivisionError: division by zero"
+    assert (watched.board.reads.total, watched.board.reads.failed) == (2, 1)
+    assert watched.board.entries.keys() == {"orders"}
 
 
 def test_members_of_each_group(tmp_path: Path) -> None:
