@@ -102,8 +102,8 @@ class FleetAudit:
         """Return the outcome as tables and notes."""
         summary = self.summary
         statuses = ", ".join(f"{count:,} {status}" for status, count in summary.statuses.items())
-        head = Text(f"{sum(summary.statuses.values()):,} groups: {statuses}", style="bold")
-        rows = f"{summary.rows:,} rows = {summary.plans:,} planned + {summary.rejects:,} rejected"
+        head = Text(f"{quantity(sum(summary.statuses.values()), 'group')}: {statuses}", style="bold")
+        rows = f"{quantity(summary.rows, 'row')} = {summary.plans:,} planned + {summary.rejects:,} rejected"
         rows += f" + {summary.log_ends:,} log ends of the past" if summary.log_ends else ""
         head.append(f"\n{rows}, in {summary.seconds:.1f} s on {summary.master}", style="not bold")
         notes = [Text(f"failed: {error}", style="red") for error in summary.errors]
@@ -194,7 +194,7 @@ class FleetSizes:
     def report(self) -> RenderableType:
         """Return the table, a headline and notes."""
         answers = [f"{count:,} {ANSWERS[name][count != 1]}" for name, count in self.answers.items() if count]
-        head = Text(f"{sum(self.answers.values()):,} groups: {', '.join(answers)}", style="bold")
+        head = Text(f"{quantity(sum(self.answers.values()), 'group')}: {', '.join(answers)}", style="bold")
         title = "groups that need the most additional members" if len(self.groups) == MOST_GROUPS else "groups"
         return Group(head, sizes_table(self.groups, title), *_notes(self.errors, self.rejects, self.written))
 
@@ -225,7 +225,7 @@ class FleetReplays:
 
     def report(self) -> RenderableType:
         """Return the table, a headline and notes."""
-        head = Text(f"{self.groups:,} groups replayed", style="bold")
+        head = Text(f"{quantity(self.groups, 'group')} replayed", style="bold")
         return Group(head, fleet_table(self.strategies), *_notes(self.errors, self.rejects, self.written))
 
 
@@ -259,7 +259,8 @@ def _notes(errors: Sequence[str], rejects: int, written: Sequence[str]) -> list[
     """Return the notes below a table: failed groups, rejected rows and written tables."""
     notes = [Text(f"failed: {error}", style="red") for error in errors]
     if rejects:
-        notes.append(Text(f"note: {rejects:,} rows rejected; `evenlag fleet audit` lists them", style="yellow"))
+        rows = quantity(rejects, "row")
+        notes.append(Text(f"note: {rows} rejected; `evenlag fleet audit` lists them", style="yellow"))
     if written:
         notes.append(Text("written: " + ", ".join(written)))
     return notes

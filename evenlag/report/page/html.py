@@ -56,7 +56,7 @@ def group_page(seen: Overview, document: Mapping[str, Any], made: datetime) -> s
         pictures["forecast"] = _picture(figure, "forecast", "Largest lag of a member, today's assignment and the plan")
     capacity = seen.pace.capacity
     return _filled(
-        "group.html", document, made, pictures=pictures,
+        "group.html", document, made, pictures,
         widest=max((float(row["spread"] or 0) for row in document["strategies"]), default=0.0),
         origin="" if capacity is None else capacity_origin(capacity),
     )  # fmt: skip
@@ -83,10 +83,12 @@ def fleet_page(document: Mapping[str, Any], made: datetime) -> str:
         pictures["strategies"] = _picture(
             figure, "strategies", "Spread of each strategy above the best, over all groups"
         )
-    return _filled("fleet.html", document, made, pictures=pictures)
+    return _filled("fleet.html", document, made, pictures)
 
 
-def _filled(template: str, document: Mapping[str, Any], made: datetime, **values: Any) -> str:
+def _filled(
+    template: str, document: Mapping[str, Any], made: datetime, pictures: Mapping[str, Picture | None], **values: Any
+) -> str:
     """Return a template filled with a document, which the page also holds as JSON."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -101,14 +103,10 @@ def _filled(template: str, document: Mapping[str, Any], made: datetime, **values
     data = json.dumps(document, allow_nan=False, separators=(",", ":"))
     for char, escaped in _SAFE.items():
         data = data.replace(char, escaped)
-    if "pictures" in values:
-        values["pictures"] = {
-            name: drawn and {way: Markup(svg) for way, svg in drawn.items()}
-            for name, drawn in values["pictures"].items()
-        }
+    safe = {name: drawn and {way: Markup(svg) for way, svg in drawn.items()} for name, drawn in pictures.items()}
     return environment.get_template(template).render(
         document=document, data=Markup(data), made=f"{made:%Y-%m-%d %H:%M} UTC", version=__version__,
-        file_name=f"{document['kind']}.json", **values,
+        file_name=f"{document['kind']}.json", pictures=safe, **values,
     )  # fmt: skip
 
 
