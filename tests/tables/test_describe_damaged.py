@@ -1,5 +1,6 @@
 """Rows of describe texts that were damaged, and headers that lack columns: read right, or refused with their line."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -243,3 +244,23 @@ def test_messages_of_kafka_about_the_group_are_repeated(says: str, tmp_path: Pat
     )
     _, notes = read_group(text)
     assert [note.removeprefix(f"{text}, ") for note in notes if "Kafka" in note] == [f"line 2: Kafka printed: {says}"]
+
+
+@pytest.mark.parametrize("of_kafka_4", [False, True])
+def test_a_member_whose_row_was_cut_is_read_whole_or_refused(of_kafka_4: bool) -> None:
+    """Cut anywhere behind the group and a blank, a row is not taken for a foreign line: its member would be missing."""
+    ids = ["Xr3v9kF2TQO1p9XKp0kQ2w", "t7bC3n-dQzGmJ2yV_aLh1A"] if of_kafka_4 else [ID.format(1, 1), ID.format(2, 2)]
+    table = [
+        "GROUP    CONSUMER-ID  HOST        CLIENT-ID  #PARTITIONS  ASSIGNMENT",
+        f"billing  {ids[0]}  /192.0.2.1  app-1      2            orders(0,1)",
+        f"billing  {ids[1]}  /192.0.2.2  app-2      1            orders(2)",
+    ]
+    needed = table[1].index("2      ")  # with the number of partitions, only the assignment is missing
+    for end in range(len("billing  a"), len(table[1])):
+        text = "\n".join([table[0], table[1][:end], table[2]])
+        if end < needed:
+            with pytest.raises(SourceError, match="text, line 2"):
+                describe.read(text, "text")
+        else:
+            with contextlib.suppress(SourceError):
+                assert [row["consumer_id"] for _, row in describe.read(text, "text").members] == ids

@@ -176,6 +176,8 @@ def may_be_a_row(line: Line, layout: Layout, known: Known) -> bool:
             return True
     if layout.kind == "members":
         hosts = [at for at, word in enumerate(words) if at and HOST.fullmatch(word)]
+        if layout.has_group and words[1:] and words[0] in known.groups:  # even if it was cut within the member id
+            return True
         return (bool(hosts) and hosts[0] <= len(layout.names)) or any(map(MEMBER.fullmatch, words))
     if layout.kind == "state":
         return False
