@@ -34,6 +34,8 @@ class Member:
         None if the broker does not report it, as during a rebalance of a classic group.
     epoch
         Member epoch (KIP-848).
+    assignment_user_data
+        Bytes of user data in its assignment in a classic group.
     """
 
     consumer_id: str
@@ -44,6 +46,7 @@ class Member:
     target: tuple[TopicPartition, ...] = ()
     subscription: Subscription | None = None
     epoch: int | None = None
+    assignment_user_data: int | None = None
 
     def known(self) -> tuple[TopicPartition, ...]:
         """Return the partitions of its current and target assignments."""

@@ -15,6 +15,28 @@ def no_claims() -> Index:
     return np.empty((0, 2), dtype=np.int32)
 
 
+@dataclass(frozen=True)
+class Registration:
+    """A member's registration at the group coordinator, as in the members table; None where unknown.
+
+    Attributes
+    ----------
+    protocol : str or None
+        Protocol of the group: "classic", "consumer" (KIP-848) or "follow".
+    group_instance_id : str or None
+        Of a static member.
+    topics_regex : str or None
+        Regular expression of its subscription, in RE2 syntax.
+    assignment_user_data : int or None
+        Bytes of user data in its assignment.
+    """
+
+    protocol: str | None = None
+    group_instance_id: str | None = None
+    topics_regex: str | None = None
+    assignment_user_data: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Origin:
     """Input of a problem on which plans do not depend.
@@ -29,12 +51,15 @@ class Origin:
         Dropped claims of ownership as (partition, member); the member may nevertheless hold the partition.
     assignor : str or None
         The assignor that the group uses today, by Kafka's name; None if unknown.
+    registrations : mapping of member to Registration
+        Only if read from a members table.
     """
 
     empty_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     lost_claims: Index = field(default_factory=no_claims)
     assignor: str | None = None
+    registrations: Mapping[str, Registration] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lost_claims.flags.writeable = False

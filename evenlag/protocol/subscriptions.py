@@ -132,11 +132,27 @@ def decode_assignment(data: bytes) -> tuple[Partition, ...]:
     """
     if not data:
         return ()
+    return tuple(_assignment(data).owned)
+
+
+def assignment_user_data(data: bytes) -> int:
+    """Return the number of bytes of user data in a `ConsumerProtocolAssignment`.
+
+    Raises
+    ------
+    UserDataError
+        The bytes are not an assignment.
+    """
+    return len(_assignment(data).data("user data")) if data else 0
+
+
+def _assignment(data: bytes) -> Reader:
+    """Return a reader that has read the version and the partitions."""
     reader = Reader(data)
     reader.integer(INT16, "version", 0)
     for _ in range(reader.count("topics", INT16.size + 1)):
         reader.take_topic(INT16)
-    return tuple(reader.owned)
+    return reader
 
 
 def matching(regex: str, topics: Iterable[str]) -> tuple[str, ...] | None:

@@ -198,6 +198,11 @@ MEMBERS = Table(
         Column("assignment_epoch", "integer", "Epoch of the target assignment of a KIP-848 group."),
         Column("claimed", "strings", "Partitions that it claimed to hold when it last joined, such as `orders-0`."),
         Column("claimed_generation", "integer", "Generation in which it was assigned them."),
+        Column(
+            "assignment_user_data", "integer",
+            "Bytes of user data that the leader of a classic group sent with its assignment; if there are any, the group "
+            "cannot be [upgraded to KIP-848](migrate.md) without a stop.",
+        ),
     )
 )  # fmt: skip
 TABLES: dict[TableKind, Table] = {"offsets": OFFSETS, "members": MEMBERS}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
+from evenlag.model.origin import Registration
 from evenlag.model.partitions import Partitions
 from evenlag.model.problem import Problem
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PairColumns
@@ -21,7 +22,10 @@ UNKNOWN = -1  # a null offset
 
 @dataclass(frozen=True)
 class Member:
-    """A row of the members table; `topics` is None for all topics of the group."""
+    """A row of the members table; `topics` is None for all topics of the group.
+
+    `registration` has the columns on which plans do not depend; Spark's tasks do not get them.
+    """
 
     consumer_id: str
     topics: Sequence[str] | None = None
@@ -30,6 +34,7 @@ class Member:
     generation: int | None = None
     assignor: str | None = None
     rack: str | None = None
+    registration: Registration | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +155,7 @@ class GroupRows:
         members = self.members
         if members is None:
             members = tuple(map(Member, self.owners_seen))
-        return Problem.from_rows(
+        problem = Problem.from_rows(
             Partitions.of_rows(self.topics, self.topic_of, self.partition_ids, self.lags),
             self.owners,
             {member.consumer_id: member for member in members},
@@ -158,3 +163,5 @@ class GroupRows:
             assignor=self.assignor,
             pairs=self.pairs.pair_data(),
         )
+        registrations = {each.consumer_id: each.registration for each in members if each.registration is not None}
+        return replace(problem, origin=replace(problem.origin, registrations=registrations))

@@ -7,11 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenlag.errors import InvalidProblemError
+from evenlag.model.origin import Registration
 from evenlag.tables.copies import MEMBER_ROWS
 from evenlag.tables.formats import Reading
 from evenlag.tables.group import GroupRows, Member
 from evenlag.tables.placed_rows import rows_of_group
 from evenlag.tables.row_checks import check_member
+
+
+TOLD = Registration.__match_args__
+"""The columns of a member on which plans do not depend, but the way to another protocol does."""
 
 
 class GroupMembers:
@@ -68,7 +73,10 @@ class GroupMembers:
                 check_member(row)
         once, notes = self._rows.once(now, MEMBER_ROWS, self._source)
         fields = ("consumer_id", *MEMBER_ROWS.content)
-        members = [Member(**{name: row[name] for name in fields}) for _, row in once]
+        members = [
+            Member(**{name: row[name] for name in fields}, registration=Registration(*map(row.get, TOLD)))
+            for _, row in once
+        ]
         if not self._given:
             listed = {member.consumer_id for member in members}
             members += [Member(owner) for owner in rows.owners_seen if owner not in listed]

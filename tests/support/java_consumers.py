@@ -38,6 +38,7 @@ class JavaConsumers:
         } | properties
         self.events: list[dict[str, Any]] = []
         self.read: set[int] = set()
+        self.reads = 0  # messages read, those read twice included
         self.alive: set[str] = set()
         with log.open("ab") as output:
             self.process = subprocess.Popen(
@@ -56,6 +57,7 @@ class JavaConsumers:
             event = json.loads(line)
             if event["event"] == "read":
                 self.read.update(event["numbers"])
+                self.reads += len(event["numbers"])
                 event.pop("numbers")
             self.events.append(event)
 

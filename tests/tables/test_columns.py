@@ -38,7 +38,7 @@ def test_rows_within_a_row_have_their_own_columns() -> None:
 
 def test_members_have_a_field_for_each_planned_column() -> None:
     fields = [field.name for field in dataclasses.fields(Member)]
-    assert fields == ["consumer_id", *PLANNED.names]
+    assert fields == ["consumer_id", *PLANNED.names, "registration"]
 
 
 @pytest.mark.parametrize("row", [AuditRow, ReplaySummary, ReplayStep])

@@ -7,7 +7,7 @@ from kafka import errors
 
 from evenlag.errors import UserDataError
 from evenlag.live.group_state import CLASSIC, CONSUMER, Commits, Description, Failure, Member, TopicPartition
-from evenlag.protocol.subscriptions import Subscription, decode_assignment, decode_subscription
+from evenlag.protocol.subscriptions import Subscription, assignment_user_data, decode_assignment, decode_subscription
 
 Item = TypeVar("Item")
 Answers = dict[Item, Any]
@@ -49,9 +49,11 @@ def classic_groups(answer: Any) -> Answers[str]:
 def _classic_member(member: Any, assignor: str | None) -> Member:
     subscription: Subscription | None = None
     held: tuple[TopicPartition, ...] = ()
-    trouble = None
+    trouble = user_data = None
     try:
-        held = decode_assignment(bytes(member.member_assignment or b""))
+        assignment = bytes(member.member_assignment or b"")
+        held = decode_assignment(assignment)
+        user_data = assignment_user_data(assignment) if assignment else None
         if member.member_metadata:
             subscription = decode_subscription(bytes(member.member_metadata), assignor)
     except UserDataError as error:
@@ -65,6 +67,7 @@ def _classic_member(member: Any, assignor: str | None) -> Member:
         group_instance_id=member.group_instance_id or None,
         partitions=held,
         subscription=subscription,
+        assignment_user_data=user_data,
     )
 
 

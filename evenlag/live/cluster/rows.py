@@ -142,6 +142,7 @@ def member_rows(snapshot_ts: str, group: Group, subscribed: Subscriptions) -> li
             "assignor": description.assignor,
             "group_epoch": description.epoch,
             "assignment_epoch": description.assignment_epoch,
+            "assignment_user_data": member.assignment_user_data,
         }
         if subscription is not None:
             row |= {
