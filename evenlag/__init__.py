@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evenlag.compare.budgets import frontier
     from evenlag.compare.change import Change
     from evenlag.compare.members_needed import size
+    from evenlag.compare.migration import migrate
     from evenlag.compare.simulation import replay
     from evenlag.compare.strategies import audit
     from evenlag.heuristics import assign
@@ -46,6 +47,7 @@ __all__ = [
     "frontier",
     "heuristics",
     "live",
+    "migrate",
     "pipeline",
     "read",
     "read_history",
@@ -77,6 +79,7 @@ _HOMES = {
     "frontier": "evenlag.compare.budgets",
     "heuristics": "evenlag.heuristics",
     "live": "evenlag.live",
+    "migrate": "evenlag.compare.migration",
     "pipeline": "evenlag.pipeline",
     "read": "evenlag.tables.door",
     "read_history": "evenlag.tables.door",

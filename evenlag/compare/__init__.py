@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from evenlag.compare.curve import Frontier, FrontierPoint
     from evenlag.compare.history import Snapshot
     from evenlag.compare.members_needed import Size, SizeRow, size
+    from evenlag.compare.migration import Migration, migrate
     from evenlag.compare.replay_result import Replay
     from evenlag.compare.simulation import replay
     from evenlag.compare.strategies import Audit, AuditRow, audit
@@ -24,6 +25,7 @@ __all__ = [
     "Change",
     "Frontier",
     "FrontierPoint",
+    "Migration",
     "Replay",
     "Size",
     "SizeRow",
@@ -32,6 +34,7 @@ __all__ = [
     "audit",
     "changed",
     "frontier",
+    "migrate",
     "replay",
     "size",
     "whatif",
@@ -43,6 +46,7 @@ _HOMES = {
     "Change": "evenlag.compare.change",
     "Frontier": "evenlag.compare.curve",
     "FrontierPoint": "evenlag.compare.curve",
+    "Migration": "evenlag.compare.migration",
     "Replay": "evenlag.compare.replay_result",
     "Size": "evenlag.compare.members_needed",
     "SizeRow": "evenlag.compare.members_needed",
@@ -52,6 +56,7 @@ _HOMES = {
     "catch_up": "evenlag.compare.catch_up",
     "changed": "evenlag.compare.change",
     "frontier": "evenlag.compare.budgets",
+    "migrate": "evenlag.compare.migration",
     "replay": "evenlag.compare.simulation",
     "simulation": "evenlag.compare.simulation",
     "size": "evenlag.compare.members_needed",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from evenlag.report.figure_files import KINDS, check_kind
     from evenlag.report.fleet_text import batch_line, commit_batch_line
     from evenlag.report.frontier_picture import draw_frontier
+    from evenlag.report.migration_text import migration_lines, migration_report
     from evenlag.report.page.fleet import fleet_document
     from evenlag.report.page.group import group_document
     from evenlag.report.page.html import fleet_page, group_page
@@ -40,6 +41,8 @@ __all__ = [
     "frontier_report",
     "group_document",
     "group_page",
+    "migration_lines",
+    "migration_report",
     "past_table",
     "payoff_document",
     "payoff_report",
@@ -73,6 +76,8 @@ _HOMES = {
     "frontier_report": "evenlag.report.text",
     "group_document": "evenlag.report.page.group",
     "group_page": "evenlag.report.page.html",
+    "migration_lines": "evenlag.report.migration_text",
+    "migration_report": "evenlag.report.migration_text",
     "past_table": "evenlag.report.past_text",
     "payoff_document": "evenlag.report.payoff_text",
     "payoff_report": "evenlag.report.payoff_text",

@@ -200,8 +200,8 @@ MEMBERS = Table(
         Column("claimed_generation", "integer", "Generation in which it was assigned them."),
         Column(
             "assignment_user_data", "integer",
-            "Bytes of user data that the leader of a classic group sent with its assignment; if there are any, the group "
-            "cannot be [upgraded to KIP-848](migrate.md) without a stop.",
+            "Bytes of user data that the leader of a classic group sent with its assignment; if there are any, the "
+            "group cannot be [upgraded to KIP-848](migrate.md) without a stop.",
         ),
     )
 )  # fmt: skip

@@ -14,7 +14,6 @@ from evenlag.tables.group import GroupRows, Member
 from evenlag.tables.placed_rows import rows_of_group
 from evenlag.tables.row_checks import check_member
 
-
 TOLD = Registration.__match_args__
 """The columns of a member on which plans do not depend, but the way to another protocol does."""
 

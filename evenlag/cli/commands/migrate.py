@@ -1,0 +1,97 @@
+"""`evenlag migrate`: what groups get under KIP-848, what changes, and the steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+import evenlag
+from evenlag import live, report
+from evenlag.cli import options
+from evenlag.cli.catalogue import Word, command
+from evenlag.cli.commands.watch import GROUPS, Source, input_of
+from evenlag.cli.ending import end, notes_of
+from evenlag.cli.terminal import print_json, show, show_notes, working
+from evenlag.errors import EvenlagError, InvalidProblemError
+from evenlag.model.interrupt import Watch, ending_searches
+from evenlag.model.literals import BrokerWord
+
+if TYPE_CHECKING:
+    from evenlag.compare.migration import Migration
+
+TIMEOUT = 30.0  # seconds to wait for the brokers
+
+
+@command(
+    "evenlag migrate offsets.csv --members members.csv --group billing",
+    "evenlag migrate kafka://HOST:PORT --group billing",
+    "evenlag migrate kafka://HOST:PORT --group 'billing*' --json",
+)
+@click.argument("source", metavar="INPUT", type=Source())
+@options.members
+@click.option("--group", "groups", multiple=True, metavar="PATTERN",
+              help="Groups, by a name or a pattern such as 'billing*'; default: all. Repeatable.")  # fmt: skip
+@options.input_format()
+@options.auto_offset_reset
+@click.option("--assignor", type=Word(get_args(BrokerWord)), default="uniform", show_default=True,
+              help="The broker's assignor in the steps; both are forecast.")  # fmt: skip
+@options.balance
+@options.stickiness
+@options.group_time_limit(2.0, "Most seconds for evenlag's plan of each group.")
+@options.repeating
+@options.command_config("for kafka:// inputs")
+@options.as_json
+def migrate(
+    source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
+    auto_offset_reset: str, group_time_limit: float, command_config: Path | None, as_json: bool, **parameters: Any,
+) -> None:  # fmt: skip
+    """Forecast what groups get under KIP-848, what changes and in which steps.
+
+    INPUT is a cluster (kafka://HOST:PORT), a problem file, a snapshot table or the output of kafka-consumer-groups
+    --describe. One group gets a full report, several get a line each.
+    """
+    from evenlag.watch.board import Board  # help does not need NumPy
+
+    given = input_of(source, members, input_format, auto_offset_reset, TIMEOUT, command_config)
+    board, notes = Board(GROUPS, groups), list[str]()
+    with working("reading"):
+        seen = list(given.read(board.choose, notes.append))
+        topic_ids = None if isinstance(source, Path) else _topic_ids(source, command_config, notes)
+    if board.unmatched:
+        raise InvalidProblemError(f"no group of the input matches {', '.join(board.unmatched)}")
+    found: list[Migration] = []
+    ended = Watch()
+    for each in seen:
+        if isinstance(each.found, InvalidProblemError):
+            if len(seen) == 1:
+                raise each.found
+            notes.append(f"group {each.name!r} is left out: {each.found}")
+            continue
+        notes += each.found.notes if len(seen) == 1 else ()
+        with ending_searches() as watch, working(f"solving {each.name}"):
+            found.append(
+                evenlag.migrate(each.found.problem, topic_ids=topic_ids, time_limit=group_time_limit, **parameters)
+            )
+        ended = watch
+        if ended.interrupted:
+            break
+    notes += notes_of(ended)
+    if as_json:
+        print_json({"groups": [each.to_dict() for each in found], "notes": notes})
+    else:
+        show(report.migration_report(found[0]) if len(found) == 1 else report.migration_lines(found))
+        show_notes(notes)
+    end(ended)
+
+
+def _topic_ids(brokers: str, command_config: Path | None, notes: list[str]) -> dict[str, str] | None:
+    """Return the ids of all topics; None if the brokers do not tell them, which is then noted."""
+    config = {} if command_config is None else live.read_client_config(command_config)
+    try:
+        names = live.topic_names(brokers, timeout=TIMEOUT, config=config)
+    except EvenlagError as error:
+        notes.append(f"topics are taken by name, because their ids cannot be read: {error}")
+        return None
+    return {name: key for key, name in names.items()}

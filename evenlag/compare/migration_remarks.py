@@ -1,0 +1,279 @@
+"""The changes for one group on the way to KIP-848, and the steps there: each only if it applies to the group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from evenlag.figures import quantity
+from evenlag.heuristics import lag_aware, weighted_sticky
+from evenlag.model.problem import Problem
+from evenlag.protocol.subscriptions import OWN, OWN_EAGER, PLAN, STICKY
+
+KAFKAS = ("range", "roundrobin", STICKY, "cooperative-sticky")
+STREAMS = "stream"
+OWN_AIOKAFKA = "evenlag-aiokafka"
+OURS = (OWN, OWN_EAGER, OWN_AIOKAFKA, PLAN)
+EAGER = ("range", "roundrobin", STICKY, OWN_EAGER, OWN_AIOKAFKA, lag_aware.ASSIGNOR, weighted_sticky.ASSIGNOR)
+RACK_AWARE = ("range", STICKY, "cooperative-sticky")
+MOST_NAMED = 3  # members that a remark names
+
+CONSUMER, FOLLOW = "consumer", "follow"
+
+
+class Online(StrEnum):
+    """Answer to whether a group can be upgraded while it reads."""
+
+    POSSIBLE = "possible"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"  # the input does not tell the user data of assignments
+    DONE = "done"  # the group uses KIP-848
+    NOT_KAFKAS = "not-kafkas"  # the consumers follow a plan, so Kafka has no members
+
+
+class Severity(StrEnum):
+    """Kind of a remark."""
+
+    STOPS = "stops"  # the online upgrade is refused
+    CHANGES = "changes"  # something works otherwise, or no more
+    CHECK = "check"  # brokers do not know it
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that breaks or changes.
+
+    Attributes
+    ----------
+    topic : str
+        A word for programs, such as "user-data".
+    severity : Severity
+    text, action : str
+        The fact, and the remedy.
+    """
+
+    topic: str
+    severity: Severity
+    text: str
+    action: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the remark for JSON."""
+        return {"topic": self.topic, "severity": str(self.severity), "text": self.text, "action": self.action}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the upgrade, with the settings and commands that it needs, one a line."""
+
+    text: str
+    lines: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the step for JSON."""
+        return {"text": self.text, "lines": list(self.lines)}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts about a group from which remarks follow.
+
+    Attributes
+    ----------
+    problem : Problem
+    protocol : str or None
+    user_data : dict of str to int
+        Bytes of user data in the assignment of each member of whom they are known.
+    static, dynamic : list of str
+        Members with and without a `group.instance.id`.
+    crossings : dict of str to int
+        Partitions (or traffic) read across racks under each strategy; empty without racks.
+    """
+
+    problem: Problem
+    protocol: str | None
+    user_data: dict[str, int]
+    static: list[str]
+    dynamic: list[str]
+    crossings: dict[str, int]
+
+    @property
+    def assignor(self) -> str | None:
+        """Today's assignor."""
+        return self.problem.assignor
+
+    @property
+    def online(self) -> Online:
+        """Whether the group can be upgraded while it reads."""
+        if self.protocol == CONSUMER:
+            return Online.DONE
+        if self.protocol == FOLLOW:
+            return Online.NOT_KAFKAS
+        if self.assignor == STREAMS or any(self.user_data.values()):
+            return Online.REFUSED
+        known = bool(self.user_data) or self.assignor in (*KAFKAS, *OURS)
+        return Online.POSSIBLE if known or not self.problem.members else Online.UNKNOWN
+
+
+def remarks(facts: Facts) -> list[Remark]:
+    """Return what breaks or changes for a group, the gravest first."""
+    if facts.online in (Online.DONE, Online.NOT_KAFKAS) or not facts.problem.members:
+        return []
+    found = [*_user_data(facts), *_assignor(facts), *_members(facts), *_racks(facts), *_settings(facts)]
+    return sorted(found, key=lambda remark: list(Severity).index(remark.severity))
+
+
+def _user_data(facts: Facts) -> Iterator[Remark]:
+    if facts.assignor == STREAMS:
+        yield Remark(
+            "streams", Severity.STOPS,
+            "Kafka Streams sends user data with its assignments, so brokers refuse the online upgrade",
+            "upgrade the application to the streams protocol (group.protocol=streams, KIP-1071) after a stop",
+        )  # fmt: skip
+        return
+    with_data = sorted(name for name, size in facts.user_data.items() if size)
+    if with_data:
+        yield Remark(
+            "user-data", Severity.STOPS,
+            f"the assignor {facts.assignor} sends user data with the assignments of {_named(with_data)}: brokers "
+            "refuse the online upgrade",
+            "roll the group to cooperative-sticky first, or stop all members and start them with "
+            "group.protocol=consumer",
+        )  # fmt: skip
+    elif facts.online is Online.UNKNOWN:
+        yield Remark(
+            "user-data", Severity.CHECK,
+            f"the input does not tell whether the assignor {facts.assignor or '(unknown)'} sends user data with its "
+            "assignments; with any, brokers refuse the online upgrade",
+            "read the group by kafka://HOST:PORT or evenlag snapshot while it is stable",
+        )  # fmt: skip
+
+
+def _assignor(facts: Facts) -> Iterator[Remark]:
+    name = facts.assignor
+    if name not in (None, STREAMS):
+        uses = "" if name in KAFKAS else f", so {name} is not used any more"
+        yield Remark(
+            "assignor", Severity.CHANGES,
+            f"the broker assigns{uses}; consumers do not start with partition.assignment.strategy set",
+            "remove that setting; group.remote.assignor names the broker's assignor",
+        )  # fmt: skip
+    if name in OURS:
+        python = "" if name == PLAN else "; kafka-python and aiokafka do not support KIP-848, so take another client"
+        yield Remark(
+            "plans", Severity.CHANGES,
+            f"no plan of evenlag's is computed or followed in rebalances{python}",
+            "bring the best plan into force before the upgrade, or let the consumers follow it (docs/follow.md)",
+        )  # fmt: skip
+        yield Remark(
+            "enforce-rebalance", Severity.CHANGES,
+            "a request for a rebalance (enforceRebalance, PlanWatcher, rejoin_if_better) has no effect",
+            "remove it",
+        )  # fmt: skip
+    if name in EAGER:
+        yield Remark(
+            "eager", Severity.CHANGES,
+            f"{name} is eager: until a member is restarted, it gives up all its partitions at each rebalance; members "
+            "of both protocols may stand side by side",
+            "nothing; the restarted members keep what they keep",
+        )  # fmt: skip
+    if not facts.problem.equal_weights:
+        yield Remark(
+            "weights", Severity.CHANGES,
+            "members have different weights, but a broker gives all of them as many partitions",
+            "give all consumers the same capacity, or let them follow a plan (docs/follow.md)",
+        )  # fmt: skip
+
+
+def _members(facts: Facts) -> Iterator[Remark]:
+    if facts.static:
+        yield Remark(
+            "static", Severity.CHANGES,
+            f"{_counted(facts.static)} with a group.instance.id: at a restart, brokers pass on the partitions and "
+            "ask no assignor, so today's assignment stays",
+            "keep each group.instance.id; the assignor is asked when a member joins or leaves, or a topic changes",
+        )  # fmt: skip
+    if facts.dynamic:
+        yield Remark(
+            "dynamic", Severity.CHANGES,
+            f"{_counted(facts.dynamic)} without a group.instance.id: at a restart, the partitions go to others, and "
+            "the new member id gets some others",
+            "give each consumer a group.instance.id in an earlier roll; then the upgrade moves nothing",
+        )  # fmt: skip
+    patterns = [name for name, each in facts.problem.origin.registrations.items() if each.topics_regex]
+    if patterns:
+        yield Remark(
+            "regex", Severity.CHANGES,
+            f"{_counted(sorted(patterns))} with a regular expression, which the broker reads as RE2",
+            "check that it has no back references and no look-around",
+        )  # fmt: skip
+
+
+def _racks(facts: Facts) -> Iterator[Remark]:
+    if facts.crossings and facts.assignor in (*RACK_AWARE, *OURS):
+        counted = ", ".join(f"{name} {cost:,}" for name, cost in facts.crossings.items())
+        yield Remark(
+            "racks", Severity.CHANGES,
+            f"neither uniform nor range of a broker looks at racks; reads across racks: {counted}",
+            "bring a plan with few of them into force before the upgrade, or follow one (docs/racks.md)",
+        )  # fmt: skip
+
+
+def _settings(facts: Facts) -> Iterator[Remark]:
+    yield Remark(
+        "session-timeout", Severity.CHANGES,
+        "consumers do not start with session.timeout.ms or heartbeat.interval.ms set; the broker's values are in force",
+        "remove them; set consumer.session.timeout.ms and consumer.heartbeat.interval.ms of the group if needed",
+    )  # fmt: skip
+    if facts.assignor not in OURS:
+        yield Remark(
+            "application", Severity.CHECK,
+            "brokers do not see these in an application: enforceRebalance has no effect, and subscriptions by "
+            "SubscriptionPattern (Java) or ^… (librdkafka) are read as RE2; java.util.regex.Pattern works as before",
+            "search the code for them",
+        )  # fmt: skip
+
+
+def steps(facts: Facts, uses: str) -> list[Step]:
+    """Return the steps of an upgrade to the broker's assignor `uses`; none if there is nothing to upgrade."""
+    group = facts.problem.group
+    if facts.online in (Online.DONE, Online.NOT_KAFKAS):
+        return []
+    stop = facts.online is Online.REFUSED
+    describe = f"kafka-consumer-groups --bootstrap-server HOST:PORT --describe --group {group}"
+    settings = (
+        "set     group.protocol=consumer",
+        f"set     group.remote.assignor={uses}",
+        "remove  partition.assignment.strategy, session.timeout.ms, heartbeat.interval.ms",
+        *(("keep    group.instance.id",) if facts.static else ()),
+    )
+    first = Step(
+        "Check the brokers: Kafka 4.0 or newer, with these settings (both are the defaults).",
+        (
+            "group.consumer.migration.policy=bidirectional",
+            "group.consumer.assignors=uniform,range",
+        ),
+    )
+    restart = Step(
+        "Stop all members, wait until the group is empty, and start them with these settings."
+        if stop
+        else "Restart one member with these settings. Wait until the group is stable before the next one.",
+        settings,
+    )
+    state = Step("See the state and the assignments.", (f"{describe} --state", describe))
+    back = Step(
+        "To go back, restart each member with group.protocol=classic and its earlier settings. The group is classic "
+        "again once no member uses the new protocol."
+    )
+    return [first, restart, state, back]
+
+
+def _counted(names: Sequence[str]) -> str:
+    return f"{quantity(len(names), 'member')} ({_named(names)})"
+
+
+def _named(names: Sequence[str]) -> str:
+    rest = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")

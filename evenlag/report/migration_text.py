@@ -1,0 +1,118 @@
+"""A group's way to KIP-848 as text for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from evenlag.compare.migration import EVENLAG, TODAY, Forecast, Migration
+from evenlag.compare.migration_remarks import Online, Remark, Severity
+from evenlag.figures import number
+from evenlag.model.plan import Number
+from evenlag.report.sheet import Sheet
+
+_ONLINE = {
+    Online.POSSIBLE: "possible: the members can be restarted one after the other",
+    Online.REFUSED: "refused by the brokers: stop all members first",
+    Online.UNKNOWN: "not known from this input",
+    Online.DONE: "done: the group uses KIP-848",
+    Online.NOT_KAFKAS: "does not apply: the consumers follow a plan and assign partitions themselves",
+}
+_STYLES = {Severity.STOPS: "bold red", Severity.CHANGES: "yellow", Severity.CHECK: "cyan"}
+
+
+def migration_report(found: Migration) -> RenderableType:
+    """Return the forecasts, the remarks and the steps of one group."""
+    protocol = "" if found.protocol is None else f", protocol {found.protocol}"
+    assignor = "" if found.problem.assignor is None else f", assignor {found.problem.assignor}"
+    head = Text.assemble((found.problem.group, "bold"), f"{protocol}{assignor}")
+    return Group(
+        head,
+        Text(f"online upgrade: {_ONLINE[found.online]}"),
+        _forecasts(found),
+        *_kept(found),
+        *_remarks(found.remarks),
+        *_steps(found),
+    )
+
+
+def _forecasts(found: Migration) -> Sheet:
+    restarts = any(each.rolling is not None for each in found.forecasts)
+    table = Sheet()
+    table.columns("name", "")
+    table.columns("figure", "partitions", "spread", "makespan", "moves")
+    if restarts:
+        table.columns("figure", "spread after restarts", "moves in restarts")
+    for each in found.forecasts:
+        plan, rolling = each.plan, each.rolling
+        moves = "" if each.strategy == TODAY else f"{plan.moves:,}"
+        figures = [_range(each.counts), number(plan.spread), number(plan.makespan), moves]
+        if restarts:
+            figures += ["", ""] if rolling is None else [_range(rolling.spread), _range(rolling.moves)]
+        table.row(each.strategy, *figures, style="bold" if each.strategy == EVENLAG else "")
+    best = found.best
+    table.below(f"evenlag: {best.status}, objective {number(best.objective)}, bound {number(best.bound)}")
+    return table
+
+
+def _range(both: tuple[Number, Number] | None) -> str:
+    if both is None:
+        return "–"
+    low, high = (number(each) for each in both)
+    return low if low == high else f"{low}–{high}"
+
+
+def _kept(found: Migration) -> Iterator[Text]:
+    best = found.forecast(EVENLAG)
+    if best is None or found.online is Online.NOT_KAFKAS:
+        return
+    if found.kept:
+        yield Text(f"once evenlag's plan is in force, uniform would move {found.kept:,} partitions away from it")
+    else:
+        yield Text("once evenlag's plan is in force, uniform keeps it until members, topics or partitions change")
+
+
+def _remarks(remarks: Sequence[Remark]) -> Iterator[Text]:
+    for each in remarks:
+        label = (f"{each.severity}: ", _STYLES[each.severity])
+        yield Text.assemble("\n", label, f"{each.text}", ("\n  → ", "dim"), each.action)
+
+
+def _steps(found: Migration) -> Iterator[Text]:
+    if found.steps:
+        yield Text("\nsteps", style="bold")
+    for place, each in enumerate(found.steps, 1):
+        yield Text(f"{place}. {each.text}" + "".join(f"\n     {line}" for line in each.lines))
+
+
+def migration_lines(found: Sequence[Migration]) -> Sheet:
+    """Return a table with a line for each group."""
+    table = Sheet()
+    table.columns("name", "group", "assignor", "online upgrade")
+    table.columns("figure", "spread today", "uniform", "after restarts", "range", "evenlag", "changes")
+    for each in found:
+        table.row(
+            each.problem.group,
+            each.problem.assignor or "–",
+            str(each.online),
+            _figure(each, TODAY, lambda forecast: number(forecast.plan.spread)),
+            _figure(each, "uniform", lambda forecast: number(forecast.plan.spread)),
+            _figure(
+                each, "uniform", lambda forecast: _range(None if forecast.rolling is None else forecast.rolling.spread)
+            ),
+            _figure(each, "range", lambda forecast: number(forecast.plan.spread)),
+            _figure(each, EVENLAG, lambda forecast: number(forecast.plan.spread)),
+            f"{len(each.remarks):,}",
+        )
+    return table
+
+
+def _after_restarts(forecast: Forecast) -> str:
+    return _range(None if forecast.rolling is None else forecast.rolling.spread)
+
+
+def _figure(found: Migration, strategy: str, of: Callable[[Forecast], str]) -> str:
+    forecast = found.forecast(strategy)
+    return "–" if forecast is None else of(forecast)
