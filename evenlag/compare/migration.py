@@ -72,14 +72,14 @@ class Migration:
     protocol : str or None
         The group's protocol today; None if unknown.
     online : Online
-        Whether the group can be upgraded while it reads.
+        Possibility of an upgrade while the group reads.
     forecasts : tuple of Forecast
     best : Result
         evenlag's plan, with its bound.
     kept : int
         Partitions that `uniform` would move away from that plan once it is in force.
     remarks : tuple of Remark
-        What breaks or changes, the gravest first.
+        Changes for the group, the gravest first.
     steps : tuple of Step
     """
 

@@ -24,7 +24,7 @@ CONSUMER, FOLLOW = "consumer", "follow"
 
 
 class Online(StrEnum):
-    """Answer to whether a group can be upgraded while it reads."""
+    """Possibility of an upgrade of a group while it reads."""
 
     POSSIBLE = "possible"
     REFUSED = "refused"
@@ -106,7 +106,7 @@ class Facts:
 
     @property
     def online(self) -> Online:
-        """Whether the group can be upgraded while it reads."""
+        """The possibility of an upgrade while the group reads."""
         if self.protocol == CONSUMER:
             return Online.DONE
         if self.protocol == FOLLOW:

@@ -24,7 +24,7 @@ class Registration:
     protocol : str or None
         Protocol of the group: "classic", "consumer" (KIP-848) or "follow".
     group_instance_id : str or None
-        Of a static member.
+        Instance id of a static member.
     topics_regex : str or None
         Regular expression of its subscription, in RE2 syntax.
     assignment_user_data : int or None

@@ -11,7 +11,15 @@ from tests.support.consoles import ROOT, consoles, printed, without_times
 
 README = (ROOT / "README.md").read_text()
 # Whole output, which must be what is printed.
-SHOWN = ("docs/tutorial.md", "docs/whatif.md", "docs/pays.md", "docs/explain.md", "docs/size.md", "docs/racks.md")
+SHOWN = (
+    "docs/tutorial.md",
+    "docs/whatif.md",
+    "docs/pays.md",
+    "docs/explain.md",
+    "docs/size.md",
+    "docs/racks.md",
+    "docs/migrate.md",
+)
 # Not all of their plans are proven: how far these come depends on the machine, so only the heads are compared.
 OPEN = re.compile(r"evenlag (audit|frontier) examples/racks/")
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md"))]

@@ -55,6 +55,7 @@ audit: evenlag.compare.Audit = evenlag.audit(problem, time_limit=1)
 spreads: list[int | float | None] = [row.spread for row in audit.rows]
 curve: evenlag.compare.Frontier = evenlag.frontier(problem, balance="topic")
 change = evenlag.Change(members=1, balance="none", new_partitions="rehashed")
+way: evenlag.compare.Migration = evenlag.migrate(problem, assignor="range", balance="group")
 after: evenlag.compare.WhatIf = evenlag.whatif(problem, change, balance="both", stickiness=0)
 needed: evenlag.compare.Size = evenlag.size(problem, 900, 1000, balance="both")
 history: list[evenlag.compare.Snapshot] = evenlag.read_history("history.parquet", members=["a"])

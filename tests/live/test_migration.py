@@ -78,7 +78,8 @@ def test_a_plan_stays_in_force_in_a_group_of_static_members(broker: Broker, tmp_
     create_topics(broker.bootstrap, {topic: 12})
     path, log = tmp_path / "plan.json", tmp_path / "java.log"
     plan = {name: [[topic, p] for p in range(12) if p % 3 == 2 - n] for n, name in enumerate(NAMES)}
-    publish({"group": group, "assignment": plan}, PlanFile(path, group))
+    named = {f"host-{name}": held for name, held in plan.items()}  # the leader sees no client.id of a static member
+    publish({"group": group, "assignment": named}, PlanFile(path, group))
     seen = Observed(broker.bootstrap, group, {topic: 12})
     expected = {name: [(topic, p) for _, p in held] for name, held in plan.items()}
 

@@ -47,7 +47,7 @@ def migrate(
     source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, group_time_limit: float, command_config: Path | None, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
-    """Forecast what groups get under KIP-848, what changes and in which steps.
+    """Forecast what groups get under KIP-848, and what breaks.
 
     INPUT is a cluster (kafka://HOST:PORT), a problem file, a snapshot table or the output of kafka-consumer-groups
     --describe. One group gets a full report, several get a line each.
