@@ -165,7 +165,7 @@ def _assignor(facts: Facts) -> Iterator[Remark]:
         yield Remark(
             "plans", Severity.CHANGES,
             f"no plan of evenlag's is computed or followed in rebalances{python}",
-            "bring the best plan into force before the upgrade, or let the consumers follow it (docs/follow.md)",
+            "bring the best plan into force before the upgrade, or let the brokers follow it (docs/java-brokers.md)",
         )  # fmt: skip
         yield Remark(
             "enforce-rebalance", Severity.CHANGES,

@@ -15,7 +15,7 @@ from tests.support import broker
 from tests.support.jars import fetched, find_java
 
 SOURCE = Path(__file__).with_name("Oracle.java")
-VERSION = broker.VERSION
+VERSION = broker.RECORDED
 NEWEST_POM = broker.POM.with_name("newest.xml")
 NEWEST = re.findall(r"<artifactId>kafka_2\.13</artifactId>\s*<version>(.+)</version>", NEWEST_POM.read_text())[0]
 POMS = {VERSION: broker.POM, NEWEST: NEWEST_POM}
