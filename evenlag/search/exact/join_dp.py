@@ -214,10 +214,9 @@ class JoinDP:
         low, high = self._with_rest(plans.low, plans.high, self.target.reduced_total - plans.load, len(rest))
         moves = self._least_moves(plans, rest, left, got)
         fits = self._idle_left(plans) + sum(self.members[i].own_idle for i in rest) >= 0
-        if rest:
-            count = sum(self.members[i].count for i in rest) + left - got - plans.idle + self.target.unowned
-            fits &= count >= sum(self.members[i].lo for i in rest)
-            fits &= count <= sum(self.members[i].hi for i in rest)
+        count = sum(self.members[i].count for i in rest) + left - got - plans.idle + self.target.unowned
+        fits &= count >= sum(self.members[i].lo for i in rest)
+        fits &= count <= sum(self.members[i].hi for i in rest)
         within = self.target.cost(low, high, moves) <= self.target.objective
         kept = fits & (moves <= self.target.most_moves) & within
         return np.flatnonzero(kept & self._completion.possible(rest, plans.open, plans.lost))
@@ -244,8 +243,6 @@ class JoinDP:
     @staticmethod
     def _with_rest(low: Whole, high: Whole, load: Whole, rest: int) -> tuple[Whole, Whole]:
         """Bound the smallest and the largest load by the mean of a load that `rest` more members share."""
-        if not rest:
-            return low, high
         return np.minimum(low, load // rest), np.maximum(high, -(-load // rest))
 
     # ---- joining -----------------------------------------------------------------------------------------------
