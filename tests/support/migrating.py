@@ -3,13 +3,12 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from pathlib import Path
 
 from evenlag import Problem, live
 from evenlag.heuristics.server_side import assign_in_broker
 from evenlag.live.cluster.capture import cluster_at
 from evenlag.live.group_state import CONSUMER, Description, Member
-from tests.support.java_consumers import STICKY, JavaConsumers, Partition
+from tests.support.java_consumers import JavaConsumers, Partition
 from tests.support.members import wait_until
 
 SETTLE_LIMIT = 60.0  # seconds
@@ -110,17 +109,9 @@ def duplicates(java: JavaConsumers) -> int:
     return java.reads - len(java.read)
 
 
-def events_of(path: Path) -> str:
-    """Return the end of a log, for messages."""
-    return "\n".join(line for line in path.read_text().splitlines() if not line.startswith("\t"))[-4000:]
-
-
 def stay_for(seconds: float, holds: Callable[[], bool]) -> None:
     """Check a condition for some seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         assert holds()
         time.sleep(0.2)
-
-
-__all__ = ["STICKY", "UPGRADED", "Observed", "by_client", "duplicates", "events_of", "held", "restart", "stay_for"]
