@@ -151,18 +151,23 @@ def _lines(records: Iterable[tuple[bytes, bytes | None]]) -> str:
 
 def read_by_kafka(records: Iterable[tuple[bytes, bytes | None]]) -> list[dict[str, Any]]:
     """Return each record as Kafka's own code reads it: `type`, `key`, `version` and `value`, or `error`."""
+    return [json.loads(line) for line in _by_kafka_classes("PrintRecords", records)]
+
+
+def rewritten_by_kafka(records: Iterable[tuple[bytes, bytes | None]]) -> list[tuple[bytes, bytes]]:
+    """Return each record as Kafka's own serializer writes what Kafka reads in it."""
+    pairs = (line.split(" ") for line in _by_kafka_classes("RewriteRecords", records))
+    return [(bytes.fromhex(key), bytes.fromhex(value)) for key, value in pairs]
+
+
+def _by_kafka_classes(program: str, records: Iterable[tuple[bytes, bytes | None]]) -> list[str]:
     java = find_java()
-    command = [
-        str(java),
-        "-XX:+UseSerialGC",
-        "-cp",
-        f"{kafka_jars(java)}/*",
-        str(TESTS / "kafka" / "PrintRecords.java"),
-    ]
+    classes = ["-cp", f"{kafka_jars(java)}/*", str(TESTS / "kafka" / f"{program}.java")]
+    command = [str(java), "-XX:+UseSerialGC", *classes]
     done = subprocess.run(command, capture_output=True, text=True, input=_lines(records), check=False)
     if done.returncode:
-        raise RuntimeError(f"PrintRecords ended with {done.returncode}: {done.stderr[-2000:]}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+        raise RuntimeError(f"{program} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout.splitlines()
 
 
 def as_kafka_prints(record: CoordinatorRecord) -> dict[str, Any]:
