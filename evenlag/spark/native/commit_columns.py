@@ -59,11 +59,12 @@ def decoded(records: DataFrame) -> DataFrame:
     found = found.withColumns({REASON: _reason(key, value)})
     usable = sf.col("_commit") & sf.col(REASON).isNull()
     topic_at = sf.when(sf.col("_topic_alone"), sf.col("_after") + 11).otherwise(sf.col("_walked.topic_at"))
+    epoch = sf.shiftleft("_c", 16).bitwiseOR(sf.shiftright("_d", 16))
     fields = {
         "commit_topic": sf.col("commit_topic"),
-        "commit_partition": sf.col("commit_partition"),
+        "commit_partition": sf.col("commit_partition").cast("int"),
         "commit_offset": sf.shiftleft("_a", 48).bitwiseOR(sf.shiftleft("_b", 16)).bitwiseOR(sf.shiftright("_c", 16)),
-        "leader_epoch": sf.when(version >= 3, _signed(sf.shiftleft("_c", 16).bitwiseOR(sf.shiftright("_d", 16)), 32)),
+        "leader_epoch": sf.when(version >= 3, _signed(epoch, 32)).cast("int"),
         "commit_metadata": sf.col("commit_metadata"),
         "commit_timestamp": _long("_time0", "_time1"),
         "expire_timestamp": sf.when(version == 1, _slow_long(value, sf.col("_after") + 8)),
@@ -234,7 +235,7 @@ def _padded(data: Column) -> Column:
 
 
 def _signed(number: Column, bits: int) -> Column:
-    """Return the signed integer in the last bits of a BIGINT; an INT of at most 32 bits stays a BIGINT."""
+    """Return the signed integer in the last bits of a BIGINT, as a BIGINT."""
     return sf.shiftright(sf.shiftleft(number, 64 - bits), 64 - bits)
 
 
