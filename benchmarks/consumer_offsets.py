@@ -131,9 +131,9 @@ def group_parts(spark: SparkSession, shape: Shape) -> DataFrame:
     """Return the parts of the classic groups, which have one member and two members in turn."""
     rows = _groups(spark, shape)
     name, every = sf.lit("range"), sf.sequence(sf.lit(0), sf.col("count") - 1)
-    shares = [sf.filter(every, lambda n, m=m: n % 2 == m) for m in range(2)]
+    even, odd = sf.filter(every, lambda n: n % 2 == 0), sf.filter(every, lambda n: n % 2 == 1)
     alone = sf.concat(sf.lit("00000001"), _member(0, every))
-    both = sf.concat(sf.lit("00000002"), _member(0, shares[0]), _member(1, shares[1]))
+    both = sf.concat(sf.lit("00000002"), _member(0, even), _member(1, odd))
     return rows.select(
         sf.unhex(sf.concat(sf.lit("0002"), _text(sf.col("group")))).alias("key"),
         sf.lit(False).alias("commits"),
