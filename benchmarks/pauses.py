@@ -11,6 +11,8 @@ from statistics import median
 from confluent_kafka import Consumer, Producer
 
 from tests.support.broker import running_broker
+from tests.support.group_records import Raw, read_records
+from tests.support.record_frames import records_frame
 from tests.support.traffic import create_topics
 
 STRATEGIES = ("cooperative-sticky", "range")
@@ -63,7 +65,26 @@ def pauses(seed: int) -> Iterator[str]:
     with running_broker() as broker:
         for strategy in STRATEGIES:
             yield from _table(strategy, *_measured(broker.bootstrap, strategy, Random(seed)))
+        records = read_records(broker.bootstrap)
     yield ""
+    yield from _by_commits(records)
+    yield ""
+
+
+def _by_commits(records: list[Raw]) -> Iterator[str]:
+    """The pauses that `evenlag history` measures of these groups, from their commits alone."""
+    from evenlag.spark import history, local_session
+
+    session = local_session()
+    found = history(session, records_frame(session, records)).rebalances.filter("pause_seconds is not null")
+    by_cause: dict[tuple[str, str], list[float]] = {}
+    for row in found.select("group", "why", "pause_seconds").collect():
+        by_cause.setdefault((row["group"].removeprefix("pauses-"), row["why"]), []).append(row["pause_seconds"])
+    yield "The same rebalances as `evenlag history` measures them, by commits every 5 s alone (`pause_seconds`):\n"
+    yield "| assignor | cause | rebalances | median | worst |"
+    yield "|---|---|---|---|---|"
+    for (strategy, cause), each in sorted(by_cause.items()):
+        yield f"| {strategy} | {cause} | {len(each)} | {median(each):.2f} s | {max(each):.2f} s |"
 
 
 def _measured(bootstrap: str, strategy: str, random: Random) -> tuple[Log, Marks]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenlag.report.page.fleet import fleet_document
     from evenlag.report.page.group import group_document
     from evenlag.report.page.html import fleet_page, group_page
-    from evenlag.report.past_text import past_table
+    from evenlag.report.past_text import past_document, past_table
     from evenlag.report.payoff_text import payoff_document, payoff_report
     from evenlag.report.progress import progress_bar, spinner
     from evenlag.report.replay_picture import draw_replay
@@ -43,6 +43,7 @@ __all__ = [
     "group_page",
     "migration_lines",
     "migration_report",
+    "past_document",
     "past_table",
     "payoff_document",
     "payoff_report",
@@ -78,6 +79,7 @@ _HOMES = {
     "group_page": "evenlag.report.page.html",
     "migration_lines": "evenlag.report.migration_text",
     "migration_report": "evenlag.report.migration_text",
+    "past_document": "evenlag.report.past_text",
     "past_table": "evenlag.report.past_text",
     "payoff_document": "evenlag.report.payoff_text",
     "payoff_report": "evenlag.report.payoff_text",

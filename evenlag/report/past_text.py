@@ -28,8 +28,8 @@ def past_table(rows: Sequence[Mapping[str, Any]], groups: int) -> Sheet:
     for row in rows:
         table.row(
             row["group"], f"{row['rebalances_per_hour']:.2f}", f"{row['rebalances']:,}", f"{row['members']:,}",
-            f"{row['moved'] + row['forced']:,}", duration(_whole(row["pause_seconds"])),
-            duration(_whole(row["paused_seconds"])) if row["pauses"] else duration(None),
+            f"{row['moved'] + row['forced']:,}", duration(readable(row["pause_seconds"])),
+            duration(readable(row["paused_seconds"])) if row["pauses"] else duration(None),
             percent(row["paused_share"]) if row["pauses"] else percent(None), causes_of(row),
         )  # fmt: skip
     if groups > len(rows):
@@ -37,6 +37,27 @@ def past_table(rows: Sequence[Mapping[str, Any]], groups: int) -> Sheet:
     return table
 
 
-def _whole(seconds: float | None) -> float | None:
-    """Return seconds to a hundredth, or to whole ones from a minute on."""
+def past_document(figures: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return the section of a fleet's page about rebalances.
+
+    Parameters
+    ----------
+    figures : mapping
+        As `evenlag.spark.jobs.history.past_figures` returns.
+    source : str
+        Where the history lies, as given.
+    """
+    rows = figures["most_rebalances"]
+    names = ("group", "rebalances_per_hour", "rebalances", "members", "moved", "forced", "pause_seconds", "pauses")
+    shown = [
+        {name: row[name] for name in (*names, "paused_seconds", "paused_share")} | {"causes": causes_of(row)}
+        for row in rows
+    ]
+    span = {"since": min(row["since"] for row in rows), "until": rows[0]["until"]} if rows else {}
+    sums = {name: figures[name] for name in ("groups", "rebalancing", "paused_seconds")}
+    return {"source": source, **sums, "rows": shown} | span
+
+
+def readable(seconds: float | None) -> float | None:
+    """Return seconds for readers: to a hundredth, or to whole ones from a minute on."""
     return None if seconds is None else round(seconds, 0 if seconds >= 60 else 2)

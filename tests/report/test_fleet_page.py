@@ -4,10 +4,12 @@ import json
 import random
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from evenlag import report
+from evenlag.tables.outputs import CAUSES
 from tests.support.pages import HOSTILE_GROUP, audit_row, group_row, load_row, total_row, two_groups
 
 MADE = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -88,3 +90,36 @@ def test_a_page_about_five_thousand_groups_is_small() -> None:
     ]
     page = report.fleet_page(report.fleet_document(map(group_row, names), audit, loads, [], "out"), MADE)
     assert len(page.encode()) < 15_000_000
+
+
+def past_row(group: str, per_hour: float, pause: float | None, **more: int) -> dict[str, Any]:
+    counts = dict.fromkeys((*CAUSES, "rebalances", "moved", "forced", "pauses"), 0)
+    times = {"since": "2026-01-01T00:00:00.000Z", "until": "2026-01-08T12:30:00.000Z"}
+    return {"group": group, "rebalances_per_hour": per_hour, "members": 3, "pause_seconds": pause,
+            "paused_seconds": pause or 0.0, "paused_share": 0.0625, **times, **counts, **more}  # fmt: skip
+
+
+def test_the_page_shows_the_groups_that_rebalance_most_often_if_their_past_is_given() -> None:
+    rows = [
+        past_row(HOSTILE_GROUP, 41.3, 3.0658, rebalances=9, joins=2, others=7, moved=20, forced=4, pauses=1),
+        past_row("quiet", 0.5, None, rebalances=1, leaves=1),
+    ]
+    figures = {"groups": 50, "rebalancing": 12, "paused_seconds": 61.4, "most_rebalances": rows}
+    past = report.past_document(figures, "s3a://bucket/past")
+    page = report.fleet_page(two_groups() | {"past": past}, MADE)
+    assert "12 of 50 groups rebalanced in the past; partitions that moved were not read for 1 min 1 s in all." in page
+    section = page.partition('id="rebalances"')[2].partition("</section>")[0]
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in section.split("</tr>")[1:-1]]
+    hostile, quiet = cells
+    assert hostile[1:] == ["41.30", "9", "3", "24", "3.07 s", "3.07 s", "6.25 %", "7 other, 2 join"]
+    assert hostile[0].startswith("&lt;/script&gt;")
+    assert quiet == ["quiet", "0.50", "1", "3", "0", "–", "–", "–", "1 leave"]
+    assert "from 2026-01-01 00:00 to 2026-01-08 12:30 UTC in s3a://bucket/past; 10 more groups rebalanced" in section
+    assert 'id="rebalances"' not in report.fleet_page(two_groups(), MADE)
+
+
+def test_a_past_without_rebalances_has_a_sentence_and_no_table() -> None:
+    past = report.past_document({"groups": 3, "rebalancing": 0, "paused_seconds": 0.0, "most_rebalances": []}, "past")
+    section = report.fleet_page(two_groups() | {"past": past}, MADE).partition('id="rebalances"')[2]
+    assert "0 of 3 groups rebalanced in the past." in section.partition("</section>")[0]
+    assert "<table" not in section.partition("</section>")[0]

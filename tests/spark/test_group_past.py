@@ -1,12 +1,14 @@
 """Pauses of rebalances and rates of members, from groups in which both are known."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from evenlag.model.rates import time_text
+from evenlag.tables.measured import read_past
 from tests.support.record_frames import records_frame
 from tests.support.scripted_pasts import EVERY, START, TOPIC, TOPIC_ID, ScriptedPast
 
@@ -81,14 +83,31 @@ def emptied() -> ScriptedPast:
     return past
 
 
-EXPECTED = {"eager": [0.5], "cooperative": [3.0], "consumer": [3.0 + 30.0], "crashed": [45.0], "emptied": []}
+def rare() -> ScriptedPast:
+    """Commits every five minutes, none when partitions are revoked: nobody knows when a stopped to read."""
+    past = ScriptedPast("rare", 5)
+    past.rebalance(0, {"a": [0, 1]})
+    for at in (1, 301, 601):
+        past.commit(at, {0: at, 1: at})
+    past.rebalance(400.0, {"a": [0], "b": [1]})
+    return past
+
+
+EXPECTED = {
+    "eager": [0.5],
+    "cooperative": [3.0],
+    "consumer": [3.0 + 30.0],
+    "crashed": [45.0],
+    "emptied": [],
+    "rare": [],
+}
 
 
 @pytest.fixture(scope="module")
 def scripted(spark: "SparkSession") -> Any:
     from evenlag.spark import history
 
-    records = [raw for make in (eager, cooperative, consumer, crashed, emptied) for raw in make().records()]
+    records = [raw for make in (eager, cooperative, consumer, crashed, emptied, rare) for raw in make().records()]
     return history(spark, records_frame(spark, records), every=MINUTE, topic_names={TOPIC_ID: TOPIC})
 
 
@@ -111,6 +130,22 @@ def test_groups_are_counted_by_their_rebalances(scripted: Any) -> None:
     assert groups["cooperative"]["moved"] == 1
     assert groups["cooperative"]["others"] == 1  # its second step
     assert (groups["emptied"]["pauses"], groups["emptied"]["pause_seconds"]) == (0, None)
+
+
+def test_readers_get_what_was_written(scripted: Any, spark: "SparkSession", tmp_path: Path) -> None:
+    from evenlag.spark.jobs.by_history import past_at
+    from evenlag.spark.jobs.history import past_figures
+
+    scripted.write(tmp_path / "past")
+    past = read_past(tmp_path / "past")
+    assert past == past_at(spark, tmp_path / "past")
+    assert {name: each.pause for name, each in past.items()} == {
+        name: each[0] if each else None for name, each in EXPECTED.items()
+    }
+    found = past_figures(spark, tmp_path / "past", 2)
+    assert (found["groups"], found["rebalancing"], found["rebalances"]) == (6, 6, 14)
+    assert [row["group"] for row in found["most_rebalances"]] == ["cooperative", "emptied"]  # three in ten minutes
+    assert found["paused_seconds"] == sum(map(sum, EXPECTED.values()))
 
 
 RATE = 40  # messages a second of each partition while a member has a backlog

@@ -52,3 +52,14 @@ def test_the_last_snapshot_is_what_the_brokers_describe(broker: Broker, tmp_path
     key = ("group", "consumer_id")
     assert by_key(members, key, MEMBERS) == by_key(taken.members, key, MEMBERS)
     assert len(members) == 4
+
+    # The same log ends, and those of earlier times, as the command asks for them itself.
+    done = evenlag("history", f"kafka://{bootstrap}", "--since", "2m", "--every", "1m", "--out", tmp_path / "since")
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in pq.read_table(tmp_path / "since" / "offsets").to_pylist() if row["topic"] == topic]
+    times = sorted({row["snapshot_ts"] for row in rows})
+    assert len(times) >= 2
+    ends = ("log_start_offset", "log_end_offset", "current_offset", "lag")
+    known = by_key([row for row in rows if row["snapshot_ts"] == times[-1] and row["group"] in groups], KEY, ends)
+    assert known == by_key(taken.offsets, KEY, ends)
+    assert {row["log_end_offset"] for row in rows if row["snapshot_ts"] < times[-1]} <= {0, 30, 50, 70, None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -19,6 +20,7 @@ from evenlag.tables.topics import is_topic, topic_address
 
 @command(
     "evenlag history kafka://HOST:PORT --every 1h --out past",
+    "evenlag history kafka://HOST:PORT --since 7d --out past",
     "evenlag history kafka://HOST:PORT --log-ends record/offsets --out past",
 )
 @click.argument("records", type=options.PLACE)
@@ -27,6 +29,8 @@ from evenlag.tables.topics import is_topic, topic_address
 @click.option("--every", metavar="TIME", default="15m", show_default=True, help="Time between snapshots.")
 @click.option("--log-ends", type=options.PLACE, metavar="PATH",
               help="Offsets table with log ends of the past; the snapshots are at its times.")  # fmt: skip
+@click.option("--since", metavar="TIME|DATE",
+              help="Read log ends of the past from the brokers too: how far to go back (7d), or a date.")  # fmt: skip
 @options.overwrite
 @options.command_config("for kafka:// places")
 @click.option("--option", multiple=True, metavar="NAME=VALUE", callback=settings,
@@ -34,8 +38,9 @@ from evenlag.tables.topics import is_topic, topic_address
 @options.spark
 @options.as_json
 def history(
-    records: str | Path, out: str | Path, every: str, log_ends: str | Path | None, command_config: Path | None,
-    option: dict[str, str], master: str | None, conf: dict[str, str], overwrite: bool, as_json: bool,
+    records: str | Path, out: str | Path, every: str, log_ends: str | Path | None, since: str | None,
+    command_config: Path | None, option: dict[str, str], master: str | None, conf: dict[str, str], overwrite: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Read the past of all groups from what Kafka has kept.
 
@@ -43,6 +48,8 @@ def history(
     Parquet. The command runs on Spark and changes nothing in the cluster.
     """
     seconds = float(options.seconds("--every", every))
+    if since is not None and (log_ends is not None or not is_topic(records)):
+        raise click.UsageError("--since reads log ends from the brokers of kafka://HOST:PORT; omit --log-ends with it")
     config = {} if command_config is None else live.read_client_config(command_config)
     kafka_options = {f"kafka.{name}": value for name, value in live.java_names(config).items()} | option
     # PySpark takes a second to import; help does not need it.
@@ -52,12 +59,16 @@ def history(
 
     records = topic_of(records)
     assign, names, notes = _of_cluster(records, config)
-    spark = session_for((records, log_ends), options.spark_settings(master, conf), kafka_options)
-    with working("reading the records"):
-        found = job.history(
-            spark, records, out=out, every=seconds, log_ends=log_ends, topic_names=names, overwrite=overwrite,
-            options=assign | kafka_options,
-        )  # fmt: skip
+    with TemporaryDirectory(prefix="evenlag-") as folder:
+        if since is not None:
+            log_ends, missing = _ends_of_cluster(str(records), Path(folder), since, every, config)
+            notes += missing
+        spark = session_for((records, log_ends), options.spark_settings(master, conf), kafka_options)
+        with working("reading the records"):
+            found = job.history(
+                spark, records, out=out, every=seconds, log_ends=log_ends, topic_names=names, overwrite=overwrite,
+                options=assign | kafka_options,
+            )  # fmt: skip
     told = job.told(found, out)
     if found.unnamed_topics:
         notes.append(f"topics without a known name are left out of KIP-848 groups: {', '.join(found.unnamed_topics)}")
@@ -82,6 +93,18 @@ def _of_cluster(records: str | Path, config: dict[str, str]) -> tuple[dict[str, 
         return assign, live.topic_names(address.servers, config=config), []
     except EvenlagError as error:
         return assign, {}, [str(error)]
+
+
+def _ends_of_cluster(
+    records: str, folder: Path, since: str, every: str, config: dict[str, str]
+) -> tuple[Path, list[str]]:
+    """Write the log ends of the past to a folder; return their table, and notes on those that are missing."""
+    with working("reading log ends") as update:
+        recorded = live.snapshot_since(
+            topic_address(records).servers, folder, since=since, every=every, format="parquet", config=config,
+            progress=update,
+        )  # fmt: skip
+    return folder / "offsets.parquet", [*recorded.taken.warnings]
 
 
 def _report(told: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ MOST_MEMBERS = 40  # drawn for each group: the most loaded, today or planned
 
 def fleet_document(
     groups: Iterable[Row], audit: Iterable[Row], loads: Iterable[Row], totals: Iterable[Row], source: str,
-    balance: str = "both",
+    balance: str = "both", past: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the document of a fleet's page.
 
@@ -33,6 +33,8 @@ def fleet_document(
         Where the tables lie, as given.
     balance : str
         The balance under which today's assignment is compared with the best plan.
+    past : mapping, optional
+        Groups that rebalance most often, as `past_document` returns.
     """
     audited, held, in_all = _by_group(audit), _by_group(loads), {row["group"]: row for row in totals}
     names = list(dict.fromkeys(row["strategy"] for rows in audited.values() for row in rows))
@@ -46,7 +48,7 @@ def fleet_document(
         "kind": "fleet", "source": source, "balance": balance, "strategy_names": names,
         "statuses": dict(Counter(row["status"] for row in shown).most_common()),
         "limits": dict(Counter(rule for row in shown for rule in row["binding"]).most_common()),
-        "strategies": _strategies(audited.values()), "groups": shown,
+        "strategies": _strategies(audited.values()), "groups": shown, "past": past,
     }  # fmt: skip
     return document | {"headline": _headline(shown)}
 

@@ -16,6 +16,7 @@ from evenlag.errors import SourceError, to_get
 from evenlag.figures import number, percent, quantity
 from evenlag.report.forecast_picture import forecast_figure
 from evenlag.report.frontier_picture import frontier_figure
+from evenlag.report.past_text import readable
 from evenlag.report.picture import render
 from evenlag.report.replay_text import duration
 from evenlag.report.size_picture import size_figure
@@ -117,6 +118,7 @@ def _time(seconds: float | None) -> str:
 
 _FILTERS: Mapping[str, Callable[..., str]] = {
     "number": number, "percent": percent, "quantity": quantity, "time": _time,
+    "pause": lambda seconds: duration(readable(seconds)),
     "duration": lambda seconds: "never" if seconds is None else duration(float(seconds)),
 }  # fmt: skip
 

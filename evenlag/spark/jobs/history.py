@@ -194,22 +194,40 @@ def told(found: History, out: str | Path) -> dict[str, Any]:
     """Return the figures that the command shows of a history and its tables in `out`."""
     written = sink(found.offsets.sparkSession, out)
     with described(found.offsets.sparkSession, "the report of the command"):
-        groups = written.read("groups")
-        of_all = groups.agg(*(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in ("rebalances", "commits")))
-        often = often_rebalancing(groups)
         return {
             "records": found.records,
             "used": found.used,
             "passed_over": {row["reason"]: row["records"] for row in written.read("passed_over").collect()},
-            "groups": groups.count(),
-            **of_all.collect()[0].asDict(),
             "snapshots": len(found.times),
             "since": found.times[0],
             "until": found.times[-1],
-            "rebalancing": often.count(),
-            "most_rebalances": [row.asDict() for row in often.limit(MOST_GROUPS).collect()],
+            **_rebalancing(written.read("groups"), MOST_GROUPS),
             "written": written.names(list(found.tables)),
         }
+
+
+def past_figures(spark: SparkSession, place: str | Path, most: int) -> dict[str, Any]:
+    """Return figures of the groups of a history in a place as in `run`.
+
+    These are the numbers of `groups`, `rebalances`, `commits` and groups that rebalanced (`rebalancing`), the sum of
+    `paused_seconds`, and as `most_rebalances` the rows of the groups that rebalance most often, `most` of them.
+
+    Raises
+    ------
+    SourceError
+        There is no such table.
+    """
+    with blamed(place), described(spark, "reading the past of the groups"):
+        return _rebalancing(sink(spark, place).read("groups"), most)
+
+
+def _rebalancing(groups: DataFrame, most: int) -> dict[str, Any]:
+    sums = (sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in ("rebalances", "commits", "paused_seconds"))
+    [row] = groups.agg(
+        sf.count("*").alias("groups"), *sums, sf.count_if(sf.col("rebalances") > 0).alias("rebalancing")
+    ).collect()
+    often = often_rebalancing(groups).limit(most).collect()
+    return row.asDict() | {"most_rebalances": [each.asDict() for each in often]}
 
 
 # ---- times -----------------------------------------------------------------------------------------------------------

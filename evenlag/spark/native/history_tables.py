@@ -19,6 +19,7 @@ from evenlag.tables.columns import MEMBERS, OFFSETS, Table
 from evenlag.tables.outputs import COMMITS, KEY, REBALANCES
 
 LONGEST_WAIT = 600  # seconds around a rebalance in which commits are looked for
+RARELY = 30  # seconds; commits that are usually further apart do not show a pause
 MOST_TIMES = 1_000_000  # snapshots, and places of the table that finds the next one
 PARTITION = ["group", "topic", "partition"]
 
@@ -185,13 +186,14 @@ def _pauses(handed: DataFrame, made: DataFrame, usual: DataFrame) -> DataFrame:
 
     A partition stands still from its last commit until another member has it, and on until the first commit then, as
     far as that takes longer than commits usually do. The shortest of a rebalance counts, because partitions without
-    messages have no commits either.
+    messages have no commits either. Partitions that usually commit less often than every `RARELY` seconds are left out.
     """
     key = ["group", "millis", "generation", "topic", "partition", "owned"]
     around = _near(handed, made.select(*PARTITION, "at"), "owned", PARTITION).groupBy(*key).agg(*_around("owned"))
     late = sf.greatest(sf.col("after") - sf.coalesce("usual_seconds", sf.lit(0.0)), sf.lit(0.0))
     known = around.dropna().join(usual.select(*PARTITION, "usual_seconds"), on=PARTITION, how="left")
-    pause = known.withColumn("pause", sf.col("before") + late)
+    often = known.filter(sf.coalesce("usual_seconds", sf.lit(0.0)) <= RARELY)
+    pause = often.withColumn("pause", sf.col("before") + late)
     return pause.groupBy("group", "millis", "generation").agg(sf.min("pause").alias("pause_seconds"))
 
 
