@@ -10,7 +10,7 @@ from evenlag.live import snapshot_since
 from tests.support.broker import Broker, running_cluster, sasl
 from tests.support.past_logs import HOUR, produce_at, told, truth
 from tests.support.snapshots import by_partition
-from tests.support.traffic import allow_describe, commit, create_topics
+from tests.support.traffic import allow_describe, commit, create_topics, running_group
 
 pytestmark = pytest.mark.broker
 
@@ -45,10 +45,11 @@ def test_topics_that_the_user_may_not_describe_have_no_past(broker: Broker, tmp_
     commit(broker.bootstrap, group, {(topic, p): 1 for topic in (seen, hidden) for p in range(2)})
     allow_describe(broker.bootstrap, broker.user, ResourceType.GROUP, group)
     how = {"since": "5h", "every": "1h", "append": True, "config": sasl(broker)}
-    found = snapshot_since(broker.sasl_bootstrap, tmp_path / "none", [group], **how)  # type: ignore[arg-type]
-    assert (found.rows, list(told(tmp_path / "none"))) == (0, [])
-    allow_describe(broker.bootstrap, broker.user, ResourceType.TOPIC, seen)
-    found = snapshot_since(broker.sasl_bootstrap, tmp_path / "one", [group], **how)  # type: ignore[arg-type]
+    with running_group(broker.bootstrap, group, {"a": [seen, hidden]}):  # its subscription names both topics
+        found = snapshot_since(broker.sasl_bootstrap, tmp_path / "none", [group], **how)  # type: ignore[arg-type]
+        assert (found.rows, list(told(tmp_path / "none"))) == (0, [])
+        allow_describe(broker.bootstrap, broker.user, ResourceType.TOPIC, seen)
+        found = snapshot_since(broker.sasl_bootstrap, tmp_path / "one", [group], **how)  # type: ignore[arg-type]
     rows = list(told(tmp_path / "one"))
     assert len(rows) == found.rows == 2 * found.times
     for key, millis, end in rows:
