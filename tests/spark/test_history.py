@@ -4,6 +4,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.protocol.coordinator_records import COMMITS
 from evenlag.protocol.membership import BAD_ASSIGNMENT, BAD_SUBSCRIPTION, OTHER_KIND, GroupRecords
 from evenlag.protocol.record_decoding import CoordinatorRecord, decode_record
+from evenlag.tables.measured import read_past
 from evenlag.tables.read import read_history
 from tests.support.command import evenlag
 from tests.support.golden_records import golden_records
@@ -185,6 +187,31 @@ def test_the_command_writes_all_tables_and_reports_figures(tmp_path: Path) -> No
     tables = {name: pq.read_table(tmp_path / "past" / name) for name in ("offsets", "members", "rebalances", "commits")}
     assert tables["rebalances"].num_rows == told["rebalances"]
     assert sum(tables["commits"]["commits"].to_pylist()) == told["commits"]
+
+
+def test_a_fleet_is_replayed_over_its_own_rebalances(tmp_path: Path) -> None:
+    made = [each for each, _ in zip(histories(), range(2), strict=False)]
+    records = [raw for n, (name, prefix, each) in enumerate(made) for raw in written(each, name, prefix, n, 10**6 * n)]
+    pq.write_table(records_table(records), tmp_path / "records.parquet")
+    pq.write_table(pa.concat_tables(log_ends(each, prefix) for _, prefix, each in made), tmp_path / "ends.parquet")
+    past = tmp_path / "past"
+    done = evenlag("history", tmp_path / "records.parquet", "--log-ends", tmp_path / "ends.parquet", "--out", past)
+    assert done.returncode == 0, done.stderr
+    done = evenlag(
+        "fleet", "replay", past / "offsets", "--members", past / "members", "--past", past, "--strategies", "range",
+        "--horizon", 0, "--out", tmp_path / "replay", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["groups"], told["errors"], told["rejects"]) == (2, [], 0)
+    how = ReplayOptions.of(strategies=("range",), horizon=0)
+    rows = pq.read_table(tmp_path / "replay" / "summary.parquet").to_pylist()
+    for name, _, original in made:
+        capacity = read_past(past)[name].capacity
+        expected = run(original, replace(how, measured=capacity)).summary
+        assert {row["strategy"]: row["mean_spread"] for row in rows if row["group"] == name} == {
+            row.strategy: row.mean_spread for row in expected
+        }
 
 
 def test_records_that_cannot_be_used_are_named(spark: "SparkSession", tmp_path: Path) -> None:
