@@ -17,6 +17,7 @@ from benchmarks.balances import balances
 from benchmarks.certificates import certificates
 from benchmarks.draining import draining
 from benchmarks.fleet import fleet
+from benchmarks.history import history
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.jobs import jobs
 from benchmarks.landau import landau
@@ -265,6 +266,7 @@ TABLES = (
     balances,
     alarms,
     landau,
+    history,
     certificates,
     terms,
     mutants,

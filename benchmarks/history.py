@@ -1,0 +1,151 @@
+"""Decoding of `__consumer_offsets`: Spark next to the formatter of Kafka's console consumer and plain Python."""
+
+import multiprocessing
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+
+from benchmarks.consumer_offsets import Shape, write
+from benchmarks.fleet import CORES, peak_megabytes
+from evenlag import pipeline, spark
+from evenlag.protocol.record_decoding import decode_record
+from evenlag.spark.native.commit_columns import decoded
+from tests.support.broker import TESTS, VERSION
+from tests.support.jars import fetched, find_java
+
+GROUPS = 4_000
+SMALL, LARGE = 200_000, 1_000_000  # commits
+HOT = 0.5  # share of the groups in one partition of the topic
+IN_MEMORY, IN_PYTHON = 200_000, 20_000  # records for the formatter and for the loop
+RUNS = 6  # of the formatter, the first of them cold
+COLUMNS = ("partition", "offset", "kind", "group", "reason", "commit_topic", "commit_partition", "commit_offset")
+FULL = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"}
+JAVA: dict[str, dict[str, str]] = {"quick": {}, "full": FULL}
+A_DAY = 864_000_000  # commits of a cluster with 10,000 a second
+
+
+def history(seed: int) -> Iterator[str]:
+    """Microseconds of processor time for a record, of all processes."""
+    yield "# The past of all groups: decoding of `__consumer_offsets`\n"
+    yield (
+        f"Records of {GROUPS:,} groups from a generator whose bytes are those of Kafka's serializer, in 50 "
+        "partitions. Processor time of all processes, Java included. **Formatter**: Kafka's "
+        f"`OffsetsMessageFormatter` {VERSION} on records in memory, printed to nowhere, the fastest of {RUNS} runs in "
+        "one Java. **Plain Python**: evenlag's readable decoder in a loop. Spark reads Parquet on "
+        f"local[{CORES}], each row in a new session, its start not counted. *Quick Java* are evenlag's own options for "
+        "a local session, which compile little; *full Java* compiles all that it can.\n"
+    )
+    yield "| what | records | µs of a core a record | records a second and core | × the formatter |"
+    yield "|---" * 5 + "|"
+    with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
+        places = {name: Path(folder) / name for name in ("small", "hot", "large")}
+        shapes = [Shape(GROUPS, size, hot, seed) for size, hot in ((SMALL, 0.0), (SMALL, HOT), (LARGE, 0.0))]
+        in_new_process(written, dict(zip(map(str, places.values()), shapes, strict=True)))
+        first = ds.dataset(places["small"]).head(IN_MEMORY, columns=["key", "value"])
+        pairs = list(zip(first["key"].to_pylist(), first["value"].to_pylist(), strict=True))
+        formatter = by_formatter(pairs)
+        loop = by_python(pairs[:IN_PYTHON])
+
+        def row(what: str, records: int, seconds: float) -> str:
+            each = seconds / records
+            return f"| {what} | {records:,} | {1e6 * each:.2f} | {1 / each:,.0f} | {formatter / each:.2f} |"
+
+        yield row("formatter, in memory", IN_MEMORY, formatter * IN_MEMORY)
+        yield row("plain Python, in memory", IN_PYTHON, loop * IN_PYTHON)
+        found = {}
+        for name, place in places.items():
+            for java in ("quick", "full") if name == "small" else ("full",):
+                found[name] = told = in_new_process(by_spark, str(place), JAVA[java])
+                for step in ("read", "decode", "history"):
+                    yield row(f"Spark, {step}: {name}, {java} Java", told["records"], told[step])
+    yield ""
+    yield (
+        f"`read` reads the records and drops them; `decode` also decodes all that `history` uses; `history` is all of "
+        f"`evenlag history` with a snapshot every 15 minutes. In `hot`, one of the 50 partitions has {HOT:.0%} of the "
+        "groups and more."
+    )
+    yield ""
+    each = found["large"]["history"] / found["large"]["records"]
+    yield (
+        f"Peak memory in MB with {found['large']['records']:,} records: driver's Python "
+        f"{found['large']['python']:.0f}, Java {found['large']['java']:.0f}. By the last row, a day of 10,000 commits "
+        f"a second ({A_DAY:,} commits) would take {A_DAY * each / 3600:.1f} hours of a core; that was not run."
+    )
+
+
+def written(shapes: dict[str, Shape]) -> None:
+    """Write topics, each to its folder."""
+    session = pipeline.local_session(CORES, FULL)
+    for folder, shape in shapes.items():
+        write(session, shape, folder)
+    session.stop()
+
+
+def by_formatter(pairs: list[tuple[bytes, bytes]]) -> float:
+    """Return the processor seconds of Kafka's formatter for a record."""
+    java = find_java()
+    jars = fetched(TESTS / "kafka" / "tools.xml", f"kafka-tools-{VERSION}", java)
+    program = Path(__file__).parent / "java" / "FormatCommits.java"
+    command = [str(java), "-Xmx2g", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
+    lines = "".join(f"{key.hex()} {value.hex()}\n" for key, value in pairs)
+    done = subprocess.run(
+        [*command, "-cp", f"{jars}/*", str(program), str(RUNS)], input=lines, capture_output=True, text=True, check=True
+    )
+    return min(map(float, done.stdout.split())) / len(pairs)
+
+
+def by_python(pairs: list[tuple[bytes, bytes]]) -> float:
+    """Return the processor seconds of a plain loop for a record."""
+    started = time.process_time()
+    for key, value in pairs:
+        decode_record(key, value)
+    return (time.process_time() - started) / len(pairs)
+
+
+def by_spark(folder: str, settings: dict[str, str]) -> dict[str, float]:
+    """Return the processor seconds of each step, the number of `records`, and peak memory in MB."""
+    session = pipeline.local_session(CORES, settings)
+    records = session.read.parquet(folder).select("key", "value", "partition", "offset", "timestamp")
+    found: dict[str, float] = {"records": records.count()}
+    for step, table in (("read", records), ("decode", decoded(records).select(*COLUMNS))):
+        before = processor_seconds()
+        table.write.format("noop").mode("overwrite").save()
+        found[step] = processor_seconds() - before
+    before = processor_seconds()
+    past = spark.history(session, folder, out=f"{folder}-past", overwrite=True)
+    found["history"] = processor_seconds() - before
+    assert past.used == past.records == found["records"], past.passed_over.collect()
+    found["python"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    found["java"] = sum(peak_megabytes(lambda name: name == "java"))
+    session.stop()
+    return found
+
+
+def in_new_process(work: Any, *arguments: Any) -> Any:
+    """Return the result of a function in a process of its own."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def processor_seconds() -> float:
+    """Return user and system time of this process and of all its descendants, ended ones included (Linux)."""
+    rows = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        rows[int(path.parent.name)] = (int(fields[1]), sum(map(int, fields[11:15])))
+    ours, ticks = [os.getpid()], 0
+    for process in ours:  # grows meanwhile
+        ticks += rows[process][1]
+        ours += [each for each, (parent, _) in rows.items() if parent == process]
+    return ticks / os.sysconf("SC_CLK_TCK")
