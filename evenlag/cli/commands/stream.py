@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     "evenlag stream kafka://HOST:PORT --from-commits --out out",
 )
 @click.argument("topic", metavar="kafka://HOST:PORT/TOPIC")
-@options.spark_out("Folder for the tables plans, audit and rejects.", required=True)
+@options.spark_out(
+    "Folder for the tables plans, audit and rejects; with --from-commits also offsets and members.", required=True
+)
 @click.option("--checkpoint", type=options.PLACE, metavar="PATH",
               help="Folder for Spark's checkpoint; default: in --out.")  # fmt: skip
 @click.option("--once", is_flag=True, help="Read what the topic holds now, treat every snapshot as complete, and exit.")

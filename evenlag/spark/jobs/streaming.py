@@ -74,8 +74,8 @@ def _refuse_crossings(options: SolveOptions, data: FleetData) -> None:
     limited = [name for name, most in asked.budgets.items() if most is not None]
     if CROSSINGS in (*asked.prices, *limited, *asked.first) or TRAFFIC in data.amounts:
         raise InvalidProblemError(
-            "a stream cannot count crossings, as its topic has no racks of members; omit the price, budget and traffic "
-            "of crossings, and crossings in first"
+            "a stream cannot count crossings, as it does not know the racks of both members and partitions; omit the "
+            "price, budget and traffic of crossings, and crossings in first"
         )
 
 
