@@ -13,7 +13,7 @@ import pytest
 
 import evenlag
 from evenlag import Problem, pipeline
-from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.errors import InfeasibleError, InvalidProblemError, SourceError
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.one_group import Want, solve_group
 from evenlag.spark.worker.task import result_batch
@@ -283,7 +283,7 @@ def test_a_wrong_drain_time_is_an_error_before_any_table(data: dict[str, Any], m
 def test_a_wrong_number_in_a_file_is_named_with_it(tmp_path: Path) -> None:
     path = tmp_path / "sizes.json"
     path.write_text('{"orders": {"0": 5, "first": 3}}')
-    with pytest.raises(InvalidProblemError, match=r"sizes\.json: topic 'orders': 'first' is not a partition number"):
+    with pytest.raises(SourceError, match=r"sizes\.json: topic 'orders': 'first' is not a partition number"):
         FleetData.of(move_sizes=path)
     path.write_text('{"orders": [5, 2.5]}')
     with pytest.raises(InvalidProblemError, match=r"sizes\.json: orders-1: must be a whole number >= 0, not 2.5"):

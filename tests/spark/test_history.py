@@ -189,6 +189,7 @@ def test_the_command_writes_all_tables_and_reports_figures(tmp_path: Path) -> No
     assert sum(tables["commits"]["commits"].to_pylist()) == told["commits"]
 
 
+@pytest.mark.cluster
 def test_a_fleet_is_replayed_over_its_own_rebalances(tmp_path: Path) -> None:
     made = [each for each, _ in zip(histories(), range(2), strict=False)]
     records = [raw for n, (name, prefix, each) in enumerate(made) for raw in written(each, name, prefix, n, 10**6 * n)]

@@ -69,7 +69,10 @@ def test_columns_and_plain_values_give_the_same_problem(
     )
     built = rows_of(rows, members).problem()
     assert built.pairs.same_as(plain.pairs)
+    assert not plain.origin.registrations  # only a members table has these
     for name, value in (*vars(plain).items(), *vars(plain.origin).items()):
+        if name == "registrations":
+            continue
         other = getattr(built, name)
         if isinstance(value, np.ndarray):
             assert value.dtype == other.dtype, name
