@@ -16,13 +16,15 @@ from tests.support.fleet import OFFSET_NAMES, fleet, write_csv, write_tables
 ROOT = Path(__file__).parents[2]
 GROUPS = 3
 RESULTS = {  # what the calls return, or take
-    "AuditSummary", "Batch", "History", "Note", "OffsetRange", "Packing", "Replays", "RunReport", "SolvedFleet", "Task",
+    "AuditSummary", "Batch", "CommitBatch", "History", "Note", "OffsetRange", "Packing", "Replays", "RunReport",
+    "SolvedFleet", "Task",
 }  # fmt: skip
 INSTEAD = {  # of each call that needs the driver's Java, what its error says to do
     "local_session": 'SparkSession.builder.remote("sc://HOST:PORT").getOrCreate()',
     "read_table": "spark.read.csv(path, header=True)",
     "run": "call solve, and write its tables with the session",
     "stream": "call solve on each snapshot",
+    "stream_commits": "call solve on each snapshot",
     "Replays.write": "summary.write.parquet(path)",
 }
 
@@ -111,6 +113,7 @@ answers["refused"] = {
     "read_table": refused(lambda: fleet.read_table(session, sys.argv[1], "offsets")),
     "run": refused(lambda: fleet.run(session, offsets, members, out=out)),
     "stream": refused(lambda: fleet.stream(session, "kafka://127.0.0.1:9/t", out=out)),
+    "stream_commits": refused(lambda: fleet.stream_commits(session, "kafka://127.0.0.1:9", None, out=out)),
     "Replays.write": refused(lambda: replayed().write(out)),
 }
 print(json.dumps(answers))
