@@ -177,15 +177,15 @@ class Member:
     def __init__(self, config: Mapping[str, object], topics: Sequence[str]):
         self._consumer = Consumer(dict(config))
         self._topics = list(topics)
-        self._commits: SimpleQueue[tuple[list[TopicPartition], Future[None]]] = SimpleQueue()
+        self._commits: SimpleQueue[tuple[list[TopicPartition], bool, Future[None]]] = SimpleQueue()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
-    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Commit offsets of its partitions."""
+    def commit(self, offsets: Mapping[tuple[str, int], int], own: bool = False) -> None:
+        """Commit offsets, with `own` those of the partitions that it has now."""
         done: Future[None] = Future()
-        self._commits.put(([TopicPartition(*each, offset) for each, offset in offsets.items()], done))
+        self._commits.put(([TopicPartition(*each, offset) for each, offset in offsets.items()], own, done))
         done.result(SETTLE_LIMIT)
 
     def stop(self) -> None:
@@ -207,8 +207,12 @@ class Member:
                     self._consumer.pause(assigned)
                     paused = assigned
                 while not self._commits.empty():
-                    offsets, done = self._commits.get()
-                    self._consumer.commit(offsets=offsets, asynchronous=False)
+                    offsets, own, done = self._commits.get()
+                    if own:
+                        mine = {(each.topic, each.partition) for each in assigned}
+                        offsets = [each for each in offsets if (each.topic, each.partition) in mine]
+                    if offsets:
+                        self._consumer.commit(offsets=offsets, asynchronous=False)
                     done.set_result(None)
         finally:
             self._consumer.close()
