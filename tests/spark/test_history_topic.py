@@ -54,7 +54,7 @@ def test_the_last_snapshot_is_what_the_brokers_describe(broker: Broker, tmp_path
     assert len(members) == 4
 
     # The same log ends, and those of earlier times, as the command asks for them itself.
-    done = evenlag("history", f"kafka://{bootstrap}", "--since", "2m", "--every", "1m", "--out", tmp_path / "since")
+    done = evenlag("history", f"kafka://{bootstrap}", "--since", "30s", "--every", "5s", "--out", tmp_path / "since")
     assert done.returncode == 0, done.stderr
     rows = [row for row in pq.read_table(tmp_path / "since" / "offsets").to_pylist() if row["topic"] == topic]
     times = sorted({row["snapshot_ts"] for row in rows})
