@@ -59,7 +59,7 @@ class BudgetSearch:
                 self.progress(max(len(budgets) - len(left), int(len(budgets) * passed / allowed)), len(budgets))
             budget = max(left, key=lambda budget: curve.gap(budget) / slices[budget])
             seconds = max(min(slices[budget], allowed - passed), LEAST_SECONDS)
-            known = replace(self.known, plan=curve.best(budget), bound=curve.bound(budget), bound_by=None)
+            known = replace(self.known, plan=curve.best(budget), bound=curve.bound(budget), bound_by=None, proof=None)
             asked = self.asked(budget)
             drawn = replace(asked, seed=(asked.seed + next(draws)) % (MOST_SEED + 1))
             result = search(

@@ -1,13 +1,21 @@
-"""The frontier after a member left."""
+"""The curve of a frontier: its points after a member left, and the bounds that its budgets start from."""
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import pytest
 
 import evenlag
+from evenlag.compare import budget_search
+from evenlag.compare.curve import Curve
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
+from evenlag.search.cache import SolveCache
+from evenlag.search.clock import Clock
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
 from tests.support.problems import alike, random_owners
 from tests.support.searching import loads_of
 
@@ -37,3 +45,25 @@ def test_the_curve_after_a_member_left(seed: int) -> None:
         assert len(moved) == point.moves
         loads = loads_of(point.plan)
         assert point.spread == max(loads) - min(loads)
+
+
+def test_a_bound_of_the_curve_is_not_given_the_proof_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(2)
+    lags = {name: [random.randint(0, 1000) for _ in range(6)] for name in ("t", "u")}
+    problem = alike(lags, 3, owned=random_owners(random, lags, 3))
+    options = SolveOptions(stickiness=0, max_moves=3, time_limit=60, deterministic=True, work=0.001)
+    little, least = search(problem, options), search(problem, replace(options, work=10))
+    assert little.bound < least.bound
+    curve = Curve([little.plan], lambda plan: plan.moves)
+    curve.prove(3, least.bound)
+    found: list[evenlag.Result] = []
+
+    def recorded(*arguments: Any, **keywords: Any) -> evenlag.Result:
+        found.append(search(*arguments, **keywords))
+        return found[-1]
+
+    monkeypatch.setattr(budget_search, "search", recorded)
+    clock = Clock(60, True, 0.001)
+    budget_search.BudgetSearch([3], lambda _: options, little, clock, SolveCache(problem), None).run(curve, 1.0)
+    assert found[0].bound == least.bound
+    assert evenlag.verify(found[0], problem).outcome != "refused"
