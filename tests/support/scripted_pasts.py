@@ -39,7 +39,7 @@ class ScriptedPast:
         self.raw.append((at, encode.group_key(self.group), value))
 
     def target(self, at: float, epoch: int, targets: Mapping[str, Sequence[int]]) -> None:
-        """A new target assignment of a KIP-848 group."""
+        """Record a new target assignment of a KIP-848 group."""
         key = encode.consumer_key
         for name in targets:
             self.raw.append((at, key(5, self.group, name), encode.member_value([TOPIC])))
@@ -49,7 +49,7 @@ class ScriptedPast:
         self.raw.append((at, key(6, self.group), encode.epoch_value(epoch)))
 
     def current(self, at: float, member: str, epoch: int, held: Sequence[int]) -> None:
-        """What a member of a KIP-848 group has from now on."""
+        """Let a member of a KIP-848 group hold partitions from now on."""
         value = encode.current_value(epoch, [(TOPIC_ID, held)])
         self.raw.append((at, encode.consumer_key(8, self.group, member), value))
 
