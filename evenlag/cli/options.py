@@ -94,14 +94,14 @@ def command_config(where: str = "") -> Command:
     )  # fmt: skip
 
 
-def kafka(command: Command) -> Command:
-    """Add the options for `kafka://` places; the command gets them as `kafka_options`, named as Spark names them."""
+def kafka_client(command: Command) -> Command:
+    """Add the options for `kafka://` places; the command gets `config`, and `kafka_options` as Spark names them."""
 
     @wraps(command)
     def with_options(command_config: Path | None, option: dict[str, str], **others: Any) -> Any:
         config = {} if command_config is None else live.read_client_config(command_config)
         client = {f"kafka.{name}": value for name, value in live.java_names(config).items()}
-        return command(kafka_options=client | option, **others)
+        return command(config=config, kafka_options=client | option, **others)
 
     source = together(
         command_config("for kafka:// places"),
@@ -110,6 +110,17 @@ def kafka(command: Command) -> Command:
     )  # fmt: skip
     decorated: Command = source(with_options)
     return decorated
+
+
+def kafka(command: Command) -> Command:
+    """Add the options for `kafka://` places to a command that reads them by Spark alone (`kafka_options`)."""
+
+    @wraps(command)
+    def without_config(**parameters: Any) -> Any:
+        del parameters["config"]
+        return command(**parameters)
+
+    return kafka_client(without_config)
 
 
 auto_offset_reset = click.option(

@@ -12,10 +12,9 @@ import click
 from evenlag import live, report
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
-from evenlag.cli.decorators import settings
 from evenlag.cli.terminal import print_json, say, show, warn, working
 from evenlag.errors import EvenlagError
-from evenlag.tables.topics import is_topic, topic_address
+from evenlag.tables.topics import TopicAddress, is_topic, topic_address
 
 
 @command(
@@ -32,14 +31,12 @@ from evenlag.tables.topics import is_topic, topic_address
 @click.option("--since", metavar="TIME|DATE",
               help="Read log ends of the past from the brokers too: how far to go back (7d), or a date.")  # fmt: skip
 @options.overwrite
-@options.command_config("for kafka:// places")
-@click.option("--option", multiple=True, metavar="NAME=VALUE", callback=settings,
-              help="Option for Spark's Kafka source, such as kafka.security.protocol=SSL. Repeatable.")  # fmt: skip
+@options.kafka_client
 @options.spark
 @options.as_json
 def history(
     records: str | Path, out: str | Path, every: str, log_ends: str | Path | None, since: str | None,
-    command_config: Path | None, option: dict[str, str], master: str | None, conf: dict[str, str], overwrite: bool,
+    config: dict[str, str], kafka_options: dict[str, str], master: str | None, conf: dict[str, str], overwrite: bool,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Read the past of all groups from what Kafka has kept.
@@ -50,8 +47,6 @@ def history(
     seconds = float(options.seconds("--every", every))
     if since is not None and (log_ends is not None or not is_topic(records)):
         raise click.UsageError("--since reads log ends from the brokers of kafka://HOST:PORT; omit --log-ends with it")
-    config = {} if command_config is None else live.read_client_config(command_config)
-    kafka_options = {f"kafka.{name}": value for name, value in live.java_names(config).items()} | option
     # PySpark takes a second to import; help does not need it.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs import history as job
@@ -87,12 +82,17 @@ def _of_cluster(records: str | Path, config: dict[str, str]) -> tuple[dict[str, 
     if not is_topic(records):
         return {}, {}, []
     address = topic_address(str(records))
-    partitions = live.partitions_of_topic(address.topics, address.servers, config=config)
-    assign = {"assign": json.dumps({address.topics: partitions})}
+    assign = assigned(address, config)
     try:
         return assign, live.topic_names(address.servers, config=config), []
     except EvenlagError as error:
         return assign, {}, [str(error)]
+
+
+def assigned(address: TopicAddress, config: dict[str, str]) -> dict[str, str]:
+    """Return the option of Spark's source that names the partitions of a topic, as the brokers tell them."""
+    partitions = live.partitions_of_topic(address.topics, address.servers, config=config)
+    return {"assign": json.dumps({address.topics: partitions})}
 
 
 def _ends_of_cluster(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import click
 from evenlag import live, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
-from evenlag.cli.decorators import settings
+from evenlag.cli.commands.history import assigned
 from evenlag.cli.terminal import print_json, say
 from evenlag.model.defaults import FLEET_GAP
 from evenlag.tables.topics import topic_address
@@ -39,9 +38,7 @@ if TYPE_CHECKING:
 @click.option("--from-commits", is_flag=True,
               help="Read the topic __consumer_offsets, from which evenlag makes the snapshots itself.")  # fmt: skip
 @click.option("--every", metavar="TIME", help="With --from-commits: time between snapshots; default: 15m.")
-@options.command_config("for kafka:// places")
-@click.option("--option", multiple=True, metavar="NAME=VALUE", callback=settings,
-              help="Option for Spark's Kafka source, such as kafka.security.protocol=SSL. Repeatable.")  # fmt: skip
+@options.kafka_client
 @terms.fleet_move_data
 @options.modelling
 @terms.asked_without_racks
@@ -54,7 +51,7 @@ if TYPE_CHECKING:
 @options.spark
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each batch.")
 def stream(
-    topic: str, out: str | Path, command_config: Path | None, option: dict[str, str], master: str | None,
+    topic: str, out: str | Path, config: dict[str, str], kafka_options: dict[str, str], master: str | None,
     conf: dict[str, str], as_json: bool, from_commits: bool, every: str | None, settle: float | None,
     interval: float | None, **parameters: Any,
 ) -> None:  # fmt: skip
@@ -69,8 +66,6 @@ def stream(
         raise click.UsageError("--settle is for snapshots in a topic; omit it with --from-commits")
     given = {"interval": interval, "settle": settle, "every": every and float(options.seconds("--every", every))}
     parameters |= {name: value for name, value in given.items() if value is not None}
-    config = {} if command_config is None else live.read_client_config(command_config)
-    kafka_options = {f"kafka.{name}": value for name, value in live.java_names(config).items()} | option
     # PySpark takes a second to import; help does not need it.
     from evenlag.spark.driver.kafka import session_for
 
@@ -91,8 +86,7 @@ def stream(
     from evenlag.spark.jobs.group_records import topic_of
 
     address = topic_address(str(topic_of(topic)))
-    partitions = live.partitions_of_topic(address.topics, address.servers, config=config)
-    assign = {"assign": json.dumps({address.topics: partitions})}
+    assign = assigned(address, config)
     spark = session_for([topic], options.spark_settings(master, conf), None)
     logs = live.ClusterLogs(address.servers, config=config)
     stream_commits(spark, topic, logs, options=assign | kafka_options, **parameters)
