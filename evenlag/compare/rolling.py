@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from evenlag.heuristics import HEURISTICS, published_name
-from evenlag.heuristics.server_side import assign_in_broker
+from evenlag.heuristics.server_side import assign_in_broker, numbers_before, of_members
 from evenlag.model.arrays import Whole
 from evenlag.model.literals import BrokerWord
-from evenlag.model.pair_data import NO_PAIR_DATA
 from evenlag.model.plan import Number, Plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 
@@ -147,33 +146,15 @@ class _Roll:
             self._group(present), self._assignor, instance_ids=self._instances, topic_ids=self._topic_ids,
             joined=self._joined,
         )  # fmt: skip
-        return _numbers(present)[plan.member_of]
+        return numbers_before(present)[plan.member_of]
 
     def _classic(self, present: Whole) -> Index:
         name = published_name(self._problem.assignor or "") or REST
-        return _numbers(present)[HEURISTICS[name](self._group(present)).member_of]
+        return numbers_before(present)[HEURISTICS[name](self._group(present)).member_of]
 
     def _group(self, present: Whole) -> Problem:
         """Return the group of the members that are there, with their present ids, without racks."""
-        place = np.full(len(self._names) + 1, NOBODY, dtype=np.int32)
-        place[present] = np.arange(len(present))
-        problem, some = self._problem, present.tolist()
-        return replace(
-            problem,
-            members=tuple(self._names[member] for member in some),
-            subscribed=problem.subscribed[:, present],
-            weights=tuple(problem.weights[member] for member in some),
-            caps=problem.caps[present],
-            generations=(None,) * len(some),
-            owner=place[self.owner],
-            pins=np.full(len(self.owner), NOBODY, dtype=np.int32),
-            scenario_weights=(),
-            scenario_lags=np.empty((0, 0), dtype=np.int64),
-            pairs=NO_PAIR_DATA,
-            origin=problem.origin.without_claims(),
+        unknown = (None,) * len(self._names)
+        return of_members(
+            replace(self._problem, members=tuple(self._names), generations=unknown, owner=self.owner), present
         )
-
-
-def _numbers(present: Whole) -> Index:
-    """Return a table from the numbers of present members to all; the last place is for NOBODY, which is -1."""
-    return np.array([*present.tolist(), NOBODY], dtype=np.int32)

@@ -166,6 +166,34 @@ def _surplus_order(group: Problem, codes: Hashes | None, topics: Whole) -> unifo
     return order
 
 
+def of_members(problem: Problem, members: Whole) -> Problem:
+    """Return the group of some members in a given order, without racks, pins and scenarios.
+
+    `members` are their numbers. Partitions of other members have no owner.
+    """
+    place = np.full(len(problem.members) + 1, NOBODY, dtype=np.int32)  # NOBODY is -1, the last place
+    place[members] = np.arange(len(members))
+    return replace(
+        problem,
+        members=tuple(problem.members[member] for member in members.tolist()),
+        subscribed=problem.subscribed[:, members],
+        weights=tuple(problem.weights[member] for member in members.tolist()),
+        caps=problem.caps[members],
+        generations=tuple(problem.generations[member] for member in members.tolist()),
+        owner=place[problem.owner],
+        pins=np.full(len(problem.owner), NOBODY, dtype=np.int32),
+        scenario_weights=(),
+        scenario_lags=np.empty((0, 0), dtype=np.int64),
+        pairs=NO_PAIR_DATA,
+        origin=problem.origin.without_claims(),
+    )
+
+
+def numbers_before(members: Whole) -> Index:
+    """Return a table from the numbers in `of_members` to those before; the last place is for NOBODY, which is -1."""
+    return np.array([*members.tolist(), NOBODY], dtype=np.int32)
+
+
 @dataclass(frozen=True)
 class _Ordered:
     """A group with its members and topics in another order, by which assignors break ties; without racks.
@@ -188,31 +216,20 @@ class _Ordered:
         """Reorder a group; `members` and `topics` are the numbers of all, in the new order."""
         every = np.arange(len(problem.lags))
         partitions = np.concatenate([every[:0], *(every[problem.topic_slice(topic)] for topic in topics.tolist())])
-        place = np.empty(len(members) + 1, dtype=np.int32)
-        place[members], place[-1] = np.arange(len(members)), NOBODY  # NOBODY is -1, the last place
+        some = of_members(problem, members)
         group = replace(
-            problem,
+            some,
             topics=tuple(problem.topics[topic] for topic in topics.tolist()),
-            members=tuple(problem.members[member] for member in members.tolist()),
             topic_of=np.repeat(np.arange(len(topics), dtype=np.int32), problem.topic_sizes[topics]),
             partition_ids=problem.partition_ids[partitions],
             lags=problem.lags[partitions],
-            subscribed=problem.subscribed[topics][:, members],
-            weights=tuple(problem.weights[member] for member in members.tolist()),
-            caps=problem.caps[members],
-            generations=tuple(problem.generations[member] for member in members.tolist()),
-            owner=place[problem.owner[partitions]],
-            pins=np.full(len(partitions), NOBODY, dtype=np.int32),
-            scenario_weights=(),
-            scenario_lags=np.empty((0, 0), dtype=np.int64),
-            pairs=NO_PAIR_DATA,
-            origin=problem.origin.without_claims(),
+            subscribed=some.subscribed[topics],
+            owner=some.owner[partitions],
         )
         return cls(problem, group, members, partitions)
 
     def back(self, member_of: Index) -> Plan:
         """Return an assignment of the reordered group as a plan of the original."""
-        numbers = np.array([*self.members.tolist(), NOBODY], dtype=np.int32)
         found = np.empty(len(member_of), dtype=np.int32)
-        found[self.partitions] = numbers[member_of]
+        found[self.partitions] = numbers_before(self.members)[member_of]
         return Plan(self.original, found)
