@@ -97,16 +97,18 @@ def migration_lines(found: Sequence[Migration]) -> Sheet:
             each.problem.group,
             each.problem.assignor or "–",
             str(each.online),
-            _figure(each, TODAY, lambda forecast: number(forecast.plan.spread)),
-            _figure(each, "uniform", lambda forecast: number(forecast.plan.spread)),
-            _figure(
-                each, "uniform", lambda forecast: _range(None if forecast.rolling is None else forecast.rolling.spread)
-            ),
-            _figure(each, "range", lambda forecast: number(forecast.plan.spread)),
-            _figure(each, EVENLAG, lambda forecast: number(forecast.plan.spread)),
+            _figure(each, TODAY, _spread),
+            _figure(each, "uniform", _spread),
+            _figure(each, "uniform", _after_restarts),
+            _figure(each, "range", _spread),
+            _figure(each, EVENLAG, _spread),
             f"{len(each.remarks):,}",
         )
     return table
+
+
+def _spread(forecast: Forecast) -> str:
+    return number(forecast.plan.spread)
 
 
 def _after_restarts(forecast: Forecast) -> str:
