@@ -339,7 +339,7 @@ def past_at(spark: SparkSession, place: str | Path | None) -> Measured:
     Raises
     ------
     SourceError
-        There is no such table.
+        The place has no such table.
     """
     if place is None:
         return NOTHING_MEASURED

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, Unpack
 
@@ -18,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.rates import time_text
 from evenlag.protocol.coordinator_records import CLASSIC_GROUP
 from evenlag.search.options import check_seconds
 from evenlag.spark.driver.choice import driver_of
@@ -38,7 +36,7 @@ from evenlag.spark.jobs.group_records import (
     read_records,
     topic_of,
 )
-from evenlag.spark.jobs.streaming import Audit, StreamJob, auditor, consume, opened
+from evenlag.spark.jobs.streaming import Audit, StreamJob, auditor, consume, opened, reporting
 from evenlag.spark.native import history_tables
 from evenlag.spark.worker.history_task import MEMBER, with_reasons
 from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
@@ -170,14 +168,7 @@ def stream_commits(
     url = str(topic_of(topic))
     source = commit_options(url, options)
     commits, notes = opened(spark, out, checkpoint, TABLES)
-    batches: list[CommitBatch] = []
-
-    def report(each: CommitBatch) -> None:
-        if once:
-            batches.append(each)
-        if progress is not None:
-            progress(each)
-
+    batches, report = reporting(once, progress)
     job = CommitJob(spark, commits, None if once else max(round(1000 * every), 1), logs, audit, report)
     with internal_topics(spark):
         consume(spark, url, source, job, notes, once=once, interval=interval)
@@ -239,7 +230,7 @@ class CommitJob(StreamJob):
         self._report(
             CommitBatch(
                 self._commits.number, sum(row["n"] for row in sums), 0 if used is None else used["n"], kept,
-                None if due is None else _text(due), groups,
+                None if due is None else history_tables.iso_text(due), groups,
                 0 if report is None else report.plans, 0 if report is None else report.rejects,
                 0 if report is None else report.statuses.get("ERROR", 0), time.monotonic() - started,
             )
@@ -261,9 +252,9 @@ class CommitJob(StreamJob):
         course = followed(spark, members, [due], names, Folder(spark, f"{folder}/_course", COURSE))
         topics = _topics(commits, course)
         found = list(self._logs.log_offsets(topics, due)) if topics else []
-        ends = self._ends(found).withColumn("snapshot_ts", sf.lit(_text(due)))
-        numbers = spark.createDataFrame([(0, _text(due))], "number INT, snapshot_ts STRING")
-        offsets = history_tables.offsets(commits, course, [(due, _text(due))], numbers, ends)
+        ends = self._ends(found).withColumn("snapshot_ts", sf.lit(history_tables.iso_text(due)))
+        numbers = spark.createDataFrame([(0, history_tables.iso_text(due))], "number INT, snapshot_ts STRING")
+        offsets = history_tables.offsets(commits, course, [(due, history_tables.iso_text(due))], numbers, ends)
         offsets = self._stored(folder, "offsets", offsets)
         told = self._stored(folder, "members", history_tables.members(course, numbers))
         groups = offsets.select("group").distinct().count()
@@ -311,7 +302,3 @@ def _topics(commits: DataFrame, course: DataFrame) -> list[str]:
         .unionAll(members.select(sf.explode("partitions.topic")))
     )  # fmt: skip
     return [row["topic"] for row in names.distinct().orderBy("topic").collect()]
-
-
-def _text(millis: int) -> str:
-    return time_text(datetime.fromtimestamp(millis / 1000, UTC))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.model.rates import time_micros, time_text
+from evenlag.model.rates import time_micros
 from evenlag.report.past_text import MOST_GROUPS
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
@@ -215,7 +214,7 @@ def past_figures(spark: SparkSession, place: str | Path, most: int) -> dict[str,
     Raises
     ------
     SourceError
-        There is no such table.
+        The place has no such table.
     """
     with blamed(place), described(spark, "reading the past of the groups"):
         return _rebalancing(sink(spark, place).read("groups"), most)
@@ -240,7 +239,7 @@ def _times(first: int, last: int, every: float) -> list[tuple[int, str]]:
     if len(numbers) > MOST_TIMES:
         raise InvalidProblemError(f"every {every:g} s makes {len(numbers):,} snapshots; choose a longer time")
     millis = [number * step for number in numbers]
-    return [(at, time_text(datetime.fromtimestamp(at / 1000, UTC))) for at in millis]
+    return [(at, history_tables.iso_text(at)) for at in millis]
 
 
 def _log_ends(table: DataFrame) -> DataFrame:

@@ -20,7 +20,7 @@ from evenlag.spark.driver.storage import read_parquet
 from evenlag.spark.jobs.batch import TABLES
 from evenlag.spark.jobs.commits import STATE, Commits
 from evenlag.spark.jobs.fleet_solver import PlanKeywords
-from evenlag.spark.jobs.streaming import Audit, StreamJob, auditor, consume, opened
+from evenlag.spark.jobs.streaming import Audit, StreamJob, auditor, consume, opened, reporting
 from evenlag.spark.native.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
 from evenlag.tables.columns import LINE
 from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
@@ -127,14 +127,7 @@ def stream(
     check_seconds("settle", settle, zero=True)
     source = topic_options(topic, options)
     commits, notes = opened(spark, out, checkpoint, TABLES)
-    batches: list[Batch] = []
-
-    def report(batch: Batch) -> None:
-        if once:
-            batches.append(batch)
-        if progress is not None:
-            progress(batch)
-
+    batches, report = reporting(once, progress)
     job = _Job(spark, commits, settle, audit, report)
     consume(spark, topic, source, job, notes, once=once, interval=interval)
     return batches

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,6 +25,8 @@ from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_opt
 from evenlag.spark.worker.one_group import Want
 from evenlag.tables.amounts import TRAFFIC
 from evenlag.tables.fleet_data import FleetData
+
+B = TypeVar("B")
 
 CHECKPOINT = "_checkpoint"
 LOOK = 1  # seconds between checks of an idle stream
@@ -155,6 +157,19 @@ def opened(
     notes = Storage(spark, checkpoint if checkpoint is not None else f"{commits.path}/{CHECKPOINT}")
     _belong_together(commits, notes)
     return commits, notes
+
+
+def reporting(once: bool, progress: Callable[[B], None] | None) -> tuple[list[B], Callable[[B], None]]:
+    """Return the figures of commits for the caller, which only `once` collects, and the function that reports them."""
+    batches: list[B] = []
+
+    def report(batch: B) -> None:
+        if once:
+            batches.append(batch)
+        if progress is not None:
+            progress(batch)
+
+    return batches, report
 
 
 def _belong_together(commits: Commits, checkpoint: Storage) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from evenlag.compare.history import BACKLOG
 from evenlag.spark.native.history_tables import PARTITION, iso_column, of_partitions, owners, with_numbers
 from evenlag.tables.outputs import CAUSES, PAST_GROUPS
 
@@ -130,7 +131,7 @@ def past_groups(commits: DataFrame, rebalances: DataFrame, rates: DataFrame, unt
         "paused_seconds": sf.coalesce("paused_seconds", sf.lit(0.0)),
         "paused_share": sf.coalesce("paused_seconds", sf.lit(0.0)) / sf.greatest(seconds, sf.lit(HOUR)),
         "capacity": sf.when(of_backlog, sf.col("usual")).otherwise(sf.col("high")),
-        "capacity_source": sf.when(of_backlog, sf.lit("backlog")).when(sf.col("seen") > 0, sf.lit("highest")),
+        "capacity_source": sf.when(of_backlog, sf.lit(BACKLOG)).when(sf.col("seen") > 0, sf.lit("highest")),
         "capacity_cases": sf.when(of_backlog, sf.col("busy")).otherwise(sf.coalesce("seen", sf.lit(0))),
     }
     return rows.select(*(values[each.name].cast(each.ddl).alias(each.name) for each in PAST_GROUPS))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
+from evenlag.model.rates import time_text
 from evenlag.spark.worker.history_task import MEMBER, REBALANCE
 from evenlag.tables.columns import MEMBERS, OFFSETS, Table
 from evenlag.tables.outputs import COMMITS, KEY, REBALANCES
@@ -35,6 +37,11 @@ REBALANCE_FIGURES = Table(
 
 _PLACE = ("number", "group", "topic", "partition")  # key of a row of the offsets table
 _ROUND = 100  # milliseconds to which times between commits are rounded, so that their median needs little memory
+
+
+def iso_text(millis: int) -> str:
+    """Return a time in milliseconds since the epoch as text, as `iso_column` does."""
+    return time_text(datetime.fromtimestamp(millis / 1000, UTC))
 
 
 def iso_column(millis: Column) -> Column:
