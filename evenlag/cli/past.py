@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, wraps
@@ -42,13 +42,17 @@ class PastOptions:
     def measured(self) -> Measured:
         """The past; without groups if no folder is given."""
         # This import takes NumPy, which help does not need.
-        from evenlag.tables.measured import Measured, read_past
+        from evenlag.tables.measured import NOTHING_MEASURED, read_past
 
-        return Measured() if self.place is None else read_past(self.place)
+        return NOTHING_MEASURED if self.place is None else read_past(self.place)
 
     def pause_of(self, group: str) -> tuple[float | Fraction, list[str]]:
         """Return the pause of a group, and a note on its source if it is not given."""
         return (self.pause, []) if self.pause is not None else self.measured.pause_of(group, self.default)
+
+    def remark(self, measured: Measured, names: Iterable[str]) -> list[str]:
+        """Return a note on the groups whose pause a past shows, unless the pause is given."""
+        return [] if self.pause is not None else measured.remark(names, self.default)
 
     def capacity_of(self, group: str) -> Capacity | None:
         """Return the capacity that the past shows of a group's members."""

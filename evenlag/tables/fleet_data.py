@@ -13,7 +13,7 @@ from evenlag.model.parse_pairs import parse_amount
 from evenlag.model.problem import Problem
 from evenlag.model.values import check_mapping, kind, parse_partition_number, shown
 from evenlag.tables.amounts import COLUMNS, MOVE_SIZES, TRAFFIC, Amounts, read_amounts
-from evenlag.tables.measured import Measured
+from evenlag.tables.measured import NOTHING_MEASURED, Measured
 from evenlag.tables.read_within import Draining
 
 Amount = int | Mapping[int, int]  # one number for all partitions of a topic, or a number by partition
@@ -56,7 +56,7 @@ class FleetData:
     together: Sequence[Sequence[str]] = ()
     named: frozenset[str] = frozenset()
     draining: Draining | None = None
-    past: Measured = field(default_factory=Measured)
+    past: Measured = NOTHING_MEASURED
 
     @classmethod
     def of(
@@ -96,8 +96,9 @@ class FleetData:
         units = _units(together)
         plain = {topic for name in amounts if isinstance(given[name], Mapping) for topic in amounts[name]}
         return cls(
-            amounts, units, frozenset(plain.union(*units)), Draining.of(drain_seconds, capacity), past or Measured()
-        )
+            amounts, units, frozenset(plain.union(*units)), Draining.of(drain_seconds, capacity),
+            past or NOTHING_MEASURED,
+        )  # fmt: skip
 
     def __bool__(self) -> bool:
         """Return whether there is any data."""

@@ -74,7 +74,7 @@ class Measured(Mapping[str, MeasuredGroup]):
         return Measured(self.place, {name: replace(each, pause=None) for name, each in self.groups.items()})
 
     def remark(self, names: Iterable[str], default: float = PAUSE) -> list[str]:
-        """Return a note on the groups of these names whose pause is known; none if there is no past."""
+        """Return a note on the groups of these names whose pause is known, in a list that is empty without a past."""
         if not self.place:
             return []
         known = [name in self.groups and self.groups[name].pause is not None for name in names]
@@ -112,7 +112,7 @@ def read_past(place: str | os.PathLike[str]) -> Measured:
     Raises
     ------
     SourceError
-        There is no such folder, or it has no table `groups` with the columns of a history.
+        The folder does not exist, or lacks the table `groups` with the columns of a history.
 
     Examples
     --------

@@ -90,7 +90,7 @@ def check(
     found += [Finding(name, Kind.FAILED, why) for name, why in sorted(board.failures.items())]
     for name, each in figures.items():
         found += findings(name, each, deadline, at_least)
-    notes += past.measured.remark(board.entries) if past.pause is None else []
+    notes += past.remark(past.measured, board.entries)
     if as_json:
         documents = {name: each.document() for name, each in figures.items()}
         listed = [{"group": each.group, "kind": str(each.kind), "text": each.text} for each in found]

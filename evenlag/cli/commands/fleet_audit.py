@@ -73,4 +73,4 @@ def fleet_audit(
         print_json(found.to_dict())
     else:
         show(found.report())
-        show_notes(parameters["past"].remark(measured))
+        show_notes(past.remark(measured, measured))

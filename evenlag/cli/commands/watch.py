@@ -160,7 +160,7 @@ def watch(
     given = input_of(source, members, input_format, auto_offset_reset, timeout or interval / 2, command_config)
     board = Board(most_groups, groups, float("inf") if once else stale_after * interval)
     watcher = Watcher(given, board, asked, interval, group_time_limit, _log)
-    for note in past.measured.remark(past.measured) if past.pause is None else ():
+    for note in past.remark(past.measured, past.measured):
         _log(note)
     try:
         if once:
