@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from evenlag.compare.drain import NEVER, Time, reading_time
-from evenlag.compare.history import Capacity, Interval, Snapshot, estimate_capacity, intervals, telling_more
+from evenlag.compare.history import Capacity, Interval, Snapshot, intervals, known_capacity
 from evenlag.errors import InvalidProblemError
 from evenlag.model.payoff import Rates
 from evenlag.model.plan import Plan
@@ -42,15 +42,13 @@ class Pace:
     ) -> Pace:
         """Derive the pace at a snapshot from the intervals until then.
 
-        A given capacity takes precedence; a measured one is compared with that of the record (`telling_more`).
+        A given capacity takes precedence; a measured one is compared with that of the record (`known_capacity`).
         """
         rates = None if now is None else rates_at(now, steps[-1] if steps else None)
-        if given is not None:
-            return cls(rates, given)
         try:
-            return cls(rates, telling_more(measured, estimate_capacity(steps)))
+            return cls(rates, given or known_capacity(steps, measured))
         except InvalidProblemError:  # no member was seen reading
-            return cls(rates, measured)
+            return cls(rates, None)
 
     def ceiling(self, problem: Problem, seconds: Fraction) -> Fraction | None:
         """Return the largest load per weight, as in `max_load`, that members can read within a time.

@@ -234,6 +234,23 @@ def telling_more(measured: Capacity | None, estimated: Capacity | None) -> Capac
     return next((each for each in known if each.source == BACKLOG), known[0] if known else None)
 
 
+def known_capacity(steps: Sequence[Interval], measured: Capacity | None = None) -> Capacity:
+    """Return the capacity of the record, or the measured one if that tells more.
+
+    Raises
+    ------
+    InvalidProblemError
+        Neither is known.
+    """
+    try:
+        estimated = estimate_capacity(steps)
+    except InvalidProblemError:
+        if measured is None:
+            raise
+        return measured
+    return telling_more(measured, estimated) or estimated
+
+
 def estimate_capacity(steps: Sequence[Interval]) -> Capacity:
     """Estimate from the record the messages per second that a member of weight 1 can read.
 

@@ -17,15 +17,7 @@ import numpy as np
 
 from evenlag.compare.consumption import budget, share_out
 from evenlag.compare.foresight import AUTO, KINDS, Foresight, ahead_micros
-from evenlag.compare.history import (
-    Capacity,
-    Interval,
-    Messages,
-    Snapshot,
-    estimate_capacity,
-    intervals,
-    telling_more,
-)
+from evenlag.compare.history import Capacity, Interval, Messages, Snapshot, intervals, known_capacity
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
@@ -67,7 +59,7 @@ class ReplayOptions:
         Options of "evenlag"; limits are per rebalance. With `deterministic` and no `work`, the clock still stops a
         search after `NET` times its limit.
     measured : Capacity or None
-        The capacity that the group's commits show, if it is not given; see `history.telling_more`.
+        The capacity that the group's commits show, if it is not given; see `history.known_capacity`.
 
     Raises
     ------
@@ -218,8 +210,7 @@ def run(
     course = list(intervals(history))
     _tells_what_came_in(course)
     given = Capacity.of_user(options.capacity)
-    capacity = given or telling_more(options.measured, _estimated(course, needed=options.measured is None))
-    assert capacity is not None
+    capacity = given or known_capacity(course, options.measured)
     names = [RECORDED, *dict.fromkeys(options.strategies)]
     if options.horizon != AUTO or EVENLAG not in names:
         foresight = None
@@ -431,16 +422,6 @@ def _quantile(values: list[tuple[int, Number]]) -> Number:
         if 100 * passed >= 99 * total:
             return value
     return 0
-
-
-def _estimated(course: Sequence[Interval], needed: bool) -> Capacity | None:
-    """Return the capacity that the record shows; None if it shows none and none is needed."""
-    try:
-        return estimate_capacity(course)
-    except InvalidProblemError:
-        if needed:
-            raise
-        return None
 
 
 def _tells_what_came_in(course: Sequence[Interval]) -> None:

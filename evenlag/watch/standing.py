@@ -11,7 +11,7 @@ import numpy as np
 
 from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.drain import Course, Time
-from evenlag.compare.history import Capacity, Snapshot
+from evenlag.compare.history import BACKLOG, Capacity, Snapshot
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
 from evenlag.errors import InvalidProblemError
 from evenlag.model.defaults import PAUSE
@@ -23,7 +23,7 @@ from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.entry import solve
 from evenlag.search.options import SolveOptions
 from evenlag.tables.every_group import GroupNow
-from evenlag.tables.measured import Measured
+from evenlag.tables.measured import NOTHING_MEASURED, Measured
 from evenlag.watch.figures import Figures
 
 NOISE = Fraction(1, 1000)  # share of the mean load; a proven plan outlives smaller changes of the lags
@@ -55,7 +55,7 @@ class Asked:
     only_if_better: str = "0%"
     capacity: Fraction | None = None
     drain_seconds: Fraction | None = None
-    past: Measured = field(default_factory=Measured)
+    past: Measured = NOTHING_MEASURED
     pause: float | None = None
 
     def pause_of(self, group: str) -> float:
@@ -170,7 +170,7 @@ def _pace(record: tuple[Snapshot, ...], before: Standing | None, asked: Asked) -
         given = Capacity(asked.capacity, "given")
         return replace(pace_of(record), capacity=given), given
     pace = pace_of(record, measured=measured)
-    seen = pace.capacity if pace.capacity is not None and pace.capacity.source == "backlog" else None
+    seen = pace.capacity if pace.capacity is not None and pace.capacity.source == BACKLOG else None
     return pace, seen or (None if before is None else before.capacity)
 
 
