@@ -22,13 +22,12 @@ from tests.support.broker import TESTS, VERSION
 from tests.support.jars import fetched, find_java
 
 GROUPS = 4_000
-SMALL, LARGE = 200_000, 1_000_000  # commits
+EVEN, LARGE = 1_000_000, 10_000_000  # commits
 HOT = 0.5  # share of the groups in one partition of the topic
 IN_MEMORY, IN_PYTHON = 200_000, 20_000  # records for the formatter and for the loop
 RUNS = 6  # of the formatter, the first of them cold
 COLUMNS = ("partition", "offset", "kind", "group", "reason", "commit_topic", "commit_partition", "commit_offset")
-FULL = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"}
-JAVA: dict[str, dict[str, str]] = {"quick": {}, "full": FULL}
+TRIED = (("even", False), ("even", True), ("hot", True), ("large", True))  # topics, and if with native Java
 A_DAY = 864_000_000  # commits of a cluster with 10,000 a second
 
 
@@ -40,16 +39,17 @@ def history(seed: int) -> Iterator[str]:
         "partitions. Processor time of all processes, Java included. **Formatter**: Kafka's "
         f"`OffsetsMessageFormatter` {VERSION} on records in memory, printed to nowhere, the fastest of {RUNS} runs in "
         "one Java. **Plain Python**: evenlag's readable decoder in a loop. Spark reads Parquet on "
-        f"local[{CORES}], each row in a new session, its start not counted. *Quick Java* are evenlag's own options for "
-        "a local session, which compile little; *full Java* compiles all that it can.\n"
+        f"local[{CORES}], each topic in a new session, its start not counted. *Quick Java* are the options of a local "
+        "session, which compile little; *native Java* those of `local_session(native=True)` and of the command. "
+        f"Load average of the machine at the start: {os.getloadavg()[1]:.1f}.\n"
     )
     yield "| what | records | µs of a core a record | records a second and core | × the formatter |"
     yield "|---" * 5 + "|"
     with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
-        places = {name: Path(folder) / name for name in ("small", "hot", "large")}
-        shapes = [Shape(GROUPS, size, hot, seed) for size, hot in ((SMALL, 0.0), (SMALL, HOT), (LARGE, 0.0))]
+        places = {name: Path(folder) / name for name in ("even", "hot", "large")}
+        shapes = [Shape(GROUPS, size, hot, seed) for size, hot in ((EVEN, 0.0), (EVEN, HOT), (LARGE, 0.0))]
         in_new_process(written, dict(zip(map(str, places.values()), shapes, strict=True)))
-        first = ds.dataset(places["small"]).head(IN_MEMORY, columns=["key", "value"])
+        first = ds.dataset(places["even"]).head(IN_MEMORY, columns=["key", "value"])
         pairs = list(zip(first["key"].to_pylist(), first["value"].to_pylist(), strict=True))
         formatter = by_formatter(pairs)
         loop = by_python(pairs[:IN_PYTHON])
@@ -61,29 +61,36 @@ def history(seed: int) -> Iterator[str]:
         yield row("formatter, in memory", IN_MEMORY, formatter * IN_MEMORY)
         yield row("plain Python, in memory", IN_PYTHON, loop * IN_PYTHON)
         found = {}
-        for name, place in places.items():
-            for java in ("quick", "full") if name == "small" else ("full",):
-                found[name] = told = in_new_process(by_spark, str(place), JAVA[java])
-                for step in ("read", "decode", "history"):
-                    yield row(f"Spark, {step}: {name}, {java} Java", told["records"], told[step])
+        for name, native in TRIED:
+            java = "native" if native else "quick"
+            found[name, java] = told = in_new_process(by_spark, str(places[name]), native)
+            for step in ("read", "decode", "history"):
+                yield row(f"Spark, {step}: {name}, {java} Java", told["records"], told[step])
     yield ""
     yield (
         f"`read` reads the records and drops them; `decode` also decodes all that `history` uses; `history` is all of "
-        f"`evenlag history` with a snapshot every 15 minutes. In `hot`, one of the 50 partitions has {HOT:.0%} of the "
-        "groups and more."
+        "`evenlag history` with a snapshot every 15 minutes, which includes planning and compiling its queries. In "
+        f"`hot`, one of the 50 partitions has {HOT:.0%} of the groups and more. Load average at the end: "
+        f"{os.getloadavg()[1]:.1f}."
     )
     yield ""
-    each = found["large"]["history"] / found["large"]["records"]
+    yield "| peak memory in MB | records | driver's Python | Java | largest Python worker |"
+    yield "|---" * 5 + "|"
+    for (name, java), told in found.items():
+        memory = " | ".join(f"{told[of]:.0f}" for of in ("python", "java", "worker"))
+        yield f"| {name}, {java} Java | {told['records']:,} | {memory} |"
+    yield ""
+    even, large = (found[name, "native"] for name in ("even", "large"))
+    more = (large["history"] - even["history"]) / (large["records"] - even["records"])
     yield (
-        f"Peak memory in MB with {found['large']['records']:,} records: driver's Python "
-        f"{found['large']['python']:.0f}, Java {found['large']['java']:.0f}. By the last row, a day of 10,000 commits "
-        f"a second ({A_DAY:,} commits) would take {A_DAY * each / 3600:.1f} hours of a core; that was not run."
+        f"From `even` to `large`, each further record takes {1e6 * more:.1f} µs. By that, a day of 10,000 commits a "
+        f"second ({A_DAY:,} commits) would take {A_DAY * more / 3600:.1f} hours of a core; that was not run."
     )
 
 
 def written(shapes: dict[str, Shape]) -> None:
     """Write topics, each to its folder."""
-    session = pipeline.local_session(CORES, FULL)
+    session = pipeline.local_session(CORES, native=True)
     for folder, shape in shapes.items():
         write(session, shape, folder)
     session.stop()
@@ -110,9 +117,9 @@ def by_python(pairs: list[tuple[bytes, bytes]]) -> float:
     return (time.process_time() - started) / len(pairs)
 
 
-def by_spark(folder: str, settings: dict[str, str]) -> dict[str, float]:
+def by_spark(folder: str, native: bool) -> dict[str, float]:
     """Return the processor seconds of each step, the number of `records`, and peak memory in MB."""
-    session = pipeline.local_session(CORES, settings)
+    session = pipeline.local_session(CORES, native=native)
     records = session.read.parquet(folder).select("key", "value", "partition", "offset", "timestamp")
     found: dict[str, float] = {"records": records.count()}
     for step, table in (("read", records), ("decode", decoded(records).select(*COLUMNS))):
@@ -125,6 +132,7 @@ def by_spark(folder: str, settings: dict[str, str]) -> dict[str, float]:
     assert past.used == past.records == found["records"], past.passed_over.collect()
     found["python"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     found["java"] = sum(peak_megabytes(lambda name: name == "java"))
+    found["worker"] = max(peak_megabytes(lambda name: name.startswith("python")), default=0.0)
     session.stop()
     return found
 

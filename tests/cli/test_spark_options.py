@@ -31,7 +31,8 @@ def unconfigured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_master_and_settings_reach_spark(command: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from evenlag.spark.driver import kafka
 
-    def start(settings: Mapping[str, str]) -> NoReturn:
+    def start(settings: Mapping[str, str], native: bool) -> NoReturn:
+        assert not native
         raise SourceError(f"asked for {sorted(settings.items())}")
 
     monkeypatch.setattr(kafka, "local_session", start)
@@ -39,6 +40,18 @@ def test_master_and_settings_reach_spark(command: str, place: str, monkeypatch: 
     places += ("--drain", "5m") if command == "size" else ()
     packages = {"spark.jars.packages": PACKAGE} if place == TOPIC else {}
     refused(evenlag(command, *places, "--out", "out", *MASTER), f"asked for {sorted((ASKED | packages).items())}")
+
+
+@pytest.mark.usefixtures("unconfigured")
+def test_history_asks_for_java_that_compiles_thoroughly(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evenlag.spark.driver import kafka
+
+    def start(settings: Mapping[str, str], native: bool) -> NoReturn:
+        raise SourceError(f"asked for {sorted(settings.items())}, native: {native}")
+
+    monkeypatch.setattr(kafka, "local_session", start)
+    done = evenlag("history", "hdfs://host/records", "--out", "out", *MASTER)
+    refused(done, f"asked for {sorted(ASKED.items())}, native: True")
 
 
 def test_configured_packages_are_kept(unconfigured: Path) -> None:

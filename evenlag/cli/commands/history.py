@@ -58,7 +58,7 @@ def history(
         if since is not None:
             log_ends, missing = _ends_of_cluster(str(records), Path(folder), since, every, config)
             notes += missing
-        spark = session_for((records, log_ends), options.spark_settings(master, conf), kafka_options)
+        spark = session_for((records, log_ends), options.spark_settings(master, conf), kafka_options, native=True)
         with working("reading the records"):
             found = job.history(
                 spark, records, out=out, every=seconds, log_ends=log_ends, topic_names=names, overwrite=overwrite,

@@ -80,9 +80,10 @@ def with_connector(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def session_for(
-    places: Iterable[str | Path | None], settings: Mapping[str, str] | None, options: Mapping[str, str] | None
-) -> SparkSession:
-    """Start Spark, with its Kafka connector if one of the places is a topic.
+    places: Iterable[str | Path | None], settings: Mapping[str, str] | None, options: Mapping[str, str] | None,
+    *, native: bool = False,
+) -> SparkSession:  # fmt: skip
+    """Start Spark, with its Kafka connector if one of the places is a topic; `native` as in `local_session`.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def session_for(
     topics = [place for place in places if place is not None and is_topic(place)]
     if options and not topics:
         raise SourceError("options of the Kafka source need a table kafka://HOST:PORT/TOPIC, but no table is a topic")
-    spark = local_session(settings=with_connector(settings or {}) if topics else settings)
+    spark = local_session(settings=with_connector(settings or {}) if topics else settings, native=native)
     if topics:
         add_connector(spark)
     return spark

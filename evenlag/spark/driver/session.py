@@ -91,7 +91,9 @@ STANDALONE = "spark://"
 _launched: dict[str, str] = {}  # evenlag's own settings for the launcher
 
 
-def local_session(cores: int | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
+def local_session(
+    cores: int | None = None, settings: Mapping[str, str] | None = None, *, native: bool = False
+) -> SparkSession:
     """Start Spark, or return the running session.
 
     Spark runs on this machine, unless another master is set by `spark-submit`, PYSPARK_SUBMIT_ARGS, spark-defaults.conf
@@ -104,6 +106,9 @@ def local_session(cores: int | None = None, settings: Mapping[str, str] | None =
         Number of this machine's cores to use; by default all.
     settings : mapping of str to str, optional
         Settings of Spark. They take precedence over the user's, and those over evenlag's defaults.
+    native : bool
+        Let Java compile more thoroughly, for `history` of a million records and more. By default it starts quickly,
+        because Python does the work of plans.
 
     Raises
     ------
@@ -122,7 +127,7 @@ def local_session(cores: int | None = None, settings: Mapping[str, str] | None =
         return running
     if SparkContext._active_spark_context is not None:
         return SparkSession(SparkContext._active_spark_context)
-    conf = _configuration(cores, dict(settings or {}))
+    conf = _configuration(cores, dict(settings or {}), native)
     master = str(conf.get("spark.master"))
     if master.startswith(STANDALONE):
         reach(master, master.removeprefix(STANDALONE).split(","), "Spark master")
@@ -135,18 +140,18 @@ def local_session(cores: int | None = None, settings: Mapping[str, str] | None =
     return session
 
 
-def _configuration(cores: int | None, settings: dict[str, str]) -> SparkConf:
+def _configuration(cores: int | None, settings: dict[str, str], native: bool) -> SparkConf:
     """Return the settings of the session; the user's are read from Java's system properties."""
-    jvm = SparkContext._jvm if SparkContext._gateway else _launch(settings)
+    jvm = SparkContext._jvm if SparkContext._gateway else _launch(settings, native)
     conf = SparkConf(_jvm=jvm)
     asked = {name: value for name, value in conf.getAll() if _launched.get(name) != value}
     return conf.setAll(list(session_settings(asked, cores, settings).items()))
 
 
-def _launch(settings: dict[str, str]) -> Any:
+def _launch(settings: dict[str, str], native: bool) -> Any:
     """Start the driver's Java, or connect to the one that `spark-submit` has started."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        _launched.update(launch_settings(settings))
+        _launched.update(launch_settings(settings, native))
     conf = SparkConf(loadDefaults=False).setAll(list(_launched.items()))
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log, _java_named():
         try:

@@ -21,12 +21,16 @@ _LAUNCHER = {
     "spark.app.name": "evenlag",
     "spark.ui.showConsoleProgress": "false",
 }
-_JAVA = {
-    # Options for a quick start, because Python does the work. With the default 48 MB of compiled code for these, Java
-    # would compile the same methods again and again after a few jobs.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
-    "spark.driver.memory": "2g",
-}
+# The quick compiler has 48 MB for compiled code by default. After a few jobs, Java would compile the same methods again
+# and again.
+_COMMON_JAVA = "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+_QUICK_JAVA = f"-XX:TieredStopAtLevel=1 {_COMMON_JAVA}"  # a quick start, because Python does the work
+# The thorough compiler waits ten times as long as by default, so that it compiles what each row needs and not the plan
+# of each query.
+_NATIVE_JAVA = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000 "
+    f"-XX:Tier4BackEdgeThreshold=400000 {_COMMON_JAVA}"
+)
 _ANYWHERE = {
     "spark.executorEnv.OMP_NUM_THREADS": "1",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # otherwise column operations send their lines to Java
@@ -49,12 +53,14 @@ def is_local(master: str) -> bool:
     return master.startswith("local")
 
 
-def launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
+def launch_settings(settings: Mapping[str, str], native: bool = False) -> dict[str, str]:
     """Return the settings for Spark's launcher, which Java reads at its start.
 
     Java options are left out if Spark is configured elsewhere, because contradicting options would prevent the start.
+    `native` chooses options for long work in Spark's native columns.
     """
-    java = {} if is_configured() else _JAVA
+    options = _NATIVE_JAVA if native else _QUICK_JAVA
+    java = {} if is_configured() else {"spark.driver.extraJavaOptions": options, "spark.driver.memory": "2g"}
     return _LAUNCHER | java | dict(settings)
 
 

@@ -30,6 +30,7 @@ from evenlag.spark.jobs.group_records import (
     shown,
 )
 from evenlag.spark.native import history_tables
+from evenlag.spark.native.commit_minutes import COMMIT_MINUTES, commit_minutes
 from evenlag.spark.native.group_past import member_rates, often_rebalancing, past_groups
 from evenlag.spark.native.history_tables import MOST_TIMES
 from evenlag.spark.native.typed import Typed
@@ -161,7 +162,9 @@ def history(
     course = followed(spark, base.filter(usable & ~is_commit()), [at for at, _ in times], topic_names or {})
     commits = base.filter(usable & is_commit())
     with described(spark, "finding rebalances"):
-        committed = kept(history_tables.commits(commits), driver.place(COMMITS.ddl)).table
+        millis = [at for at, _ in times]
+        minutes = kept(commit_minutes(commits, millis), driver.place(COMMIT_MINUTES)).table
+        committed = kept(history_tables.commits(minutes), driver.place(COMMITS.ddl)).table
         rebalances = kept(history_tables.rebalances(course, commits, committed), driver.place(REBALANCES.ddl)).table
     passed = Counter({row["reason"]: row["n"] for row in counts if row is not good})
     with described(spark, "counting records"):
@@ -171,7 +174,7 @@ def history(
         unnamed = tuple(row["reason"] for row in topics.collect())
     total = sum(row["n"] for row in counts)
     numbers = spark.createDataFrame([(n, text) for n, (_, text) in enumerate(times)], "number INT, snapshot_ts STRING")
-    rates = member_rates(commits, course, times, numbers, ends)
+    rates = member_rates(minutes, course, times, numbers, ends)
     found = History(
         offsets=history_tables.offsets(commits, course, times, numbers, ends),
         members=history_tables.members(course, numbers),

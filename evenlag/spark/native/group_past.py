@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from evenlag.compare.history import BACKLOG
-from evenlag.spark.native.history_tables import PARTITION, iso_column, of_partitions, owners, with_numbers
+from evenlag.spark.native.history_tables import PARTITION, iso_column, owners
 from evenlag.tables.outputs import CAUSES, PAST_GROUPS
 
-MINUTE = 60_000  # milliseconds in which a member's reading is added up; no commit may cover more
 LEAST = 30_000  # milliseconds that a rate needs at least
 HIGH = 0.99  # of a member's rates: a commit that skips messages must not count
 HOUR = 3600.0
@@ -19,7 +18,7 @@ _DIGITS = 3  # to which rates are rounded, so that their median needs little mem
 
 
 def member_rates(
-    records: DataFrame, course: DataFrame, times: Sequence[tuple[int, str]], numbers: DataFrame, ends: DataFrame | None
+    minutes: DataFrame, course: DataFrame, times: Sequence[tuple[int, str]], numbers: DataFrame, ends: DataFrame | None
 ) -> DataFrame:
     """Return the rates at which members read, minute by minute: `group, rate, busy`.
 
@@ -30,8 +29,8 @@ def member_rates(
 
     Parameters
     ----------
-    records : DataFrame
-        Decoded commits.
+    minutes : DataFrame
+        As `commit_minutes` returns.
     course : DataFrame
         Rows of `FromRecords`.
     times : sequence of (int, str)
@@ -41,18 +40,8 @@ def member_rates(
     ends : DataFrame or None
         Log ends at these times: `snapshot_ts, topic, partition, log_end_offset`.
     """
-    in_order = Window.partitionBy(*PARTITION).orderBy("offset")
-    made = of_partitions(with_numbers(records, [at for at, _ in times]), sf.col("at"), sf.col("since").alias("number"))
-    steps = made.withColumns(
-        {"was": sf.lag("commit_offset").over(in_order), "at_earlier": sf.lag("at").over(in_order)}
-    ).filter("commit_offset > was and at >= at_earlier")
-    short = sf.col("at") - sf.col("at_earlier") <= MINUTE
-    minutes = steps.groupBy(*PARTITION, "number", sf.floor(sf.col("at") / MINUTE).alias("minute")).agg(
-        sf.sum(sf.when(short, sf.col("commit_offset") - sf.col("was"))).alias("read"),
-        sf.min(sf.when(short, sf.col("at_earlier"))).alias("from"),
-        sf.max(sf.when(short, sf.col("at"))).alias("to"),
-        sf.bool_and(short).alias("whole"),
-        sf.max("commit_offset").alias("last"),
+    minutes = minutes.filter("whole is not null").select(
+        *PARTITION, "number", "minute", "read", "from", "to", "whole", "last"
     )
     owned = owners(course)
     earlier = owned.select(

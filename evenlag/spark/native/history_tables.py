@@ -36,7 +36,6 @@ REBALANCE_FIGURES = Table(
 """Columns of a rebalance in `course`."""
 
 _PLACE = ("number", "group", "topic", "partition")  # key of a row of the offsets table
-_ROUND = 100  # milliseconds to which times between commits are rounded, so that their median needs little memory
 
 
 def iso_text(millis: int) -> str:
@@ -138,33 +137,24 @@ def members(course: DataFrame, numbers: DataFrame) -> DataFrame:
     return each.join(sf.broadcast(numbers), on="number").select(*_as(MEMBERS, values))
 
 
-def commits(records: DataFrame) -> DataFrame:
-    """Return the number of commits of each group and partition, the first, the last and their usual distance."""
-    named = of_partitions(records, sf.col("at"))
-    before = Window.partitionBy(*PARTITION).orderBy("offset")
-    made = sf.col("commit_offset").isNotNull()
-    first, last = (
-        which(sf.when(made, sf.struct("offset", "at", "commit_offset"))).alias(name)
-        for name, which in (("first", sf.min), ("last", sf.max))
-    )
-    apart = sf.round((sf.col("at") - sf.col("at_earlier")) / _ROUND) * _ROUND
-    apart = sf.when(made & sf.col("earlier").isNotNull(), sf.least(apart, sf.lit(1000.0 * LONGEST_WAIT)))
-    table = (
-        named.withColumn("earlier", sf.lag("commit_offset").over(before))
-        .withColumn("at_earlier", sf.lag("at").over(before))
-        .groupBy(*PARTITION)
-        .agg(
-            sf.count("commit_offset").alias("commits"),
-            sf.count_if(~made).alias("deleted"),
-            sf.count_if(sf.col("commit_offset") < sf.col("earlier")).alias("backward"),
-            (sf.percentile(apart, 0.5) / 1000).alias("usual_seconds"),
-            first,
-            last,
-        )
+def commits(minutes: DataFrame) -> DataFrame:
+    """Return the number of commits of each group and partition, the first, the last and their usual distance.
+
+    `minutes` is the table of `commit_minutes.commit_minutes`.
+    """
+    edges = {"first": sf.min_by, "last": sf.max_by}
+    table = minutes.groupBy(*PARTITION).agg(
+        *(sf.sum(name).alias(name) for name in ("commits", "deleted", "backward")),
+        (sf.percentile("apart", 0.5, sf.col("times")) / 1000).alias("usual_seconds"),
+        *(
+            which(f"{name}_{what}", f"{name}_place").alias(f"{name}_{what}")
+            for name, which in edges.items()
+            for what in ("at", "offset")
+        ),
     )
     values = {name: sf.col(name) for name in (*PARTITION, "commits", "deleted", "backward", "usual_seconds")}
-    for name in ("first", "last"):
-        values |= {f"{name}_ts": iso_column(sf.col(f"{name}.at")), f"{name}_offset": sf.col(f"{name}.commit_offset")}
+    for name in edges:
+        values |= {f"{name}_ts": iso_column(sf.col(f"{name}_at")), f"{name}_offset": sf.col(f"{name}_offset")}
     return table.select(*_as(COMMITS, values))
 
 
