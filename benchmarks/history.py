@@ -22,12 +22,12 @@ from tests.support.broker import TESTS, VERSION
 from tests.support.jars import fetched, find_java
 
 GROUPS = 4_000
-EVEN, LARGE = 1_000_000, 10_000_000  # commits
+SMALL, LARGE = 20_000, 500_000  # commits
 HOT = 0.5  # share of the groups in one partition of the topic
 IN_MEMORY, IN_PYTHON = 200_000, 20_000  # records for the formatter and for the loop
 RUNS = 6  # of the formatter, the first of them cold
 COLUMNS = ("partition", "offset", "kind", "group", "reason", "commit_topic", "commit_partition", "commit_offset")
-TRIED = (("even", False), ("even", True), ("hot", True), ("large", True))  # topics, and if with native Java
+STEPS = ("read", "decode", "history")
 A_DAY = 864_000_000  # commits of a cluster with 10,000 a second
 
 
@@ -38,17 +38,17 @@ def history(seed: int) -> Iterator[str]:
         f"Records of {GROUPS:,} groups from a generator whose bytes are those of Kafka's serializer, in 50 "
         "partitions. Processor time of all processes, Java included. **Formatter**: Kafka's "
         f"`OffsetsMessageFormatter` {VERSION} on records in memory, printed to nowhere, the fastest of {RUNS} runs in "
-        "one Java. **Plain Python**: evenlag's readable decoder in a loop. Spark reads Parquet on "
-        f"local[{CORES}], each topic in a new session, its start not counted. *Quick Java* are the options of a local "
-        "session, which compile little; *native Java* those of `local_session(native=True)` and of the command. "
-        f"Load average of the machine at the start: {os.getloadavg()[1]:.1f}.\n"
+        "one Java. **Plain Python**: evenlag's readable decoder in a loop. **Spark** reads Parquet on "
+        f"local[{CORES}], one topic after another in one session with the Java options of the command. So `first` "
+        "includes compiling, and the others do not. Load average of the machine at the start: "
+        f"{os.getloadavg()[1]:.1f}.\n"
     )
     yield "| what | records | µs of a core a record | records a second and core | × the formatter |"
     yield "|---" * 5 + "|"
+    shapes = {"first": (SMALL, 0.0), "even": (LARGE, 0.0), "hot": (LARGE, HOT)}
     with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
-        places = {name: Path(folder) / name for name in ("even", "hot", "large")}
-        shapes = [Shape(GROUPS, size, hot, seed) for size, hot in ((EVEN, 0.0), (EVEN, HOT), (LARGE, 0.0))]
-        in_new_process(written, dict(zip(map(str, places.values()), shapes, strict=True)))
+        places = {name: str(Path(folder) / name) for name in shapes}
+        in_new_process(written, {places[name]: Shape(GROUPS, *each, seed) for name, each in shapes.items()})
         first = ds.dataset(places["even"]).head(IN_MEMORY, columns=["key", "value"])
         pairs = list(zip(first["key"].to_pylist(), first["value"].to_pylist(), strict=True))
         formatter = by_formatter(pairs)
@@ -60,31 +60,24 @@ def history(seed: int) -> Iterator[str]:
 
         yield row("formatter, in memory", IN_MEMORY, formatter * IN_MEMORY)
         yield row("plain Python, in memory", IN_PYTHON, loop * IN_PYTHON)
-        found = {}
-        for name, native in TRIED:
-            java = "native" if native else "quick"
-            found[name, java] = told = in_new_process(by_spark, str(places[name]), native)
-            for step in ("read", "decode", "history"):
-                yield row(f"Spark, {step}: {name}, {java} Java", told["records"], told[step])
+        found = in_new_process(by_spark, places)
+        for name in places:
+            for step in STEPS:
+                yield row(f"Spark, {step}: {name}", int(found[name]["records"]), found[name][step])
     yield ""
     yield (
         f"`read` reads the records and drops them; `decode` also decodes all that `history` uses; `history` is all of "
-        "`evenlag history` with a snapshot every 15 minutes, which includes planning and compiling its queries. In "
-        f"`hot`, one of the 50 partitions has {HOT:.0%} of the groups and more. Load average at the end: "
-        f"{os.getloadavg()[1]:.1f}."
+        f"`evenlag history` with a snapshot every 15 minutes. In `hot`, one of the 50 partitions has {HOT:.0%} of the "
+        f"groups and more. Load average at the end: {os.getloadavg()[1]:.1f}."
     )
     yield ""
-    yield "| peak memory in MB | records | driver's Python | Java | largest Python worker |"
-    yield "|---" * 5 + "|"
-    for (name, java), told in found.items():
-        memory = " | ".join(f"{told[of]:.0f}" for of in ("python", "java", "worker"))
-        yield f"| {name}, {java} Java | {told['records']:,} | {memory} |"
-    yield ""
-    even, large = (found[name, "native"] for name in ("even", "large"))
-    more = (large["history"] - even["history"]) / (large["records"] - even["records"])
+    each = found["even"]["history"] / found["even"]["records"]
+    memory = found["memory"]
     yield (
-        f"From `even` to `large`, each further record takes {1e6 * more:.1f} µs. By that, a day of 10,000 commits a "
-        f"second ({A_DAY:,} commits) would take {A_DAY * more / 3600:.1f} hours of a core; that was not run."
+        f"Peak memory in MB: driver's Python {memory['python']:.0f}, Java {memory['java']:.0f}, the largest Python "
+        f"worker {memory['worker']:.0f}. A first call takes {found['first']['history']:.0f} s of a core, whatever the "
+        f"size. At the rate of `even`, a day of 10,000 commits a second ({A_DAY:,} commits) would take "
+        f"{A_DAY * each / 3600:.1f} hours of a core; that was not run."
     )
 
 
@@ -117,22 +110,29 @@ def by_python(pairs: list[tuple[bytes, bytes]]) -> float:
     return (time.process_time() - started) / len(pairs)
 
 
-def by_spark(folder: str, native: bool) -> dict[str, float]:
-    """Return the processor seconds of each step, the number of `records`, and peak memory in MB."""
-    session = pipeline.local_session(CORES, native=native)
-    records = session.read.parquet(folder).select("key", "value", "partition", "offset", "timestamp")
-    found: dict[str, float] = {"records": records.count()}
-    for step, table in (("read", records), ("decode", decoded(records).select(*COLUMNS))):
+def by_spark(places: dict[str, str]) -> dict[str, dict[str, float]]:
+    """Return the number of `records` and the processor seconds of each step of each topic, and the peak `memory` in MB.
+
+    The topics are read one after another in one session.
+    """
+    session = pipeline.local_session(CORES, native=True)
+    found = {}
+    for name, folder in places.items():
+        records = session.read.parquet(folder).select("key", "value", "partition", "offset", "timestamp")
+        found[name] = told = {"records": float(records.count())}
+        for step, table in {"read": records, "decode": decoded(records).select(*COLUMNS)}.items():
+            before = processor_seconds()
+            table.write.format("noop").mode("overwrite").save()
+            told[step] = processor_seconds() - before
         before = processor_seconds()
-        table.write.format("noop").mode("overwrite").save()
-        found[step] = processor_seconds() - before
-    before = processor_seconds()
-    past = spark.history(session, folder, out=f"{folder}-past", overwrite=True)
-    found["history"] = processor_seconds() - before
-    assert past.used == past.records == found["records"], past.passed_over.collect()
-    found["python"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found["java"] = sum(peak_megabytes(lambda name: name == "java"))
-    found["worker"] = max(peak_megabytes(lambda name: name.startswith("python")), default=0.0)
+        past = spark.history(session, folder, out=f"{folder}-past")
+        told["history"] = processor_seconds() - before
+        assert past.used == past.records == told["records"], past.passed_over.collect()
+    found["memory"] = {
+        "python": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "java": sum(peak_megabytes(lambda name: name == "java")),
+        "worker": max(peak_megabytes(lambda name: name.startswith("python")), default=0.0),
+    }
     session.stop()
     return found
 
