@@ -91,12 +91,7 @@ def test_each_published_plan_is_soon_in_force_and_nothing_is_lost(
                 since = time.monotonic()
                 published(place, owners)
                 took.append(brokers.wait_for(owners, log) - since)
-                revoked = {
-                    (name, number)
-                    for event in list(java.events)
-                    if event["event"] == "revoked" and event["t"] > since
-                    for name, number in event["partitions"]
-                }
+                revoked = java.revoked(since)
                 assert not before or revoked == {key for key in owners if owners[key] != before[key]}
         wait_until(lambda: sent <= java.read, lambda: f"{len(sent - java.read)} messages to be read", 60)
         assert java.failures() == two_owners(java.events) == []

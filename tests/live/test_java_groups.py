@@ -50,12 +50,7 @@ def test_each_published_plan_is_soon_in_force_and_nothing_is_lost(
                 since = time.monotonic()
                 plan = published(place, owners)
                 took.append(brokers.wait_for(owners, log) - since)
-                revoked = {
-                    (name, number)
-                    for event in list(java.events)
-                    if event["event"] == "revoked" and event["t"] > since
-                    for name, number in event["partitions"]
-                }
+                revoked = java.revoked(since)
                 moving = {key for key in owners if owners[key] != before[key]}
                 assert revoked == moving if protocol == "cooperative" else revoked >= moving
         wait_until(lambda: sent <= java.read, lambda: f"{len(sent - java.read)} messages to be read", 60)

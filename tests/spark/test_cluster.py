@@ -1,14 +1,11 @@
 """A Spark cluster gives the tables of one machine, even if executors are killed."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.few_rows import FEW_ROWS, QUICK_JAVA
 from tests.support.fleet import fleet, write_tables
 from tests.support.frames import assert_same_rows
 
@@ -20,8 +17,8 @@ OPTIONS: dict[str, Any] = {"want": "plan", "time_limit": None, "group_time_limit
 
 DRIVER = """
 import json, os, signal, sys, threading, time
-from pathlib import Path
 from evenlag import pipeline
+from tests.support.standalone import executors
 
 offsets, members, out = sys.argv[1:4]
 options, settings = map(json.loads, sys.argv[4:])
@@ -29,20 +26,8 @@ spark = pipeline.local_session(settings=settings)
 tables = pipeline.read_table(spark, offsets, "offsets"), pipeline.read_table(spark, members, "members")
 
 
-def executors():
-    found = []
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = place.read_text().split("\\0")
-        except OSError:  # it has ended
-            continue
-        if spark.sparkContext.applicationId in words and any("ExecutorBackend" in word for word in words):
-            found.append(int(place.parent.name))
-    return found
-
-
 def kill_one():
-    while not (there := executors()):
+    while not (there := executors(spark.sparkContext.applicationId)):
         time.sleep(0.1)
     os.kill(there[0], signal.SIGKILL)
 
@@ -64,21 +49,12 @@ spark.stop()
 @pytest.mark.cluster
 def test_killed_executors_change_no_result(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag import pipeline
-    from tests.support.standalone import spark_environment, standalone
+    from tests.support.standalone import run_driver, standalone
 
     offsets, members = fleet(GROUPS)
     paths = write_tables(tmp_path, offsets, members)
     with standalone(tmp_path, workers=2) as cluster:
-        settings = FEW_ROWS | {
-            "spark.master": cluster.master,
-            "spark.executor.memory": "512m",
-            "spark.executor.extraJavaOptions": QUICK_JAVA,
-            "spark.driver.host": "127.0.0.1",
-        }
-        words = [*paths, str(tmp_path / "out"), json.dumps(OPTIONS), json.dumps(settings)]
-        environment = spark_environment(PYSPARK_PYTHON=sys.executable)
-        command = [sys.executable, "-c", DRIVER, *words]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+        done = run_driver(DRIVER, cluster, *paths, str(tmp_path / "out"), json.dumps(OPTIONS))
         assert done.returncode == 0, done.stderr
     tables = pipeline.read_table(spark, paths[0], "offsets"), pipeline.read_table(spark, paths[1], "members")
     solved = pipeline.solve(*tables, **OPTIONS)

@@ -1,15 +1,12 @@
 """The past of groups on a cluster is that of one machine, even if an executor is killed half-way."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.consumer_offsets import Shape, write
-from tests.support.few_rows import FEW_ROWS, QUICK_JAVA
 from tests.support.frames import assert_same_rows
 
 if TYPE_CHECKING:
@@ -17,25 +14,13 @@ if TYPE_CHECKING:
 
 DRIVER = """
 import json, os, signal, sys, threading, time
-from pathlib import Path
 from evenlag import pipeline
 from evenlag.spark import history
+from tests.support.standalone import executors
 
 records, out, settings = sys.argv[1:]
 spark = pipeline.local_session(settings=json.loads(settings))
 context = spark.sparkContext
-
-
-def executors():
-    found = []
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = place.read_text().split("\\0")
-        except OSError:  # it has ended
-            continue
-        if context.applicationId in words and any("ExecutorBackend" in word for word in words):
-            found.append(int(place.parent.name))
-    return found
 
 
 def is_half_way():
@@ -47,7 +32,7 @@ def is_half_way():
 def kill_one():
     while not is_half_way():
         time.sleep(0.02)
-    os.kill(executors()[0], signal.SIGKILL)
+    os.kill(executors(context.applicationId)[0], signal.SIGKILL)
     killed.append(True)
 
 
@@ -64,26 +49,11 @@ spark.stop()
 @pytest.mark.cluster
 def test_a_killed_executor_changes_no_table(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag.spark import history
-    from tests.support.standalone import spark_environment, standalone
+    from tests.support.standalone import run_driver, standalone
 
     write(spark, Shape(groups=40, commits=4_000), tmp_path / "records")
     with standalone(tmp_path, workers=2) as cluster:
-        settings = FEW_ROWS | {
-            "spark.master": cluster.master,
-            "spark.executor.memory": "512m",
-            "spark.executor.extraJavaOptions": QUICK_JAVA,
-            "spark.driver.host": "127.0.0.1",
-        }
-        command = [
-            sys.executable,
-            "-c",
-            DRIVER,
-            str(tmp_path / "records"),
-            str(tmp_path / "past"),
-            json.dumps(settings),
-        ]
-        environment = spark_environment(PYSPARK_PYTHON=sys.executable)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+        done = run_driver(DRIVER, cluster, str(tmp_path / "records"), str(tmp_path / "past"))
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     expected = history(spark, tmp_path / "records")

@@ -101,6 +101,15 @@ class JavaConsumers:
         """Return a consumer's events of these kinds."""
         return [event for event in list(self.events) if event["member"] == name and event["event"] in kinds]
 
+    def revoked(self, since: float) -> set[Partition]:
+        """Return the partitions that any consumer has given up after a time of `time.monotonic`."""
+        return {
+            (topic, number)
+            for event in list(self.events)
+            if event["event"] == "revoked" and event["t"] > since
+            for topic, number in event["partitions"]
+        }
+
     def failures(self) -> list[dict[str, Any]]:
         """Return the exceptions that ended consumers."""
         return [event for event in list(self.events) if event["event"] == "failed"]

@@ -16,7 +16,7 @@ from typing import Any
 import pyspark
 
 from evenlag.spark.driver.session import java_home
-from tests.support.few_rows import QUICK_JAVA
+from tests.support.few_rows import FEW_ROWS, QUICK_JAVA
 
 SPARK = Path(pyspark.__file__).parent
 START = 180.0  # seconds; on a machine that is busy with other tests
@@ -60,6 +60,32 @@ def standalone(folder: Path, workers: int = 1, **variables: str) -> Iterator[Sta
             stack.enter_context(_daemon(place, "worker", worker, variables))
         _wait_for_line(log, "(?s)" + ".*".join(["(Registering worker) "] * workers))
         yield Standalone(master, f"http://127.0.0.1:{page.rpartition(':')[2]}")
+
+
+def executors(application: str) -> list[int]:
+    """Return the process ids of an application's executors on this machine."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = place.read_text().split("\0")
+        except OSError:  # it has ended
+            continue
+        if application in words and any("ExecutorBackend" in word for word in words):
+            found.append(int(place.parent.name))
+    return found
+
+
+def run_driver(program: str, cluster: Standalone, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run the text of a driver in a process; its arguments are the words, and a cluster's settings as JSON."""
+    settings = FEW_ROWS | {
+        "spark.master": cluster.master,
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": QUICK_JAVA,
+        "spark.driver.host": "127.0.0.1",
+    }
+    command = [sys.executable, "-c", program, *words, json.dumps(settings)]
+    environment = spark_environment(PYSPARK_PYTHON=sys.executable)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,17 @@ def running(topic: str, out: Path, *words: str) -> Iterator["subprocess.Popen[st
             process.communicate()
 
 
+def kill_at_random(place: str, out: Path, words: Sequence[str], rng: random.Random, kills: int = 2) -> None:
+    """Start a stream and kill it at a random moment: in its first batch, then each time after a commit."""
+    for n in range(kills):
+        before = _progress(out, committed=n > 0)
+        with running(place, out, *words) as process:
+            while process.poll() is None and _progress(out, committed=n > 0) == before:
+                time.sleep(0.02)
+            time.sleep(rng.uniform(0, 8))
+            assert process.poll() is None, process.communicate()
+
+
 def stream_with_kills(
     bootstrap: str,
     out: Path,
@@ -102,13 +113,7 @@ def stream_with_kills(
     place = f"kafka://{bootstrap}/{topic}"
     words = ("--group-time-limit", "0.05", "--gap", "0.2")  # how good the plans are is not what is looked at
     with producing(bootstrap, topic, taken, seconds, rng) as producer:
-        for n in range(kills):  # first in the first batch, then when something was committed
-            before = _progress(out, committed=n > 0)
-            with running(place, out, *words) as process:
-                while process.poll() is None and _progress(out, committed=n > 0) == before:
-                    time.sleep(0.02)
-                time.sleep(rng.uniform(0, 8))
-                assert process.poll() is None, process.communicate()
+        kill_at_random(place, out, words, rng, kills)
         producer.join()
     with running(place, out, *words, "--once") as process:
         output, wrong = process.communicate()
