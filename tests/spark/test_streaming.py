@@ -5,6 +5,7 @@ import json
 import os
 import random
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -229,10 +230,11 @@ def test_a_topic_read_as_a_batch_equals_the_table(
 @pytest.mark.spark
 @pytest.mark.broker
 def test_a_stream_audits_each_snapshot_without_a_forecast(
-    kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
+    kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evenlag.compare import audit
     from evenlag.model.problem import Problem
+    from evenlag.spark.jobs.commits import Commits
     from tests.support.streams import send
     from tests.support.traffic import create_topics
 
@@ -249,8 +251,16 @@ def test_a_stream_audits_each_snapshot_without_a_forecast(
     ]  # fmt: skip
     send(broker.bootstrap, "hourly-rows", [json.dumps(row) for row in rows])
     topic = f"kafka://{broker.bootstrap}/hourly-rows"
+    written, adopt = [], Commits.adopt
+
+    def listed(commits: "Commits", job: str, tables: Sequence[str]) -> None:
+        written.append({path.name for path in Path(job.removeprefix("file://")).iterdir()})
+        adopt(commits, job, tables)
+
+    monkeypatch.setattr(Commits, "adopt", listed)
     batches = pipeline.stream(kafka_spark, topic, out=tmp_path / "out", once=True, group_time_limit=0.2)
     assert max(batch.snapshots for batch in batches) > 1, "there would be a record"
+    assert written == [{"plans", "audit", "rejects"}] * len(written), "the stream discards other tables"
     owned = {"c0": [("t", 0), ("t", 2), ("t", 4)], "c1": [("t", 1), ("t", 3)]}
     wanted = {}
     for hour in range(3):

@@ -179,14 +179,18 @@ def run_with(
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     tasks: int | None = None,
     options: Mapping[str, str] | None = None,
+    brief: bool = False,
 ) -> RunReport:
-    """Do the same as `run`, with a solver whose options are already checked."""
+    """Do the same as `run`, with a solver whose options are already checked.
+
+    With `brief`, write only `TABLES`, and leave `errors` and `notes` of the report empty.
+    """
     started = time.monotonic()
     offsets_df = _table(spark, offsets, "offsets", options, solver.until)
     members_df = None if members is None else _table(spark, members, "members", options, solver.until)
     if offsets_df is None or (members is not None and members_df is None):
         raise SourceError(TOO_BUSY.format(out=out, limit=solver.time_limit))
-    with sink(spark, out).whole(OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
+    with sink(spark, out).whole(TABLES if brief else OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
         fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks, copies=True)
         # Persisted, so that the counts of rows agree even if the source changes during the job.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
@@ -199,18 +203,18 @@ def run_with(
                 "plans": fleet.dated(plan_rows(solved)),
                 "audit": fleet.dated(audit_rows(solved)),
                 "rejects": row_checks.rejects(fleet.offsets, fleet.members),
-                GROUPS: fleet.dated(group_rows(solved)),
-            }
+            } | ({} if brief else {GROUPS: fleet.dated(group_rows(solved))})
             for name, table in results.items():
                 with described(spark, f"writing {name}"):
                     table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
             with described(spark, "reading what was written"):
                 written = {name: read_parquet(spark, f"{folder}/{name}") for name in TABLES}
-            with described(spark, "summing up the audit"):
-                for name, table in vars(summary(written["audit"], solver.balance)).items():
-                    table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
+            if not brief:
+                with described(spark, "summing up the audit"):
+                    for name, table in vars(summary(written["audit"], solver.balance)).items():
+                        table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
             with described(spark, "counting what was written"):
-                return _report(fleet, solved, written, started)
+                return _report(fleet, solved, written, started, brief)
         finally:
             place.leave()
             for df in kept:
@@ -230,7 +234,7 @@ def _table(
     return read() if isinstance(place, DataFrame) or is_topic(place) else within(spark, until, read)
 
 
-def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float) -> RunReport:
+def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float, brief: bool) -> RunReport:
     sources = Counter({row["source"]: row["count"] for row in written["rejects"].groupBy("source").count().collect()})
     rows, plans, past = fleet.offsets.count(), written["plans"].count(), fleet.log_ends.count()
     if rows != plans + sources["offsets"] + past:
@@ -238,7 +242,6 @@ def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], star
             f"{rows} rows were read, {past} of them log ends alone, but {plans + sources['offsets']} written; please "
             "report this"
         )
-    failed = solved.filter("error is not null").orderBy("snapshot_ts", "group").limit(MOST_LISTED)
     return RunReport(
         rows=rows,
         plans=plans,
@@ -246,12 +249,18 @@ def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], star
         log_ends=past,
         member_rows=0 if fleet.members is None else fleet.members.count(),
         member_rejects=sources["members"],
-        statuses={row["status"]: row["count"] for row in solved.groupBy("status").count().orderBy("status").collect()},
-        errors=tuple(f"{row['group']} at {row['snapshot_ts']}: {row['error']}" for row in failed.collect()),
-        notes=_notes(solved),
+        statuses=dict(sorted((row["status"], row["count"]) for row in solved.groupBy("status").count().collect())),
+        errors=() if brief else _errors(solved),
+        notes=() if brief else _notes(solved),
         seconds=time.monotonic() - started,
         master=driver_of(solved.sparkSession).where,
     )
+
+
+def _errors(solved: DataFrame) -> tuple[str, ...]:
+    """Return the first groups that failed, with the reasons."""
+    failed = solved.filter("error is not null").orderBy("snapshot_ts", "group").limit(MOST_LISTED)
+    return tuple(f"{row['group']} at {row['snapshot_ts']}: {row['error']}" for row in failed.collect())
 
 
 def _notes(solved: DataFrame) -> tuple[Note, ...]:

@@ -65,7 +65,7 @@ def auditor(
 
     def audit(offsets: DataFrame, members: DataFrame | None, folder: str) -> RunReport:
         solver = FleetSolver(parameters, Want.BOTH, None, group_time_limit, 0, None, data, whole=False)
-        return run_with(solver, spark, offsets, members, out=folder, auto_offset_reset=auto_offset_reset)
+        return run_with(solver, spark, offsets, members, out=folder, auto_offset_reset=auto_offset_reset, brief=True)
 
     return audit
 
