@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.support.broker import Broker
+    from tests.support.standalone import Standalone
 
 # Nothing may fail because the machine is busy.
 settings.register_profile(
@@ -98,6 +99,15 @@ def kafka_spark(spark: "SparkSession") -> "SparkSession":
 
     add_connector(spark)
     return spark
+
+
+@pytest.fixture(scope="session")
+def two_workers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Standalone]":
+    """A Spark cluster of two workers with one core each; each test has an application of its own."""
+    from tests.support.standalone import standalone
+
+    with standalone(tmp_path_factory.mktemp("cluster"), workers=2) as cluster:
+        yield cluster
 
 
 @pytest.fixture(params=["enumeration", "search"])

@@ -12,6 +12,8 @@ from tests.support.frames import assert_same_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.support.standalone import Standalone
+
 GROUPS = 6
 OPTIONS: dict[str, Any] = {"want": "plan", "time_limit": None, "group_time_limit": 0.3, "deterministic": True}
 
@@ -47,15 +49,14 @@ spark.stop()
 
 
 @pytest.mark.cluster
-def test_killed_executors_change_no_result(spark: "SparkSession", tmp_path: Path) -> None:
+def test_killed_executors_change_no_result(spark: "SparkSession", two_workers: "Standalone", tmp_path: Path) -> None:
     from evenlag import pipeline
-    from tests.support.standalone import run_driver, standalone
+    from tests.support.standalone import run_driver
 
     offsets, members = fleet(GROUPS)
     paths = write_tables(tmp_path, offsets, members)
-    with standalone(tmp_path, workers=2) as cluster:
-        done = run_driver(DRIVER, cluster, *paths, str(tmp_path / "out"), json.dumps(OPTIONS))
-        assert done.returncode == 0, done.stderr
+    done = run_driver(DRIVER, two_workers, *paths, str(tmp_path / "out"), json.dumps(OPTIONS))
+    assert done.returncode == 0, done.stderr
     tables = pipeline.read_table(spark, paths[0], "offsets"), pipeline.read_table(spark, paths[1], "members")
     solved = pipeline.solve(*tables, **OPTIONS)
     groups, plans = (spark.read.parquet(f"file://{tmp_path}/out/{name}") for name in ("groups", "plans"))

@@ -2,32 +2,25 @@
 
 import json
 import random
-import threading
-import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 
-from benchmarks.weeks import KINDS
-from benchmarks.weeks import history as synthetic_history
 from evenlag.live import snapshot
 from tests.support.broker import Broker
 from tests.support.command import evenlag
+from tests.support.coordinator_states import states_in_python
 from tests.support.group_records import Raw, commit_own, transact
-from tests.support.record_frames import records_frame
-from tests.support.streams import kill_at_random, running
+from tests.support.streams import in_background, kill_at_random, running
 from tests.support.traffic import QUIET, create_topics, produce, running_group
-from tests.support.written_histories import written
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.support.written_histories import short_history, written
 
 pytestmark = pytest.mark.broker
 
@@ -40,45 +33,36 @@ def rows_of(out: Path, name: str) -> list[dict[str, Any]]:
     return rows
 
 
-def written_slowly(bootstrap: str, topic: str, records: Sequence[Raw], seconds: float) -> threading.Thread:
-    """Write records from a thread, those of one time at once."""
-    times = [list(same) for _, same in groupby(records, key=lambda each: each.timestamp)]
+def steps_by_time(bootstrap: str, topic: str, records: Sequence[Raw]) -> Iterator[Callable[[], None]]:
+    """Yield functions that write the records, each those of one time."""
+    producer = Producer({"bootstrap.servers": bootstrap, **QUIET})
 
-    def write() -> None:
-        producer = Producer({"bootstrap.servers": bootstrap, **QUIET})
-        for same in times:
-            for each in same:
-                producer.produce(topic, each.value, each.key, partition=each.partition, timestamp=each.timestamp)
-            assert not producer.flush(60)
-            time.sleep(seconds / len(times))
+    def write(same: Sequence[Raw]) -> None:
+        for each in same:
+            producer.produce(topic, each.value, each.key, partition=each.partition, timestamp=each.timestamp)
+        assert not producer.flush(60)
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    return thread
+    for _, same in groupby(records, key=lambda each: each.timestamp):
+        yield partial(write, list(same))
 
 
 @pytest.mark.spark
-def test_a_stream_of_commits_killed_twice_makes_each_snapshot_once(
-    spark: "SparkSession", broker: Broker, tmp_path: Path
-) -> None:
-    from evenlag.spark import history
-
+def test_a_stream_of_commits_killed_twice_makes_each_snapshot_once(broker: Broker, tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     rng, topic, out = random.Random(seed), f"commits-{seed}", tmp_path / "out"
-    made = [(f"group {n}", f"{topic}-{n}-", synthetic_history(n, list(KINDS)[n], days=0.25)) for n in range(3)]
+    made = [(f"group {n}", f"{topic}-{n}-", short_history(n)) for n in range(3)]
     records = [raw for n, (name, prefix, each) in enumerate(made) for raw in written(each, name, prefix, n)]
     records.sort(key=lambda each: (each.timestamp, each.partition, each.offset))
     sizes: Counter[str] = Counter()
     for _, prefix, each in made:
         for name, number in each[0].problem.partitions:
             sizes[prefix + name] = max(sizes[prefix + name], number + 1)
-    create_topics(broker.bootstrap, {topic: 3, **sizes})
+    create_topics(broker.bootstrap, {topic: 3, **sizes}, **{"retention.ms": "-1"})  # the records are of the past
     words = ("--from-commits", "--every", "10m", "--group-time-limit", "0.05", "--gap", "0.2")
     place = f"kafka://{broker.bootstrap}/{topic}"
-    writing = written_slowly(broker.bootstrap, topic, records, 40.0)
-    kill_at_random(place, out, words, rng)
-    writing.join()
+    with in_background(steps_by_time(broker.bootstrap, topic, records), pause=2):
+        kill_at_random(place, out, words, rng)
     with running(place, out, *words, "--once") as process:
         output, wrong = process.communicate()
     assert process.returncode == 0, wrong
@@ -86,10 +70,7 @@ def test_a_stream_of_commits_killed_twice_makes_each_snapshot_once(
     assert batches[-1]["kept"] == len({each.key for each in records})
     offsets = rows_of(out, "offsets")
     times = sorted({row["snapshot_ts"] for row in offsets})
-    ends = pa.table({"snapshot_ts": times, "topic": ["none"] * len(times), "partition": [0] * len(times),
-                     "log_end_offset": [0] * len(times), "group": ["none"] * len(times)})  # fmt: skip
-    whole = history(spark, records_frame(spark, records), log_ends=spark.createDataFrame(ends))
-    expected = {tuple(row) for row in whole.offsets.select("snapshot_ts", *STATE).collect()}
+    expected, _ = states_in_python(records, times)
     found = [(row["snapshot_ts"], *(row[name] for name in STATE)) for row in offsets]
     assert len(found) == len(set(found))
     assert {each for each in found if each[4] is not None or each[5] is not None} == expected
@@ -117,6 +98,7 @@ def by_key(rows: Sequence[dict[str, Any]], key: Sequence[str], names: Sequence[s
     }
 
 
+@pytest.mark.usefixtures("spark")  # the commands run in its session
 def test_snapshots_from_the_brokers_own_topic_are_what_the_brokers_describe(broker: Broker, tmp_path: Path) -> None:
     bootstrap, topic, out = broker.bootstrap, "streamed-orders", tmp_path / "out"
     create_topics(bootstrap, {topic: 4})

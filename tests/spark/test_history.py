@@ -3,9 +3,8 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.weeks import KINDS
-from benchmarks.weeks import history as synthetic_history
 from evenlag.compare.simulation import ReplayOptions, run
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.protocol.coordinator_records import COMMITS
-from evenlag.protocol.membership import BAD_ASSIGNMENT, BAD_SUBSCRIPTION, OTHER_KIND, GroupRecords
+from evenlag.protocol.membership import BAD_ASSIGNMENT, BAD_SUBSCRIPTION, OTHER_KIND
 from evenlag.protocol.record_decoding import CoordinatorRecord, decode_record
 from evenlag.tables.measured import read_past
 from evenlag.tables.read import read_history
 from tests.support.command import evenlag
+from tests.support.coordinator_states import states_in_python
 from tests.support.golden_records import golden_records
 from tests.support.group_records import Raw
 from tests.support.record_frames import records_frame, records_table
-from tests.support.written_histories import damaged, log_ends, written
+from tests.support.written_histories import damaged, log_ends, short_history, written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,38 +35,6 @@ OF_MEMBERS = {OTHER_KIND, BAD_SUBSCRIPTION, BAD_ASSIGNMENT}
 
 def golden() -> list[Raw]:
     return [raw for raw, _ in golden_records()]
-
-
-def millis(ts: str) -> int:
-    return round(datetime.fromisoformat(ts).timestamp() * 1000)
-
-
-def replayed_in_python(records: Sequence[Raw], times: Sequence[str]) -> tuple[set[Any], set[Any]]:
-    """Return the rows of both tables: at each time, all records until then are applied one by one."""
-    offsets, members = set(), set()
-    for ts in times:
-        commits: dict[Any, int] = {}
-        groups: dict[str, GroupRecords] = {}
-        for each in records:
-            found = decode_record(each.key, each.value)
-            if each.timestamp > millis(ts) or not isinstance(found, CoordinatorRecord):
-                continue
-            if found.kind not in COMMITS:
-                name = found.key.get("group", found.key.get("groupId"))
-                groups.setdefault(name, GroupRecords(NAMES)).add(each.timestamp, each.key, each.value)
-                continue
-            key = (found.key["group"], found.key["topic"], found.key["partition"])
-            commits.pop(key, None)
-            if found.value is not None:
-                commits[key] = found.value["offset"]
-        owners = {}
-        for name, state in groups.items():
-            group = state.group()
-            for member in () if group is None else group.members:
-                members.add((ts, name, member.consumer_id, member.epoch, member.subscription.topics))
-                owners |= {(name, *key): member.consumer_id for key in member.partitions}
-        offsets |= {(ts, *key, commits.get(key), owners.get(key)) for key in commits | owners}
-    return offsets, members
 
 
 def rows(table: "DataFrame", *names: str) -> list[tuple[Any, ...]]:
@@ -88,7 +53,7 @@ def test_snapshots_are_the_state_of_all_records_until_their_time(spark: "SparkSe
     found = history(spark, records_frame(spark, golden()), every=every, topic_names=NAMES)
     assert (found.records, found.used, found.unnamed_topics) == (len(golden()), len(golden()), ())
     times = found.times if every > 1 else found.times[::9]
-    offsets, members = replayed_in_python(golden(), times)
+    offsets, members = states_in_python(golden(), times, NAMES)
     for expected, table, names in ((offsets, found.offsets, OFFSET_NAMES), (members, found.members, MEMBER_NAMES)):
         made = [row for row in rows(table, *names) if row[0] in times]
         assert len(made) == len(set(made))
@@ -121,8 +86,7 @@ def test_rebalances_and_commits_of_a_real_broker(spark: "SparkSession") -> None:
 def histories() -> Iterator[tuple[str, str, Any]]:
     """Twenty histories of six hours, by the name of their group and the prefix of its topics."""
     for seed in range(HISTORIES):
-        kind = list(KINDS)[seed % len(KINDS)]
-        yield f"group {seed:02}", f"{seed:02}-", synthetic_history(seed, kind, days=0.25)
+        yield f"group {seed:02}", f"{seed:02}-", short_history(seed)
 
 
 def test_replays_of_twenty_histories_are_the_same_after_a_way_through_kafkas_records(
@@ -154,12 +118,11 @@ def test_replays_of_twenty_histories_are_the_same_after_a_way_through_kafkas_rec
 def test_no_record_is_lost_with_one_in_twenty_damaged(spark: "SparkSession") -> None:
     from evenlag.spark import history
 
-    group = synthetic_history(3, next(iter(KINDS)), days=0.3)
-    raw = list(damaged([*golden() * 3, *written(group, "g", "t-", 1, 1000)], 0.05, random.Random(1)))
+    raw = list(damaged([*golden() * 10, *written(short_history(0), "g", "t-", 1, 1000)], 0.05, random.Random(3)))
     reasons = Counter(
         found.reason for each in raw if not isinstance(found := decode_record(each.key, each.value), CoordinatorRecord)
     )
-    assert len(reasons) >= 3
+    assert len(reasons) >= 5
     made = [history(spark, records_frame(spark, raw), topic_names=NAMES, every=3600) for _ in range(2)]
     for each in made:
         passed = dict(rows(each.passed_over, "reason", "records"))

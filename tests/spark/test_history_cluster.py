@@ -12,6 +12,8 @@ from tests.support.frames import assert_same_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.support.standalone import Standalone
+
 DRIVER = """
 import json, os, signal, sys, threading, time
 from evenlag import pipeline
@@ -47,13 +49,12 @@ spark.stop()
 
 
 @pytest.mark.cluster
-def test_a_killed_executor_changes_no_table(spark: "SparkSession", tmp_path: Path) -> None:
+def test_a_killed_executor_changes_no_table(spark: "SparkSession", two_workers: "Standalone", tmp_path: Path) -> None:
     from evenlag.spark import history
-    from tests.support.standalone import run_driver, standalone
+    from tests.support.standalone import run_driver
 
     write(spark, Shape(groups=40, commits=4_000), tmp_path / "records")
-    with standalone(tmp_path, workers=2) as cluster:
-        done = run_driver(DRIVER, cluster, str(tmp_path / "records"), str(tmp_path / "past"))
+    done = run_driver(DRIVER, two_workers, str(tmp_path / "records"), str(tmp_path / "past"))
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     expected = history(spark, tmp_path / "records")

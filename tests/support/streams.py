@@ -8,8 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,23 +43,29 @@ def send(bootstrap: str, topic: str, values: list[str | bytes | None]) -> None:
 
 
 @contextmanager
-def producing(bootstrap: str, topic: str, taken: list[list[Row]], seconds: float, rng: random.Random) -> Iterator[Any]:
-    """Write snapshots from a thread, each in two halves with a broken record between them."""
+def in_background(steps: Iterable[Callable[[], None]], pause: float) -> Iterator[None]:
+    """Take steps from a thread, with pauses (seconds) until the body ends; wait until all are taken."""
+    hurry = threading.Event()
 
-    def write() -> None:
-        for rows in taken:
-            lines: list[str | bytes | None] = [json.dumps(row) for row in rows]
-            rng.shuffle(lines)
-            for half in (lines[: len(lines) // 2], [BROKEN, *lines[len(lines) // 2 :]]):
-                send(bootstrap, topic, half)
-                time.sleep(seconds / len(taken) / 2)
+    def take() -> None:
+        for step in steps:
+            step()
+            hurry.wait(pause)
 
-    thread = threading.Thread(target=write)
+    thread = threading.Thread(target=take)
     thread.start()
     try:
-        yield thread
+        yield
     finally:
+        hurry.set()
         thread.join()
+
+
+def halves(rows: list[Row], rng: random.Random) -> list[list[str | bytes | None]]:
+    """Return the rows of a snapshot as records in any order, in two halves with a broken record between them."""
+    lines: list[str | bytes | None] = [json.dumps(row) for row in rows]
+    rng.shuffle(lines)
+    return [lines[: len(lines) // 2], [BROKEN, *lines[len(lines) // 2 :]]]
 
 
 @contextmanager
@@ -100,10 +107,13 @@ def stream_with_kills(
     groups: int,
     *,
     kills: int = 2,
-    seconds: float = 20.0,
+    seconds: float = 60.0,
     seed: int | None = None,
 ) -> tuple[list[list[Row]], list[dict[str, Any]]]:
-    """Stream snapshots while they are written, kill the stream at random moments, and run it to the end."""
+    """Stream snapshots while they are written, kill the stream at random moments, and run it to the end.
+
+    The snapshots that are not written within `seconds` of the kills come at once after them.
+    """
     seed = random.randrange(10**6) if seed is None else seed
     print(f"seed {seed}")
     rng = random.Random(seed)
@@ -112,9 +122,9 @@ def stream_with_kills(
     taken = list(snapshots(count, groups))
     place = f"kafka://{bootstrap}/{topic}"
     words = ("--group-time-limit", "0.05", "--gap", "0.2")  # how good the plans are is not what is looked at
-    with producing(bootstrap, topic, taken, seconds, rng) as producer:
+    parts = [part for rows in taken for part in halves(rows, rng)]
+    with in_background((partial(send, bootstrap, topic, part) for part in parts), seconds / len(parts)):
         kill_at_random(place, out, words, rng, kills)
-        producer.join()
     with running(place, out, *words, "--once") as process:
         output, wrong = process.communicate()
     assert process.returncode == 0, wrong

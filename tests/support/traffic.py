@@ -28,11 +28,13 @@ QUIET = {"log_level": 0}
 SETTLE_LIMIT = 60.0  # seconds
 
 
-def create_topics(bootstrap: str, partitions: Mapping[str, int | list[list[int]]]) -> None:
+def create_topics(bootstrap: str, partitions: Mapping[str, int | list[list[int]]], **config: str) -> None:
     """Create topics with numbers of partitions, or with replicas on given brokers; wait until all have a leader."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     news = [
-        NewTopic(topic, each, 1) if isinstance(each, int) else NewTopic(topic, len(each), replica_assignment=each)
+        NewTopic(topic, each, 1, config=config)
+        if isinstance(each, int)
+        else NewTopic(topic, len(each), replica_assignment=each, config=config)
         for topic, each in partitions.items()
     ]
     for future in admin.create_topics(news).values():

@@ -5,9 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
+from benchmarks.weeks import KINDS
+from benchmarks.weeks import history as synthetic_history
 from evenlag.compare.history import Snapshot
 from tests.support import coordinator_bytes as encode
 from tests.support.group_records import Raw
+
+
+def short_history(seed: int, days: float = 0.25) -> list[Snapshot]:
+    """Return the snapshots of a group that reads ten partitions of two topics; each seed has the next kind in turn."""
+    return synthetic_history(seed, list(KINDS)[seed % len(KINDS)], days=days, topics=2, partitions=5)
 
 
 def written(history: Sequence[Snapshot], group: str, prefix: str, partition: int = 0, start: int = 0) -> Iterator[Raw]:
