@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from evenlag.errors import SourceError, exists_already
 from evenlag.spark.driver.errors import blamed
@@ -31,9 +32,10 @@ def literal(path: str) -> str:
     return re.sub(r"[{}\[\]*?\\]", r"\\\g<0>", path)
 
 
-def read_parquet(spark: SparkSession, path: str) -> DataFrame:
-    """Read a Parquet table by its literal path."""
-    return spark.read.parquet(literal(path))
+def read_parquet(spark: SparkSession, path: str, schema: str | StructType | None = None) -> DataFrame:
+    """Read a Parquet table by its literal path; without `schema`, Spark runs a job to find it."""
+    reader = spark.read if schema is None else spark.read.schema(schema)
+    return reader.parquet(literal(path))
 
 
 class Storage:

@@ -207,8 +207,7 @@ def run_with(
             for name, table in results.items():
                 with described(spark, f"writing {name}"):
                     table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
-            with described(spark, "reading what was written"):
-                written = {name: read_parquet(spark, f"{folder}/{name}") for name in TABLES}
+            written = {name: read_parquet(spark, f"{folder}/{name}", results[name].schema) for name in TABLES}
             if not brief:
                 with described(spark, "summing up the audit"):
                     for name, table in vars(summary(written["audit"], solver.balance)).items():

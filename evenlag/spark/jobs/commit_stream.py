@@ -190,7 +190,7 @@ class CommitJob(StreamJob):
         super().__init__(spark, commits)
         self._every, self._logs, self._audit, self._report = every, logs, audit, report
         state = commits.state
-        clock = None if state is None else read_parquet(spark, f"{state}/clock").first()
+        clock = None if state is None else read_parquet(spark, f"{state}/clock", _CLOCK).first()
         self._newest: int | None = None if clock is None else clock["newest"]
         self._last: int | None = None if clock is None else clock["last"]
 
@@ -273,13 +273,13 @@ class CommitJob(StreamJob):
     def _state(self) -> DataFrame:
         state = self._commits.state
         spark = self._spark
-        return spark.createDataFrame([], BASE) if state is None else read_parquet(spark, f"{state}/{_RECORDS}")
+        return spark.createDataFrame([], BASE) if state is None else read_parquet(spark, f"{state}/{_RECORDS}", BASE)
 
     def _stored(self, folder: str, name: str, table: DataFrame) -> DataFrame:
         """Write a table, so that later steps only read it."""
         with driver_of(self._spark).batches_by_rows():
             table.write.parquet(f"{folder}/{name}")
-        return read_parquet(self._spark, f"{folder}/{name}")
+        return read_parquet(self._spark, f"{folder}/{name}", table.schema)
 
 
 def compacted(rows: DataFrame) -> DataFrame:

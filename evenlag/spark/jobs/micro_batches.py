@@ -143,13 +143,13 @@ class _Job(StreamJob):
         self._settle, self._audit, self._report = settle, audit, report
         self._last = time.monotonic()
         state = commits.state
-        self._waiting = 0 if state is None else read_parquet(spark, f"{state}/waiting").count()
+        self._waiting = 0 if state is None else read_parquet(spark, f"{state}/waiting", ROWS).count()
 
     def _take_batch(self, records: DataFrame, folder: str, number: int) -> None:
         # Stored, so that later steps do not read the rows from Kafka again.
         rows = records.select(record_text().alias(LINE), sf.unix_micros("timestamp").alias("at"))
         rows.write.parquet(f"{folder}/_rows")
-        self._take(folder, read_parquet(self._spark, f"{folder}/_rows"), number)
+        self._take(folder, read_parquet(self._spark, f"{folder}/_rows", rows.schema), number)
 
     def _take_silence(self) -> None:
         """Audit the waiting snapshots if no rows have arrived for longer than the `settle` time."""
@@ -168,10 +168,9 @@ class _Job(StreamJob):
         waiting, audited = self._state("waiting", ROWS), self._state("audited", AUDITED)
         came, newest = rows.agg(sf.count("*"), sf.max("at")).first() or (0, None)
         before = waiting.count()
-        with_fates(rows, waiting, audited, newest=newest, settle=self._settle, flush=flush).write.parquet(
-            f"{folder}/_fates"
-        )
-        fates = read_parquet(spark, f"{folder}/_fates")
+        fated = with_fates(rows, waiting, audited, newest=newest, settle=self._settle, flush=flush)
+        fated.write.parquet(f"{folder}/_fates")
+        fates = read_parquet(spark, f"{folder}/_fates", fated.schema)
         counts = Counter({row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()})
         due, waits, late = (fates.filter(sf.col("fate") == fate) for fate in (DUE, WAITS, LATE))
         plans, rejects, past, failed = 0, counts[LATE], 0, 0
@@ -200,4 +199,5 @@ class _Job(StreamJob):
 
     def _state(self, table: str, ddl: str) -> DataFrame:
         state = self._commits.state
-        return self._spark.createDataFrame([], ddl) if state is None else read_parquet(self._spark, f"{state}/{table}")
+        spark = self._spark
+        return spark.createDataFrame([], ddl) if state is None else read_parquet(spark, f"{state}/{table}", ddl)
