@@ -211,7 +211,7 @@ def _inverse() -> list[list[int]]:
     return [[number_of(byte << 8 * n) ^ (offset if n == 0 else 0) for byte in range(256)] for n in range(4)]
 
 
-_INVERSE = _inverse()
+_INVERSE = [",".join(map(str, table)) for table in _inverse()]  # texts: a list would be a call to Java per number
 
 
 def _checksum(data: Column, at: Column | int = 1) -> Column:
@@ -223,7 +223,7 @@ def _word(checksum: Column) -> Column:
     """Return the unsigned number of four bytes from their `_checksum`; any number if they were fewer."""
     bytes_ = [checksum, *(sf.shiftright(checksum, 8 * n) for n in (1, 2, 3))]
     found = [
-        sf.get(sf.lit(table).cast("array<bigint>"), byte.bitwiseAND(sf.lit(0xFF)).cast("int"))
+        sf.get(sf.split(sf.lit(table), ",").cast("array<bigint>"), byte.bitwiseAND(sf.lit(0xFF)).cast("int"))
         for table, byte in zip(_INVERSE, bytes_, strict=True)
     ]
     return reduce(lambda one, other: one.bitwiseXOR(other), found)
