@@ -136,6 +136,7 @@ def test_a_group_settles_on_a_baseline_when_something_fails(broker: Broker, fail
 
 INTERVAL = 12.0  # seconds: the least from any rebalance to one that is asked for
 LOOK = 2.0  # seconds between looks at the lags, each of which may take a solve
+PAYS_WITHIN = 300.0  # seconds; with a forecast, moves pay once the burst is two minutes old and the mean rate is low
 
 
 @pytest.mark.broker
@@ -170,7 +171,11 @@ def test_a_group_requests_a_rebalance_that_pays_and_no_other_within_the_interval
             more = [1000 * ((topic, p) in several.loads()[name]) for p in range(12)]
             produce(broker.bootstrap, topic, more)
             lags[:] = [lag + each for lag, each in zip(lags, more, strict=True)]
-            wait_until(lambda: len(requested_decisions(several)) > count, lambda: f"a rebalance: {several.story()}")
+            wait_until(
+                lambda: len(requested_decisions(several)) > count,
+                lambda: f"a rebalance: {several.story()}",
+                PAYS_WITHIN,
+            )
             several.wait_until_settled(12)
             return requested_decisions(several)[count:]
 
