@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,18 @@ from evenlag.spark.native.commit_columns import decoded
 from tests.support.broker import TESTS, VERSION
 from tests.support.jars import fetched, find_java
 
-GROUPS = 4_000
-SMALL, LARGE = 20_000, 500_000  # commits
 HOT = 0.5  # share of the groups in one partition of the topic
+SHAPES = {
+    "first": Shape(groups=4_000, commits=20_000),
+    "even": Shape(groups=4_000, commits=500_000),
+    "hot": Shape(groups=4_000, commits=500_000, hot=HOT),
+    "large": Shape(groups=20_000, commits=10_000_000),
+}
 IN_MEMORY, IN_PYTHON = 200_000, 20_000  # records for the formatter and for the loop
 RUNS = 6  # of the formatter, the first of them cold
 COLUMNS = ("partition", "offset", "kind", "group", "reason", "commit_topic", "commit_partition", "commit_offset")
 STEPS = ("read", "decode", "history")
+LONG = ("even", "hot", "large")
 A_DAY = 864_000_000  # commits of a cluster with 10,000 a second
 
 
@@ -35,10 +41,11 @@ def history(seed: int) -> Iterator[str]:
     """Microseconds of processor time for a record, of all processes."""
     yield "# The past of all groups: decoding of `__consumer_offsets`\n"
     yield (
-        f"Records of {GROUPS:,} groups from a generator whose bytes are those of Kafka's serializer, in 50 "
-        "partitions. Processor time of all processes, Java included. **Formatter**: Kafka's "
-        f"`OffsetsMessageFormatter` {VERSION} on records in memory, printed to nowhere, the fastest of {RUNS} runs in "
-        "one Java. **Plain Python**: evenlag's readable decoder in a loop. **Spark** reads Parquet on "
+        f"Records of {SHAPES['even'].groups:,} groups, `large` of {SHAPES['large'].groups:,}, from a generator whose "
+        "bytes are those of Kafka's serializer, in 50 partitions. Processor time of all processes, Java included. "
+        f"**Formatter**: Kafka's `OffsetsMessageFormatter` {VERSION} on records in memory, printed to nowhere, the "
+        f"fastest of {RUNS} runs in one Java. **Plain Python**: evenlag's readable decoder in a loop. **Spark** reads "
+        "Parquet on "
         f"local[{CORES}], one topic after another in one session with the Java options of the command. So `first` "
         "includes compiling. `again` is the same topic: what a call takes whatever the size. Load average of the "
         "machine at the start: "
@@ -46,10 +53,9 @@ def history(seed: int) -> Iterator[str]:
     )
     yield "| what | records | µs of a core a record | records a second and core | × the formatter |"
     yield "|---" * 5 + "|"
-    shapes = {"first": (SMALL, 0.0), "even": (LARGE, 0.0), "hot": (LARGE, HOT)}
     with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
-        places = {name: str(Path(folder) / name) for name in shapes}
-        in_new_process(written, {places[name]: Shape(GROUPS, *each, seed) for name, each in shapes.items()})
+        places = {name: str(Path(folder) / name) for name in SHAPES}
+        in_new_process(written, {places[name]: replace(each, seed=seed) for name, each in SHAPES.items()})
         first = ds.dataset(places["even"]).head(IN_MEMORY, columns=["key", "value"])
         pairs = list(zip(first["key"].to_pylist(), first["value"].to_pylist(), strict=True))
         formatter = by_formatter(pairs)
@@ -61,7 +67,7 @@ def history(seed: int) -> Iterator[str]:
 
         yield row("formatter, in memory", IN_MEMORY, formatter * IN_MEMORY)
         yield row("plain Python, in memory", IN_PYTHON, loop * IN_PYTHON)
-        turns = {"first": places["first"], "again": places["first"], "even": places["even"], "hot": places["hot"]}
+        turns = {"first": places["first"], "again": places["first"]} | {name: places[name] for name in LONG}
         found = in_new_process(by_spark, turns)
         for name in turns:
             for step in STEPS:
@@ -73,12 +79,12 @@ def history(seed: int) -> Iterator[str]:
         f"groups and more. Load average at the end: {os.getloadavg()[1]:.1f}."
     )
     yield ""
-    again, even = found["again"], found["even"]
-    each = (even["history"] - again["history"]) / (even["records"] - again["records"])
+    again, large = found["again"], found["large"]
+    each = (large["history"] - again["history"]) / (large["records"] - again["records"])
     memory = found["memory"]
     yield (
         f"Peak memory in MB: driver's Python {memory['python']:.0f}, Java {memory['java']:.0f}, the largest Python "
-        f"worker {memory['worker']:.0f}. From `again` to `even`, each further record takes {1e6 * each:.1f} µs. By "
+        f"worker {memory['worker']:.0f}. From `again` to `large`, each further record takes {1e6 * each:.1f} µs. By "
         f"that, a day of 10,000 commits a second ({A_DAY:,} commits) would take {A_DAY * each / 3600:.1f} hours of a "
         "core; that was not run."
     )
