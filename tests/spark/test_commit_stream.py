@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import pytest
 from evenlag.errors import InvalidProblemError
 from evenlag.protocol.record_decoding import CoordinatorRecord, decode_record
 from tests.support import coordinator_bytes as encode
+from tests.support.coordinator_states import millis
 from tests.support.golden_records import golden_records
 from tests.support.group_records import Raw
 from tests.support.record_frames import records_frame
@@ -40,16 +40,12 @@ class KnownLogs:
     def topic_names(self) -> Mapping[str, str]:
         return NAMES
 
-    def log_offsets(self, topics: Collection[str], millis: int) -> list[tuple[str, int, int, int]]:
+    def log_offsets(self, topics: Collection[str], at: int) -> list[tuple[str, int, int, int]]:
         return [
             (row["topic"], row["partition"], row["log_start_offset"], row["log_end_offset"])
             for row in self.rows
-            if row["topic"] in topics and as_millis(row["snapshot_ts"]) == millis
+            if row["topic"] in topics and millis(row["snapshot_ts"]) == at
         ]
-
-
-def as_millis(ts: str) -> int:
-    return round(datetime.fromisoformat(ts).timestamp() * 1000)
 
 
 def job_in(
@@ -76,7 +72,7 @@ def job_in(
 def plain(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
     """Return values of a row, with its time in milliseconds."""
     values = {name: tuple(row[name]) if isinstance(row[name], list) else row[name] for name in names}
-    return tuple((values | ({"snapshot_ts": as_millis(row["snapshot_ts"])} if "snapshot_ts" in names else {})).values())
+    return tuple((values | ({"snapshot_ts": millis(row["snapshot_ts"])} if "snapshot_ts" in names else {})).values())
 
 
 def rows_of(out: Path, name: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -113,9 +109,9 @@ def test_snapshots_of_a_stream_are_those_of_the_batch_job(spark: "SparkSession",
         assert job.error is None
     job_in(spark, tmp_path / "out", KnownLogs(ends), batches).flush()
     assert [each.number for each in batches] == list(range(4))
-    times = {as_millis(each.snapshot_ts) for each in batches if each.snapshot_ts is not None}
+    times = {millis(each.snapshot_ts) for each in batches if each.snapshot_ts is not None}
     assert len(times) >= 4
-    assert max(times) == as_millis(whole.times[-1])
+    assert max(times) == millis(whole.times[-1])
     for name, names in (("offsets", OFFSETS), ("members", MEMBERS)):
         found = rows_of(tmp_path / "out", name, names)
         assert len(found) == len(set(found))
@@ -147,7 +143,7 @@ def test_the_last_state_of_real_records_is_that_of_the_batch_job(spark: "SparkSe
     passed = sum(row[0] for row in rows_of(tmp_path / "out", "passed_over", ["records"]))
     assert passed == len(records) - whole.used
     for name, names in (("offsets", OFFSETS), ("members", MEMBERS)):
-        last = {row[1:] for row in collected(whole.tables[name], names) if row[0] == as_millis(whole.times[-1])}
+        last = {row[1:] for row in collected(whole.tables[name], names) if row[0] == millis(whole.times[-1])}
         assert {row[1:] for row in rows_of(tmp_path / "out", name, names)} == last
         assert name == "members" or len(last) > 3
 

@@ -38,6 +38,12 @@ def read_parquet(spark: SparkSession, path: str, schema: str | StructType | None
     return reader.parquet(literal(path))
 
 
+def stored(table: DataFrame, path: str) -> DataFrame:
+    """Write a table as Parquet and return what was written, so that later steps only read it."""
+    table.write.parquet(path)
+    return read_parquet(table.sparkSession, path, table.schema)
+
+
 class Storage:
     """The file system of a path.
 

@@ -20,7 +20,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.protocol.coordinator_records import CLASSIC_GROUP
 from evenlag.search.options import check_seconds
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.storage import Folder, read_parquet
+from evenlag.spark.driver.storage import Folder, stored
 from evenlag.spark.jobs import batch
 from evenlag.spark.jobs.commits import STATE, Commits
 from evenlag.spark.jobs.fleet_solver import PlanKeywords
@@ -189,8 +189,7 @@ class CommitJob(StreamJob):
     ) -> None:
         super().__init__(spark, commits)
         self._every, self._logs, self._audit, self._report = every, logs, audit, report
-        state = commits.state
-        clock = None if state is None else read_parquet(spark, f"{state}/clock", _CLOCK).first()
+        clock = None if commits.state is None else self._state("clock", _CLOCK).first()
         self._newest: int | None = None if clock is None else clock["newest"]
         self._last: int | None = None if clock is None else clock["last"]
 
@@ -217,7 +216,7 @@ class CommitJob(StreamJob):
         passed = [(row["reason"], row["n"]) for row in sums if row is not used]
         times = (self._newest, None if used is None else used["at"])
         newest = max((at for at in times if at is not None), default=None)
-        known = self._state().unionByName(rows.filter("reason is null"))
+        known = self._state(_RECORDS, BASE).unionByName(rows.filter("reason is null"))
         kept = self._stored(f"{folder}/{STATE}", _RECORDS, compacted(known)).count()
         if passed:
             spark.createDataFrame(passed, PASSED_OVER.ddl).write.parquet(f"{folder}/passed_over")
@@ -252,9 +251,10 @@ class CommitJob(StreamJob):
         course = followed(spark, members, [due], names, Folder(spark, f"{folder}/_course", COURSE))
         topics = _topics(commits, course)
         found = list(self._logs.log_offsets(topics, due)) if topics else []
-        ends = self._ends(found).withColumn("snapshot_ts", sf.lit(history_tables.iso_text(due)))
-        numbers = spark.createDataFrame([(0, history_tables.iso_text(due))], "number INT, snapshot_ts STRING")
-        offsets = history_tables.offsets(commits, course, [(due, history_tables.iso_text(due))], numbers, ends)
+        ts = history_tables.iso_text(due)
+        ends = self._ends(found).withColumn("snapshot_ts", sf.lit(ts))
+        numbers = spark.createDataFrame([(0, ts)], "number INT, snapshot_ts STRING")
+        offsets = history_tables.offsets(commits, course, [(due, ts)], numbers, ends)
         offsets = self._stored(folder, "offsets", offsets)
         told = self._stored(folder, "members", history_tables.members(course, numbers))
         groups = offsets.select("group").distinct().count()
@@ -270,16 +270,10 @@ class CommitJob(StreamJob):
         columns = list(map(list, zip(*found, strict=True)))
         return self._spark.createDataFrame(pa.table(columns, schema=arrow_schema(_ENDS)))
 
-    def _state(self) -> DataFrame:
-        state = self._commits.state
-        spark = self._spark
-        return spark.createDataFrame([], BASE) if state is None else read_parquet(spark, f"{state}/{_RECORDS}", BASE)
-
     def _stored(self, folder: str, name: str, table: DataFrame) -> DataFrame:
-        """Write a table, so that later steps only read it."""
+        """Write a table and read it, with Python batches limited by their number of rows alone."""
         with driver_of(self._spark).batches_by_rows():
-            table.write.parquet(f"{folder}/{name}")
-        return read_parquet(self._spark, f"{folder}/{name}", table.schema)
+            return stored(table, f"{folder}/{name}")
 
 
 def compacted(rows: DataFrame) -> DataFrame:

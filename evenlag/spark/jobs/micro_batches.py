@@ -16,7 +16,7 @@ from evenlag.errors import SourceError
 from evenlag.search.options import check_seconds
 from evenlag.spark.driver.kafka import record_text, topic_options
 from evenlag.spark.driver.sources import json_table
-from evenlag.spark.driver.storage import read_parquet
+from evenlag.spark.driver.storage import stored
 from evenlag.spark.jobs.batch import TABLES
 from evenlag.spark.jobs.commits import STATE, Commits
 from evenlag.spark.jobs.fleet_solver import PlanKeywords
@@ -142,14 +142,12 @@ class _Job(StreamJob):
         super().__init__(spark, commits)
         self._settle, self._audit, self._report = settle, audit, report
         self._last = time.monotonic()
-        state = commits.state
-        self._waiting = 0 if state is None else read_parquet(spark, f"{state}/waiting", ROWS).count()
+        self._waiting = 0 if commits.state is None else self._state("waiting", ROWS).count()
 
     def _take_batch(self, records: DataFrame, folder: str, number: int) -> None:
         # Stored, so that later steps do not read the rows from Kafka again.
         rows = records.select(record_text().alias(LINE), sf.unix_micros("timestamp").alias("at"))
-        rows.write.parquet(f"{folder}/_rows")
-        self._take(folder, read_parquet(self._spark, f"{folder}/_rows", rows.schema), number)
+        self._take(folder, stored(rows, f"{folder}/_rows"), number)
 
     def _take_silence(self) -> None:
         """Audit the waiting snapshots if no rows have arrived for longer than the `settle` time."""
@@ -164,13 +162,12 @@ class _Job(StreamJob):
 
     def _take(self, folder: str, rows: DataFrame, position: int, flush: bool = False) -> None:
         """Write and commit the output of new and waiting rows."""
-        started, spark = time.monotonic(), self._spark
+        started = time.monotonic()
         waiting, audited = self._state("waiting", ROWS), self._state("audited", AUDITED)
         came, newest = rows.agg(sf.count("*"), sf.max("at")).first() or (0, None)
         before = waiting.count()
         fated = with_fates(rows, waiting, audited, newest=newest, settle=self._settle, flush=flush)
-        fated.write.parquet(f"{folder}/_fates")
-        fates = read_parquet(spark, f"{folder}/_fates", fated.schema)
+        fates = stored(fated, f"{folder}/_fates")
         counts = Counter({row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()})
         due, waits, late = (fates.filter(sf.col("fate") == fate) for fate in (DUE, WAITS, LATE))
         plans, rejects, past, failed = 0, counts[LATE], 0, 0
@@ -196,8 +193,3 @@ class _Job(StreamJob):
         self._report(
             Batch(self._commits.number, came, audits, short, plans, rejects, past, counts[WAITS], failed, seconds)
         )  # fmt: skip
-
-    def _state(self, table: str, ddl: str) -> DataFrame:
-        state = self._commits.state
-        spark = self._spark
-        return spark.createDataFrame([], ddl) if state is None else read_parquet(spark, f"{state}/{table}", ddl)

@@ -18,7 +18,7 @@ from evenlag.search.options import SolveOptions, check_seconds
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kafka import connected
 from evenlag.spark.driver.protocol import described, needs_java
-from evenlag.spark.driver.storage import Storage
+from evenlag.spark.driver.storage import Storage, read_parquet
 from evenlag.spark.jobs.batch import RunReport, run_with
 from evenlag.spark.jobs.commits import Commits
 from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
@@ -129,6 +129,11 @@ class StreamJob(ABC):
 
     def _named(self) -> AbstractContextManager[None]:
         return described(self._spark, f"batch {self._commits.number + 1} of the stream")
+
+    def _state(self, table: str, ddl: str) -> DataFrame:
+        """Return a table of the committed state; an empty one before the first commit."""
+        state, spark = self._commits.state, self._spark
+        return spark.createDataFrame([], ddl) if state is None else read_parquet(spark, f"{state}/{table}", ddl)
 
     @abstractmethod
     def _take_batch(self, records: DataFrame, folder: str, number: int) -> None:
