@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from evenlag.compare.catch_up import Pace
     from evenlag.compare.history import Snapshot
     from evenlag.model.problem import Problem
+    from evenlag.tables.topics import TopicAddress
 
 
 class Rate(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not generic in earlier versions of click
@@ -121,6 +123,12 @@ def kafka(command: Command) -> Command:
         return command(**parameters)
 
     return kafka_client(without_config)
+
+
+def assigned(address: TopicAddress, config: dict[str, str]) -> dict[str, str]:
+    """Return the option of Spark's Kafka source that names the partitions of a topic, as the brokers tell them."""
+    partitions = live.partitions_of_topic(address.topics, address.servers, config=config)
+    return {"assign": json.dumps({address.topics: partitions})}
 
 
 auto_offset_reset = click.option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +13,7 @@ from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.terminal import print_json, say, show, warn, working
 from evenlag.errors import EvenlagError
-from evenlag.tables.topics import TopicAddress, is_topic, topic_address
+from evenlag.tables.topics import is_topic, topic_address
 
 
 @command(
@@ -82,17 +81,11 @@ def _of_cluster(records: str | Path, config: dict[str, str]) -> tuple[dict[str, 
     if not is_topic(records):
         return {}, {}, []
     address = topic_address(str(records))
-    assign = assigned(address, config)
+    assign = options.assigned(address, config)
     try:
         return assign, live.topic_names(address.servers, config=config), []
     except EvenlagError as error:
         return assign, {}, [str(error)]
-
-
-def assigned(address: TopicAddress, config: dict[str, str]) -> dict[str, str]:
-    """Return the option of Spark's source that names the partitions of a topic, as the brokers tell them."""
-    partitions = live.partitions_of_topic(address.topics, address.servers, config=config)
-    return {"assign": json.dumps({address.topics: partitions})}
 
 
 def _ends_of_cluster(

@@ -10,7 +10,6 @@ import click
 from evenlag import live, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
-from evenlag.cli.commands.history import assigned
 from evenlag.cli.terminal import print_json, say
 from evenlag.model.defaults import FLEET_GAP
 from evenlag.tables.topics import topic_address
@@ -86,7 +85,7 @@ def stream(
     from evenlag.spark.jobs.group_records import topic_of
 
     address = topic_address(str(topic_of(topic)))
-    assign = assigned(address, config)
+    assign = options.assigned(address, config)
     spark = session_for([topic], options.spark_settings(master, conf), None)
     logs = live.ClusterLogs(address.servers, config=config)
     stream_commits(spark, topic, logs, options=assign | kafka_options, **parameters)
