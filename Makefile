@@ -13,7 +13,7 @@ help: ## list the targets; times are for two cores, after the set-up of a few mi
 demo: .venv/.ready ## plan and audit a recorded cluster on local Spark: tables, Parquet and a picture (about a minute)
 	$(BIN)/evenlag demo
 
-test: .venv/.ready ## check style and types and run every test, with Spark and a real broker (about 35 minutes)
+test: .venv/.ready ## check style and types and run every test, with Spark and a real broker (about half an hour)
 	@sh scripts/test.sh
 
 check: .venv/.ready lint ## check style and types and run each quick test on a few of its cases (about a minute)
