@@ -175,14 +175,15 @@ def time_micros(text: object) -> int | None:
 
 
 def time_text(moment: datetime) -> str:
-    """Return a moment with a zone as `snapshot_ts`: ISO 8601 in UTC with milliseconds.
+    """Return a moment with a zone as `snapshot_ts`: ISO 8601 in UTC, in milliseconds or if need be microseconds.
 
     Examples
     --------
     >>> time_text(datetime(1970, 1, 1, tzinfo=UTC))
     '1970-01-01T00:00:00.000Z'
     """
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    unit = "microseconds" if moment.microsecond % 1000 else "milliseconds"
+    return moment.astimezone(UTC).isoformat(timespec=unit).replace("+00:00", "Z")
 
 
 def _grown(before: int | None, now: int | None) -> int | None:

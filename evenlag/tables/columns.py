@@ -57,6 +57,8 @@ class Column(NamedTuple):
         must agree on it, Spark sends it to the tasks, and `tables.group.Member` has a field for it.
     of : Table or None
         The columns of a "struct" (one row) or "structs" (a list of rows).
+    also : tuple of str
+        Other names of the column in inputs; see `tables.headings`.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Column(NamedTuple):
     most: float | None = None
     planned: bool = False
     of: Table | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def checked(self) -> bool:
@@ -121,20 +124,33 @@ class Table(tuple[Column, ...]):
 LOG_ONLY = "log_only"
 """The column that marks rows of a time at which nothing but the log is known, so that no commit means no knowledge."""
 
+_TIME, _GROUP, _MEMBER = ("timestamp",), ("group_id", "consumer_group"), ("member", "member_id", "consumer")
+
 OFFSETS = Table(
     (
         Column(
             "snapshot_ts", "string",
             "Time of the snapshot, ISO 8601. **Required** on Spark and by `evenlag replay`. A table may hold several.",
+            also=_TIME,
         ),
-        Column("group", "string", "Group id.", required=True),
-        Column("topic", "string", "Topic.", required=True),
-        Column("partition", "integer", "Partition id.", required=True, least=0, most=MAX_PARTITION),
+        Column("group", "string", "Group id.", required=True, also=_GROUP),
+        Column("topic", "string", "Topic.", required=True, also=("topic_name",)),
+        Column(
+            "partition", "integer", "Partition id.",
+            required=True, least=0, most=MAX_PARTITION, also=("partition_id",),
+        ),
         Column("log_start_offset", "integer", "Offset of the first message still in the log.", planned=True),
-        Column("log_end_offset", "integer", "Offset that the next message will get.", planned=True),
-        Column("current_offset", "integer", "Committed offset; null: never committed.", planned=True),
+        Column(
+            "log_end_offset", "integer", "Offset that the next message will get.", planned=True, also=("end_offset",)
+        ),
+        Column(
+            "current_offset", "integer", "Committed offset; null: never committed.",
+            planned=True, also=("committed_offset",),
+        ),
         Column("lag", "integer", "Lag in messages; used where offsets are missing.", planned=True),
-        Column("consumer_id", "string", "Member id of the owner; null: no owner.", planned=True),
+        Column(
+            "consumer_id", "string", "Member id of the owner; null: no owner.", planned=True, also=(*_MEMBER, "owner")
+        ),
         Column("client_id", "string", "Client id of the owner."),
         Column("host", "string", "Host of the owner."),
         Column(
@@ -170,10 +186,11 @@ MEMBERS = Table(
     (
         Column(
             "snapshot_ts", "string",
-            "Time of the snapshot, ISO 8601. It must equal `snapshot_ts` of the offsets table exactly.",
+            "Time of the snapshot, ISO 8601, the same instant as `snapshot_ts` of the offsets table.",
+            also=_TIME,
         ),
-        Column("group", "string", "Group id.", required=True),
-        Column("consumer_id", "string", "Member id.", required=True),
+        Column("group", "string", "Group id.", required=True, also=_GROUP),
+        Column("consumer_id", "string", "Member id.", required=True, also=_MEMBER),
         Column("client_id", "string", "Client id."),
         Column("host", "string", "Host."),
         Column("group_instance_id", "string", "Instance id of a static member."),

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from evenlag.model.rates import time_micros, time_text
@@ -20,22 +21,58 @@ WHOLE = rf"{_SPACE}([+-]?[0-9]{{1,40}})(?:\.0*)?{_SPACE}"
 _NUMBER, _WHOLE = re.compile(NUMBER), re.compile(WHOLE)
 
 
-def plain_value(value: Any, kind: str) -> Any:
-    """Convert a value to the type of its column (`Column.kind`); return it unchanged if that is not possible.
+NULLS = frozenset(("", "-", "n/a", "nan", "<na>", "nat"))
+"""Texts that mean no value, in lower case and without blanks around them."""
 
-    `spark.native.typed` implements the same rule in native Spark columns.
+
+def is_null(text: str) -> bool:
+    """Return whether a text means no value: empty, `-`, `N/A`, `NaN` and the like.
 
     Examples
     --------
-    >>> [plain_value(text, "integer") for text in ("7.0", "7E3", "7.5")]
-    [7, 7000, '7.5']
+    >>> [text for text in ("", " - ", "N/A", "NaN", "0", "none-1") if is_null(text)]
+    ['', ' - ', 'N/A', 'NaN']
+    """
+    return text.strip().lower() in NULLS
+
+
+def text_of(value: Any) -> str | None:
+    """Return any value of a table as text: a whole number without a fraction, a time in ISO 8601 in UTC.
+
+    Examples
+    --------
+    >>> text_of(7.0), text_of(True), text_of(datetime(2026, 1, 31, tzinfo=UTC))
+    ('7', 'true', '2026-01-31T00:00:00.000Z')
+    """
+    if value is None or (isinstance(value, float | Decimal) and value != value):
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value):
+        return str(int(value))
+    if isinstance(value, datetime):
+        return time_text(value if value.tzinfo else value.replace(tzinfo=UTC))
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value)
+
+
+def plain_value(value: Any, kind: str) -> Any:
+    """Convert a value to the type of its column (`Column.kind`); return it unchanged if that is not possible.
+
+    `tables.arrow_values` converts whole columns by this rule.
+
+    Examples
+    --------
+    >>> [plain_value(text, "integer") for text in ("7.0", "7E3", "7.5", "N/A")]
+    [7, 7000, '7.5', None]
     """
     if isinstance(value, float) and math.isnan(value):  # a null in pandas
         return None
-    if isinstance(value, str) and not value.strip(" "):  # an empty text is null
+    if isinstance(value, str) and is_null(value):
         return None
     if isinstance(value, datetime):
-        return time_text(value if value.tzinfo else value.replace(tzinfo=UTC))
+        return text_of(value)
     if kind in ("strings", "racks") and isinstance(value, str):
         return _names(value, blanks=kind == "racks")
     if kind == "integer":

@@ -1,0 +1,353 @@
+"""The groups in checked rows: their partitions in columns, and one group's rows on request (no Spark)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.arrays import Bools, Whole
+from evenlag.model.group_columns import GroupColumns
+from evenlag.model.origin import Registration
+from evenlag.model.rates import time_micros
+from evenlag.tables.arrow_values import Values, column_values
+from evenlag.tables.columns import MEMBERS
+from evenlag.tables.copies import MEMBER_ROWS
+from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
+from evenlag.tables.pair_columns import NO_AMOUNT, NO_PAIR_COLUMNS, PAIR_COLUMNS, PairColumns
+from evenlag.tables.past_rows import PastRows, before_each
+from evenlag.tables.rules import BEFORE_START, BEYOND_END, CheckedRows, ascends
+from evenlag.tables.values import snapshot_order
+
+TOLD = Registration.__match_args__
+"""The columns of a member on which plans do not depend, but the way to another protocol does."""
+
+
+class GroupTable:
+    """The groups in checked rows, one per group and snapshot, sorted by both.
+
+    Parameters
+    ----------
+    offsets : CheckedRows
+    members : CheckedRows, optional
+        Without them the members are the owners, each subscribed to all topics of the group.
+    label : str
+        The group of rows that name none, in tables that hold one group.
+    told : bool
+        Add to members what their table tells beyond the columns on which plans depend.
+
+    Attributes
+    ----------
+    keys : list of (str or None, str)
+        Time and name of each group.
+    starts : int64 array (G + 1,)
+        Row `starts[g]` of the columns is the first of group g.
+    rows : int64 array (N,)
+        Index in `offsets` of each usable row, by group, topic and partition number.
+    topic_of, partition_ids, lags, owner_of : int64 arrays (N,)
+        Index in the offsets' topics, partition number, messages, and index in `names` (−1: no owner) of each.
+    names : list of str
+        Names of owners and members, sorted.
+    """
+
+    def __init__(
+        self, offsets: CheckedRows, members: CheckedRows | None = None, label: str = "", *, told: bool = False
+    ) -> None:
+        self._offsets, self._members, self._label, self._with_told = offsets, members, label, told
+        values, past = offsets.values, offsets.log_only
+        self._topics: Sequence[str] = values["topic"].names
+        snapshots = np.flatnonzero(~past)
+        number_of, self.keys = _numbered(offsets, snapshots, label)
+        self._number_of = np.full(len(offsets), -1)
+        self._number_of[snapshots] = number_of
+        known = self._number_of >= 0
+        rows = np.flatnonzero(offsets.usable & known)
+        order = [self._number_of[rows], values["topic"].data[rows], values["partition"].data[rows]]
+        self.rows = rows if ascends(order) else rows[np.lexsort(order[::-1])]
+        self._left = np.flatnonzero(~offsets.usable & known)
+        self._past = np.flatnonzero(offsets.usable & past)
+        self.starts = np.searchsorted(self._number_of[self.rows], np.arange(len(self.keys) + 1))
+        self.topic_of, self.partition_ids, self.lags = (
+            values[name].data[self.rows] for name in ("topic", "partition", "lag")
+        )
+        owners = values["consumer_id"]
+        self.names = sorted({*owners.names, *([] if members is None else members.values["consumer_id"].names)})
+        self._rank = {name: number for number, name in enumerate(self.names)}
+        self._owner_codes = np.array([*(self._rank[name] for name in owners.names), -1])[owners.data]
+        self.owner_of = self._owner_codes[self.rows]
+
+    def __len__(self) -> int:
+        """Return the number of groups."""
+        return len(self.keys)
+
+    @cached_property
+    def rejected(self) -> Whole:
+        """Number of rejected rows of each group, shape (G,)."""
+        return np.bincount(self._number_of[self._left], minlength=len(self.keys))
+
+    def row(self, g: int) -> slice:
+        """Return the place of a group's rows in the columns."""
+        return slice(int(self.starts[g]), int(self.starts[g + 1]))
+
+    # ---- members -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _member_rows(self) -> tuple[Whole, Whole, Whole]:
+        """Number of the group, index in `names`, and row in the members table (−1: none) of each member, sorted."""
+        if self._members is None:
+            owned = np.flatnonzero((self._number_of >= 0) & (self._owner_codes >= 0) & ~self._offsets.log_only)
+            pairs = np.unique(self._number_of[owned] * len(self.names) + self._owner_codes[owned])
+            return pairs // max(len(self.names), 1), pairs % max(len(self.names), 1), np.full(len(pairs), -1)
+        members = self._members
+        known = np.flatnonzero(members.usable)
+        number_of = _numbers_in(members, self.keys, self._label)[known]
+        codes = np.array([*(self._rank[name] for name in members.values["consumer_id"].names), -1])
+        code_of = codes[members.values["consumer_id"].data[known]]
+        there = number_of >= 0
+        known, number_of, code_of = known[there], number_of[there], code_of[there]
+        order = np.lexsort((code_of, number_of))
+        return number_of[order], code_of[order], known[order]
+
+    @cached_property
+    def member_starts(self) -> Whole:
+        """The first member of each group among all members, shape (G + 1,)."""
+        return np.searchsorted(self._member_rows[0], np.arange(len(self.keys) + 1))
+
+    @cached_property
+    def _planned(self) -> dict[str, Sequence[Any]]:
+        """The values of the members on which plans depend, for columns that have any."""
+        if self._members is None:
+            return {}
+        rows = self._member_rows[2]
+        found: dict[str, Sequence[Any]] = {}
+        for name in MEMBER_ROWS.content:
+            values = self._members.values[name].take(rows)
+            if not values.silent:
+                found[name] = _plain(values)
+        return found
+
+    def members_of(self, g: int) -> tuple[Member, ...] | None:
+        """Return the members of a group, sorted by id; None without a members table."""
+        if self._members is None:
+            return None
+        first, end = self.member_starts[g], self.member_starts[g + 1]
+        names = [self.names[code] for code in self._member_rows[1][first:end].tolist()]
+        columns = [values[first:end] for values in self._planned.values()]
+        told = self._told(self._member_rows[2][first:end])
+        return tuple(
+            Member(name, **dict(zip(self._planned, values, strict=True)), registration=registration)
+            for name, registration, *values in zip(names, told, *columns, strict=True)
+        )
+
+    def _told(self, rows: Whole) -> Sequence[Registration | None]:
+        """Return what the members table tells of members beyond the columns on which plans depend."""
+        if not self._told_columns:
+            return [None] * len(rows)
+        columns = (_plain(values.take(rows)) for values in self._told_columns.values())
+        return [Registration(**dict(zip(self._told_columns, each, strict=True))) for each in zip(*columns, strict=True)]
+
+    @cached_property
+    def _told_columns(self) -> dict[str, Values]:
+        if self._members is None or not self._with_told:
+            return {}
+        table, names = self._members.table, self._members.names
+        return {
+            column.name: column_values(table.column(names[column.name]), column.kind)
+            for column in MEMBERS
+            if column.name in TOLD and column.name in names
+        }
+
+    # ---- groups --------------------------------------------------------------------------------------------------
+
+    def group(self, g: int, *, offsets: bool = False) -> GroupRows:
+        """Return the rows of a group; with `offsets`, including the offsets of each partition."""
+        here = self.row(g)
+        topics, topic_of = np.unique(self.topic_of[here], return_inverse=True)
+        ts, name = self.keys[g]
+        clamped = self._offsets.clamped[self.rows[here]]
+        predicted, unrated = self._predicted(here)
+        return GroupRows(
+            ts,
+            name,
+            tuple(self._topics[t] for t in topics.tolist()),
+            topic_of,
+            self.partition_ids[here],
+            self.lags[here],
+            [None if code < 0 else self.names[code] for code in self.owner_of[here].tolist()],
+            members=self.members_of(g),
+            beyond_end=int((clamped == BEYOND_END).sum()),
+            before_start=int((clamped == BEFORE_START).sum()),
+            rejected_rows=int(self.rejected[g]),
+            predicted=predicted,
+            unrated=unrated,
+            offsets=self._offset_fields[:, here] if offsets else None,
+            left_out=self._left_out.get(g, frozenset()),
+            pairs=self._pairs.take(np.arange(here.start, here.stop)),
+            past=self._past_of[g] if len(self._past) else (),
+        )
+
+    def groups(self, *, offsets: bool = False) -> Iterator[GroupRows]:
+        """Yield the rows of every group."""
+        for g in range(len(self.keys)):
+            yield self.group(g, offsets=offsets)
+
+    @cached_property
+    def _offset_fields(self) -> NDArray[np.int64]:
+        return np.stack([self._offsets.values[name].known(UNKNOWN)[self.rows] for name in OFFSET_FIELDS])
+
+    @cached_property
+    def _left_out(self) -> dict[int, frozenset[str]]:
+        """The owners in rows of each group that cannot be used."""
+        found: defaultdict[int, set[str]] = defaultdict(set)
+        rows = self._left[self._owner_codes[self._left] >= 0]
+        for g, code in zip(self._number_of[rows].tolist(), self._owner_codes[rows].tolist(), strict=True):
+            found[g].add(self.names[code])
+        return {g: frozenset(names) for g, names in found.items()}
+
+    @cached_property
+    def _pairs(self) -> PairColumns:
+        racks, size, traffic = (self._offsets.values[name].take(self.rows) for name in PAIR_COLUMNS)
+        if racks.silent and size.silent and traffic.silent:
+            return NO_PAIR_COLUMNS
+        return PairColumns(
+            () if racks.silent else racks.named().tolist(),
+            *(None if values.silent else values.known(NO_AMOUNT) for values in (size, traffic)),
+        )
+
+    @cached_property
+    def _past_of(self) -> list[tuple[PastRows, ...]]:
+        """The log ends that are known alone, before each group's snapshot."""
+        values = self._offsets.values
+        number_of, keys = _numbered(self._offsets, self._past, self._label)
+        columns = [values[name].data[self._past] for name in ("topic", "partition", "log_end_offset")]
+        order = np.lexsort((columns[1], columns[0], number_of))
+        bounds = np.searchsorted(number_of[order], np.arange(len(keys) + 1))
+        past: defaultdict[str, list[PastRows]] = defaultdict(list)
+        for number, (ts, group) in enumerate(keys):
+            if (micros := time_micros(ts)) is not None:
+                here = order[bounds[number] : bounds[number + 1]]
+                past[group].append(PastRows(micros, tuple(self._topics), *(column[here] for column in columns)))
+        times: defaultdict[str, list[int | None]] = defaultdict(list)
+        for ts, group in self.keys:
+            times[group].append(time_micros(ts))
+        return [ends for group, of_group in times.items() for ends in before_each(past[group], of_group)]
+
+    def _predicted(self, here: slice) -> tuple[int, int]:
+        """Return how many lags of a group were predicted, and how many could not be."""
+        known = self._offsets.predicted
+        if known is None:
+            return 0, 0
+        mine = known[self.rows[here]]
+        return int(mine.sum()), int((~mine).sum())
+
+    # ---- columns of ordinary groups ------------------------------------------------------------------------------
+
+    @cached_property
+    def ordinary(self) -> Bools:
+        """True for groups whose members are alike, subscribe to all topics and own no one else's partition, (G,)."""
+        sizes = np.diff(self.starts)
+        alike = (sizes > 0) & (np.diff(self.member_starts) > 0) & self._owners_are_members & self._summable
+        number_of = self._member_rows[0]
+        for name, values in self._planned.items():
+            if name == "max_partitions":
+                alike[number_of[[value is not None for value in values]]] = False
+            elif name in ("weight", "topics"):
+                place = {value: code for code, value in enumerate(dict.fromkeys(values))}
+                codes = np.array([place[value] for value in values])
+                first = codes[np.minimum(self.member_starts[number_of], len(codes) - 1)]
+                alike[number_of[codes != first]] = False
+        for g in np.flatnonzero(alike).tolist() if "topics" in self._planned else ():
+            named = self._planned["topics"][self.member_starts[g]]
+            if named is not None:
+                read = {self._topics[t] for t in np.unique(self.topic_of[self.row(g)]).tolist()}
+                alike[g] = read <= {*named}
+        return alike
+
+    @cached_property
+    def _owner_places(self) -> Whole:
+        """Index of each row's owner among the members of its group; −1 without one, or if it is not a member."""
+        number_of, code_of, _ = self._member_rows
+        width = len(self.names) + 1
+        members = number_of * width + code_of
+        wanted = np.repeat(np.arange(len(self.keys)), np.diff(self.starts)) * width + self.owner_of
+        place = np.searchsorted(members, wanted)
+        found = np.zeros(len(wanted), dtype=bool)
+        if len(members):
+            found = (self.owner_of >= 0) & (members[np.minimum(place, len(members) - 1)] == wanted)
+        first = np.repeat(self.member_starts[:-1], np.diff(self.starts))
+        return np.where(found, place - first, -1)
+
+    @property
+    def _owners_are_members(self) -> Bools:
+        strange = np.flatnonzero((self.owner_of >= 0) & (self._owner_places < 0))
+        group_of = np.searchsorted(self.starts, strange, side="right") - 1
+        fits = np.ones(len(self.keys), dtype=bool)
+        fits[group_of] = False
+        return fits
+
+    @property
+    def _summable(self) -> Bools:
+        totals = np.add.reduceat(self.lags.astype(np.float64), self.starts[:-1]) if len(self.lags) else np.zeros(0)
+        fits = np.zeros(len(self.keys), dtype=bool)
+        fits[: len(totals)] = totals < 2.0**61
+        return fits
+
+    def columns(self, groups: Whole) -> GroupColumns:
+        """Return some ordinary groups in columns, in this order."""
+        sizes = np.diff(self.starts)[groups]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.repeat(self.starts[groups] - starts[:-1], sizes) + np.arange(starts[-1])
+        members = np.diff(self.member_starts)[groups]
+        return GroupColumns(starts, self.topic_of[rows], self.lags[rows], self._owner_places[rows], members)
+
+    def member_names(self, g: int) -> list[str]:
+        """Return the ids of a group's members, sorted."""
+        codes = self._member_rows[1][self.member_starts[g] : self.member_starts[g + 1]]
+        return [self.names[code] for code in codes.tolist()]
+
+
+def _numbered(offsets: CheckedRows, rows: Whole, label: str) -> tuple[Whole, list[tuple[str | None, str]]]:
+    """Return the number of the group and snapshot of some rows (−1: no group), and the keys of these, sorted."""
+    stamps, groups = offsets.values["snapshot_ts"], offsets.values["group"]
+    order = sorted(range(len(stamps.names)), key=lambda place: snapshot_order(stamps.names[place]))
+    rank = np.zeros(len(order) + 1, dtype=np.int64)  # rows without a time, at index −1, come first
+    rank[order] = np.arange(1, len(order) + 1)
+    names = [label, *groups.names] if label else groups.names
+    group_of = groups.data[rows] + bool(label)
+    mixed = np.where(group_of < 0, -1, group_of * len(rank) + rank[stamps.data[rows]])
+    known, number_of = np.unique(mixed, return_inverse=True)
+    if len(known) and known[0] < 0:
+        known, number_of = known[1:], number_of - 1
+    times = [None, *(stamps.names[place] for place in order)]
+    return number_of, [(times[key % len(rank)], names[key // len(rank)]) for key in known.tolist()]
+
+
+def _numbers_in(members: CheckedRows, keys: Sequence[tuple[str | None, str]], label: str) -> Whole:
+    """Return the number of the group and snapshot that each row of the members table belongs to; −1 for none."""
+    place = {(_instant(ts), group): number for number, (ts, group) in enumerate(keys)}
+    stamps, groups = members.values["snapshot_ts"], members.values["group"]
+    instants = [*map(_instant, stamps.names), None]
+    names = [*groups.names, label or None]
+    width = len(instants)
+    mixed = groups.data * width + np.where(stamps.data < 0, width - 1, stamps.data)
+    pairs, pair_of = np.unique(mixed, return_inverse=True)
+    numbers = [place.get((instants[pair % width], names[pair // width]), -1) for pair in pairs.tolist()]
+    return np.array(numbers, dtype=np.int64)[pair_of]
+
+
+def _instant(ts: str | None) -> Any:
+    """Return what makes two times the same: the instant, else the text."""
+    micros = time_micros(ts)
+    return ts if micros is None else micros
+
+
+def _plain(values: Values) -> Sequence[Any]:
+    """Return the values of rows as Python objects; None where there is none."""
+    if values.names:
+        return list(values.named())
+    missing = values.null.tolist()
+    return [None if null else value for value, null in zip(values.data.tolist(), missing, strict=True)]
