@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from evenlag.compare.change import Change, carried_out
 from evenlag.errors import EvenlagError, InvalidProblemError
+from evenlag.model.figure_tables import GROUP, Figure, FigureTable
+from evenlag.model.objective import CROSSINGS, MOVED_SIZE
 from evenlag.model.pair_costs import costs_of
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
@@ -19,6 +21,33 @@ from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.entry import with_payoff
 from evenlag.search.options import SolveKeywords, SolveOptions, solving_options
 from evenlag.search.solver import search
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+WHATIF_FIGURES = (
+    GROUP,
+    Figure("side", "string", "`today` (the current assignment), `before` or `after` (the best plans)."),
+    Figure("status", "string", "Status of the plan; null: today."),
+    Figure("balance", "string", "Balance of the plan; null: today."),
+    Figure("partitions", "integer", "Number of partitions."),
+    Figure("members", "integer", "Number of active members."),
+    Figure("count_min", "integer", "Fewest partitions of an active member."),
+    Figure("count_max", "integer", "Most partitions of an active member."),
+    Figure("spread", "number", "Largest − smallest load per weight by current lags, in messages."),
+    Figure("makespan", "number", "Largest load per weight by current lags, in messages."),
+    Figure("moves", "integer", "Partitions that leave their owner; null: today."),
+    Figure("forced_moves", "integer", "Partitions without an owner that get one; null: today."),
+    Figure("unassigned", "integer", "Partitions without a member."),
+    Figure("moved_size", "integer", "Total size of the partitions that leave their owner; null: today or unknown."),
+    Figure("crossings", "integer", "Traffic (without it: partitions) read across racks; null: racks unknown."),
+    Figure("objective", "number", "Objective of the plan, in messages; null: today."),
+    Figure("bound", "number", "Proven lower bound of the objective, in messages; null: today."),
+    Figure("gap", "number", "Objective − bound, as a share of the mean load; null: today."),
+    Figure("binding", "string", "Rules that limit the objective, joined by `;`; null: none, or today."),
+)
+"""Columns of `WhatIf.to_pandas`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +83,35 @@ class WhatIf:
         """Each known cost of today's assignment; empty if no owner is known."""
         today = self.today
         return {} if today is None else costs_of(today.problem, today.member_of, self.before.fetch_from)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the figures as a pandas DataFrame with a row for `today` (if owners are known), `before` and `after`.
+
+        Columns: group; side; status; balance; partitions; members (active ones); count_min, count_max (partitions);
+        spread, makespan (messages, by current lags); moves, forced_moves, unassigned (partitions); moved_size (units of
+        `move_sizes`); crossings (traffic, or partitions if none is given); objective, bound (messages); gap (share of
+        the mean load); binding (the rules, joined by `;`). Figures of a search are null for `today`, and costs are null
+        if unknown. The plans themselves: `before.to_pandas()` and `after.to_pandas()`.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pandas is not installed.
+        """
+        return self._table().to_pandas()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the figures as a pyarrow Table with the columns of `to_pandas`."""
+        return self._table().to_arrow()
+
+    def _table(self) -> FigureTable:
+        today = self.today
+        rows = [] if today is None else [_side("today", today, self.costs_today | {MOVED_SIZE: None})]
+        for side, result in (("before", self.before), ("after", self.after)):
+            searched = ("status", "balance", "moves", "forced_moves", "objective", "bound", "gap", "binding")
+            figures = {name: getattr(result, name) for name in searched}
+            rows.append(_side(side, result.plan, result.costs) | figures)
+        return FigureTable(WHATIF_FIGURES, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that `evenlag whatif --json` prints (docs/formats.md)."""
@@ -139,6 +197,23 @@ def _named(when: str) -> Iterator[None]:
         yield
     except EvenlagError as error:
         raise type(error)(f"{when}: {error}") from error
+
+
+def _side(side: str, plan: Plan, costs: Mapping[str, int | None]) -> dict[str, Any]:
+    """Return the figures of `WHATIF_FIGURES` that follow from a plan."""
+    counts = plan.counts[plan.problem.active].tolist()
+    return {
+        "group": plan.problem.group,
+        "side": side,
+        "partitions": len(plan.problem.lags),
+        "members": len(counts),
+        "count_min": min(counts, default=None),
+        "count_max": max(counts, default=None),
+        "spread": plan.spread,
+        "makespan": plan.makespan,
+        "unassigned": int((plan.member_of == NOBODY).sum()),
+        **{name: costs.get(name) for name in (MOVED_SIZE, CROSSINGS)},
+    }
 
 
 def _figures(plan: Plan) -> dict[str, Any]:

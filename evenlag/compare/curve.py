@@ -5,14 +5,33 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from evenlag.compare.comparison_cards import frontier_card
-from evenlag.model.objective import MOVES
-from evenlag.model.pair_costs import costs_of
+from evenlag.model.figure_tables import GROUP, Figure, FigureTable
+from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
+from evenlag.model.pair_costs import costs_of, pair_costs, total
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import Problem
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
 CostOf = Callable[[Plan], int]
+
+FRONTIER_FIGURES = (
+    GROUP,
+    Figure("against", "string", "Cost that the budgets limit."),
+    Figure("cost", "integer", "Units of this cost in the plan."),
+    Figure("moves", "integer", "Partitions that leave their owner."),
+    Figure("spread", "number", "Largest − smallest load per weight, in messages."),
+    Figure("bound", "number", "No plan of at most this cost has a smaller spread, in messages."),
+    Figure("knee", "boolean", "True for the point after which further cost gains least."),
+    Figure("moved_size", "integer", "Total size of the partitions that leave their owner; null: sizes unknown."),
+    Figure("crossings", "integer", "Traffic (without it: partitions) read across racks; null: racks unknown."),
+)
+"""Columns of `Frontier.to_pandas`."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +93,42 @@ class Frontier:
     def _repr_html_(self) -> str:
         """Return the HTML shown by notebooks."""
         return frontier_card(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the points as a pandas DataFrame, one row per point, by rising cost.
+
+        Columns: group; against (the cost); cost (its units); moves (partitions); spread, bound (messages); knee (true
+        for that point); moved_size (units of `move_sizes`, null without sizes); crossings (traffic, or partitions if
+        none is given; null if racks are unknown).
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pandas is not installed.
+        """
+        return self._table().to_pandas()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the points as a pyarrow Table with the columns of `to_pandas`."""
+        return self._table().to_arrow()
+
+    def _table(self) -> FigureTable:
+        known = {name: pair_costs(self.problem, name, self.fetch_from) for name in (MOVED_SIZE, CROSSINGS)}
+        given = {name: costs for name, costs in known.items() if costs is not None}
+        rows = [
+            {
+                "group": self.problem.group,
+                "against": self.against,
+                "cost": point.cost,
+                "moves": point.moves,
+                "spread": point.spread,
+                "bound": point.bound,
+                "knee": place == self.knee,
+                **{name: total(costs, point.plan.member_of) for name, costs in given.items()},
+            }
+            for place, point in enumerate(self.points)
+        ]
+        return FigureTable(FRONTIER_FIGURES, rows)
 
     def costs(self, plan: Plan) -> dict[str, int]:
         """Return a plan's units of each known cost of pairs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenlag.compare.change import MOST_MEMBERS
 from evenlag.compare.counted import PUBLISHED, Counted
@@ -14,6 +14,7 @@ from evenlag.compare.resized import Staff
 from evenlag.compare.size_moves import Handover, least_handover
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
+from evenlag.model.figure_tables import GROUP, Figure, FigureTable
 from evenlag.model.literals import BalanceWord
 from evenlag.model.names import spelled
 from evenlag.model.objective import ObjectiveKind
@@ -22,6 +23,10 @@ from evenlag.model.problem import Problem, check_problem
 from evenlag.model.values import exact, is_whole, kind, shown
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.options import NET, SolveOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 CLOSE = 1e-6  # share of the mean load to which bounds are closed, unless the deadline needs more
 ALL = 24  # number of group sizes up to which all are tried; more are tried in growing steps
@@ -32,6 +37,18 @@ SHARE = 0.15  # share of the time left for one size while the relevant ones are 
 IN_TIME = 0.95  # share of the time limit used: the last search ends slightly late
 PER_CELL = 2e-6  # approximate seconds per topic and member of a size, whatever the limit
 COUNTS = 20  # number of solves that share the work of a deterministic call
+
+SIZE_FIGURES = (
+    Figure("members", "integer", "Number of members."),
+    Figure("drain_seconds", "number", "Drain time of the best plan found, in seconds."),
+    Figure("bound_seconds", "number", "Proven lower bound of the drain time under the balance, in seconds."),
+    Figure("range_seconds", "number", "Drain time of `range`, in seconds."),
+    Figure("cooperative_sticky_seconds", "number", "Drain time of `cooperative-sticky`, in seconds."),
+    Figure("uniform_seconds", "number", "Drain time of `uniform`, in seconds."),
+    Figure("without_balance_seconds", "number", "Drain time of the best plan without a balance, in seconds."),
+    Figure("balance_costs_seconds", "number", "Additional drain time due to the balance, in seconds."),
+)
+"""Columns of `SizeRow.to_dict`; a null time means that the group never drains."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +186,28 @@ class Size:
             "not_reached": self.not_reached,
             "handover": None if self.handover is None else asdict(self.handover),
         }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the sizes tried as a pandas DataFrame, one row per number of members, in ascending order.
+
+        Columns: group; members; drain_seconds, bound_seconds, range_seconds, cooperative_sticky_seconds,
+        uniform_seconds, without_balance_seconds, balance_costs_seconds (seconds). They have the names and types of the
+        table `sizes` of a fleet. A null time means never; of a published strategy also that it gives no valid plan.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pandas is not installed.
+        """
+        return self._table().to_pandas()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the sizes tried as a pyarrow Table with the columns of `to_pandas`."""
+        return self._table().to_arrow()
+
+    def _table(self) -> FigureTable:
+        group = {GROUP.name: self.problem.group}
+        return FigureTable((GROUP, *SIZE_FIGURES), [group | row.to_dict() for row in self.sizes])
 
     @property
     def costly(self) -> list[SizeRow]:

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from evenlag.compare.history import Capacity
+from evenlag.model.figure_tables import GROUP, Figure, FigureTable, figures_of, values_of
+from evenlag.model.names import one_of
 from evenlag.model.plan import Number
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
 RECORDED = "recorded"  # the strategy that follows the recorded assignment
+
+REPLAY_FIGURES = (
+    GROUP,
+    Figure("since", "string", "First snapshot."),
+    Figure("until", "string", "Last snapshot."),
+    Figure("snapshots", "integer", "Number of snapshots."),
+    Figure("capacity", "number", "Messages per second that a member of weight 1 reads."),
+    Figure("capacity_source", "string", "`given`, or the method of estimation: `backlog` or `highest`."),
+    Figure("recorded_lag", "number", "Mean recorded lag of the group, in messages."),
+)
+"""Figures of a replay that are the same for all its strategies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +184,55 @@ class Replay:
     def best(self) -> str | None:
         """The strategy that would have served the group best; None if all failed."""
         return next((row.strategy for row in self.summary if row.best), None)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The figures that are the same for all strategies, by the names of `REPLAY_FIGURES`."""
+        return {
+            "group": self.group,
+            "since": self.since,
+            "until": self.until,
+            "snapshots": self.snapshots,
+            "capacity": float(self.capacity.rate),
+            "capacity_source": self.capacity.source,
+            "recorded_lag": float(self.recorded_lag),
+        }
+
+    def to_pandas(self, rows: Literal["summary", "steps"] = "summary") -> pd.DataFrame:
+        """Return the summary as a pandas DataFrame with one row per strategy, or all steps, one row per interval.
+
+        Columns of the summary: group; since, until (times of the first and last snapshot); snapshots; capacity
+        (messages per second); capacity_source; recorded_lag (messages); strategy; best; rebalances; moves, forced_moves
+        (partitions); mean_spread, p99_spread, mean_makespan, cost, mean_lag (messages); seconds_above (seconds); error.
+
+        Columns of the steps: group; strategy; since, snapshot_ts (times of the snapshots at both ends); seconds;
+        rebalance; moves, forced_moves (partitions); members; spread, makespan, mean_load, lag_before, produced,
+        consumed, expired, restated, lag (messages).
+
+        They have the names and types of the tables `summary` and `steps` of a fleet (`evenlag.spark.REPLAY_SUMMARY`,
+        `evenlag.spark.REPLAY_STEPS`), which describe each.
+
+        Parameters
+        ----------
+        rows : {"summary", "steps"}
+
+        Raises
+        ------
+        InvalidProblemError
+            `rows` has another value.
+        ModuleNotFoundError
+            pandas is not installed.
+        """
+        return self._table(rows).to_pandas()
+
+    def to_arrow(self, rows: Literal["summary", "steps"] = "summary") -> pa.Table:
+        """Return the summary or the steps as a pyarrow Table with the columns of `to_pandas`."""
+        return self._table(rows).to_arrow()
+
+    def _table(self, rows: str) -> FigureTable:
+        if one_of(("summary", "steps"), rows, "rows") == "summary":
+            figures = figures_of(ReplaySummary)
+            strategies = [self.figures | values_of(row, figures) for row in self.summary]
+            return FigureTable((*REPLAY_FIGURES, *figures), strategies)
+        figures, group = figures_of(ReplayStep), {GROUP.name: self.group}
+        return FigureTable((GROUP, *figures), [group | values_of(row, figures) for row in self.steps])

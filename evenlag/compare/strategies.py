@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenlag.compare.comparison_cards import audit_card
 from evenlag.compare.judge import Judge, Key, without_moves
@@ -19,6 +19,7 @@ from evenlag.heuristics import PROMISED_BALANCE, published_name
 from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
+from evenlag.model.figure_tables import GROUP, FigureTable, figures_of, values_of
 from evenlag.model.literals import FetchFromWord
 from evenlag.model.names import spelled
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, Across, Objective, ObjectiveKind
@@ -29,6 +30,10 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.options import AUTO, SolveOptions
 from evenlag.search.solver import search
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 OPTIMAL, CURRENT = "optimal", "current"
 TODAY = "today: "  # prefix of the assignor that the group uses
@@ -151,6 +156,29 @@ class Audit:
     def _repr_html_(self) -> str:
         """Return the HTML shown by notebooks."""
         return audit_card(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame, one row per strategy and balance.
+
+        Columns: group; strategy, balance, status and method; objective, bound (messages); gap (share of the mean load);
+        spread, excess, bound_excess, makespan (messages); moves, moved_size, crossings, forced_moves; count_min,
+        count_max (partitions); valid; violation; binding (the rules, joined by `;`); seconds; error. `AuditRow`
+        describes them. They have the names and types of a fleet's table `audit`. A missing figure is null.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pandas is not installed.
+        """
+        return self._table().to_pandas()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as a pyarrow Table with the columns of `to_pandas`."""
+        return self._table().to_arrow()
+
+    def _table(self) -> FigureTable:
+        figures, group = figures_of(AuditRow), {GROUP.name: self.problem.group}
+        return FigureTable((GROUP, *figures), [group | values_of(row, figures) for row in self.rows])
 
 
 @spelled

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenlag.model.arrays import NOBODY
+from evenlag.model.figure_tables import needed, objects
 from evenlag.model.pair_costs import crosses
 
 if TYPE_CHECKING:
@@ -54,15 +54,15 @@ def plan_columns(plan: Plan, fetch_from: str = "followers") -> dict[str, Any]:
 def to_pandas(plan: Plan, fetch_from: str) -> pd.DataFrame:
     """Return a plan as a pandas DataFrame; None if there is no member."""
     columns = plan_columns(plan, fetch_from)
-    pandas = _package("pandas", "to_pandas")
-    frame = {name: value if isinstance(value, np.ndarray) else _objects(value) for name, value in columns.items()}
+    pandas = needed("pandas", "to_pandas")
+    frame = {name: value if isinstance(value, np.ndarray) else objects(value) for name, value in columns.items()}
     made: pd.DataFrame = pandas.DataFrame(frame)
     return made
 
 
 def to_arrow(plan: Plan, fetch_from: str) -> pa.Table:
     """Return a plan as an Arrow table; null if there is no member."""
-    arrow = _package("pyarrow", "to_arrow")
+    arrow = needed("pyarrow", "to_arrow")
     columns = plan_columns(plan, fetch_from)
     kinds = {"partition": arrow.int32(), "lag": arrow.int64(), "crossing": arrow.bool_()}
     return arrow.table({name: arrow.array(value, kinds.get(name, arrow.string())) for name, value in columns.items()})
@@ -70,25 +70,8 @@ def to_arrow(plan: Plan, fetch_from: str) -> pa.Table:
 
 def to_polars(plan: Plan, fetch_from: str) -> pl.DataFrame:
     """Return a plan as a Polars DataFrame; null if there is no member."""
-    polars = _package("polars", "to_polars")
+    polars = needed("polars", "to_polars")
     kinds = {"partition": polars.Int32, "lag": polars.Int64, "crossing": polars.Boolean}
     columns = plan_columns(plan, fetch_from)
     made: pl.DataFrame = polars.DataFrame(columns, schema={name: kinds.get(name, polars.String) for name in columns})
     return made
-
-
-def _objects(values: list[Any]) -> Any:
-    """Return texts as an object array, for which pandas does not infer a type, even if empty."""
-    return np.array(values, dtype=object)
-
-
-def _package(name: str, call: str) -> Any:
-    """Import a package that only this call needs; name both in the error if it is missing."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        raise ModuleNotFoundError(
-            f"{call}() needs {name}, which is not installed: pip install {name}", name=name
-        ) from None

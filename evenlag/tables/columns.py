@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from evenlag.errors import SourceError
+from evenlag.model.figure_tables import arrow_types
 from evenlag.model.values import LARGEST_AMOUNT, LARGEST_WEIGHT, MAX_PARTITION
 
 Row = dict[str, object]
@@ -106,10 +107,8 @@ class Table(tuple[Column, ...]):
         """Return the Arrow schema. Needs pyarrow."""
         import pyarrow as pa
 
-        types = {
-            "string": pa.string(), "int": pa.int32(), "integer": pa.int64(), "number": pa.float64(),
-            "boolean": pa.bool_(), "strings": pa.list_(pa.string()), "racks": pa.list_(pa.string()),
-        }  # fmt: skip
+        texts = pa.list_(pa.string())
+        types = {**arrow_types(), "strings": texts, "racks": texts}
         return pa.schema([(column.name, types[column.kind]) for column in self])
 
     def markdown(self) -> str:

@@ -5,40 +5,28 @@ Whole numbers are exact up to 2**53. Lags are "integer" (BIGINT) and always exac
 the output tables have it in its input type.
 """
 
-import re
-from collections.abc import Mapping
-from dataclasses import asdict
-from fractions import Fraction
-from inspect import getdoc
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from evenlag.compare.replay_result import Replay, ReplayStep, ReplaySummary
+from evenlag.compare.members_needed import SIZE_FIGURES
+from evenlag.compare.replay_result import REPLAY_FIGURES, Replay, ReplayStep, ReplaySummary
 from evenlag.compare.strategies import AuditRow
-from evenlag.tables.columns import LOG_ONLY, PLANNED, Column, Kind, Table
+from evenlag.model import figure_tables
+from evenlag.model.figure_tables import Figure, values_of
+from evenlag.tables.columns import LOG_ONLY, PLANNED, Column, Table
 
-_ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : .*\n((?:    .*\n?|\n(?=    ))*)", re.MULTILINE)
+
+def table_of(figures: Iterable[Figure]) -> Table:
+    """Return figures as the columns of a table."""
+    return Table(Column(*figure) for figure in figures)
 
 
 def figures_of(row: type) -> Table:
     """Return the columns of a dataclass: types from its annotations, descriptions from its docstring."""
-    kinds: dict[type, Kind] = {
-        str: "string", tuple: "string", bool: "boolean", float: "number", Fraction: "number", int: "integer"
-    }  # fmt: skip
-    about = {
-        name: " ".join(text.split())
-        for names, text in _ATTRIBUTE.findall((getdoc(row) or "").partition("Attributes\n----------\n")[2])
-        for name in names.split(", ")
-    }
-    columns = []
-    for name, hint in get_type_hints(row).items():
-        parts = get_args(hint) if get_origin(hint) is UnionType else (get_origin(hint) or hint,)
-        kind = next(kinds[each] for each in kinds if any(issubclass(part, each) for part in parts))
-        columns.append(Column(name, kind, about.get(name, "")))
-    return Table(columns)
+    return table_of(figure_tables.figures_of(row))
 
 
-SNAPSHOT_TS, GROUP = Column("snapshot_ts", "string", "Time of the snapshot."), Column("group", "string", "Group id.")
+SNAPSHOT_TS, GROUP = Column("snapshot_ts", "string", "Time of the snapshot."), Column(*figure_tables.GROUP)
 
 KEY_FIELDS = Table((SNAPSHOT_TS, GROUP))
 """Columns that identify a group in a snapshot."""
@@ -140,17 +128,7 @@ SOLVED = Table((*GROUPS, Column("plan", "structs", of=PLAN_FIELDS), Column("audi
 REPLAY_SUMMARY_FIGURES = figures_of(ReplaySummary)
 REPLAY_STEP_FIGURES = figures_of(ReplayStep)
 
-REPLAY_KEY = Table(
-    (
-        GROUP,
-        Column("since", "string", "First snapshot."),
-        Column("until", "string", "Last snapshot."),
-        Column("snapshots", "integer", "Number of snapshots."),
-        Column("capacity", "number", "Messages per second that a member of weight 1 reads."),
-        Column("capacity_source", "string", "`given`, or the method of estimation: `backlog` or `highest`."),
-        Column("recorded_lag", "number", "Mean recorded lag of the group, in messages."),
-    )
-)
+REPLAY_KEY = table_of(REPLAY_FIGURES)
 
 REPLAY_SUMMARY = Table((*REPLAY_KEY, *REPLAY_SUMMARY_FIGURES))
 """One row per group and strategy. A group that could not be replayed has one row, without strategy, with its error."""
@@ -170,18 +148,7 @@ REPLAYS = Table(
 )
 """One row per group, as executors return it."""
 
-SIZE_FIELDS = Table(
-    (
-        Column("members", "integer", "Number of members."),
-        Column("drain_seconds", "number", "Drain time of the best plan found, in seconds."),
-        Column("bound_seconds", "number", "Proven lower bound of the drain time under the balance, in seconds."),
-        Column("range_seconds", "number", "Drain time of `range`, in seconds."),
-        Column("cooperative_sticky_seconds", "number", "Drain time of `cooperative-sticky`, in seconds."),
-        Column("uniform_seconds", "number", "Drain time of `uniform`, in seconds."),
-        Column("without_balance_seconds", "number", "Drain time of the best plan without a balance, in seconds."),
-        Column("balance_costs_seconds", "number", "Additional drain time due to the balance, in seconds."),
-    )
-)
+SIZE_FIELDS = table_of(SIZE_FIGURES)
 """One entry per number of members; a null time means that the group never drains."""
 
 SIZES = Table(
@@ -318,15 +285,10 @@ def with_doubles(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
 
 def replay_row(replayed: Replay) -> dict[str, Any]:
     """Return a replay as a row of `REPLAYS`, with plain Python values."""
+    summary, steps = (figure_tables.figures_of(row) for row in (ReplaySummary, ReplayStep))
     return {
-        "group": replayed.group,
-        "since": replayed.since,
-        "until": replayed.until,
-        "snapshots": replayed.snapshots,
-        "capacity": float(replayed.capacity.rate),
-        "capacity_source": replayed.capacity.source,
-        "recorded_lag": float(replayed.recorded_lag),
+        **replayed.figures,
         "notes": list(replayed.notes),
-        "summary": [with_doubles(asdict(row), REPLAY_SUMMARY_FIGURES) for row in replayed.summary],
-        "steps": [with_doubles(asdict(row), REPLAY_STEP_FIGURES) for row in replayed.steps],
+        "summary": [values_of(row, summary) for row in replayed.summary],
+        "steps": [values_of(row, steps) for row in replayed.steps],
     }

@@ -61,6 +61,9 @@ needed: evenlag.compare.Size = evenlag.size(problem, 900, 1000, balance="both")
 history: list[evenlag.compare.Snapshot] = evenlag.read_history("history.parquet", members=["a"])
 pause = evenlag.read_past("past")["billing"].pause
 replayed: evenlag.compare.Replay = evenlag.replay(history, strategies=["range", "evenlag"], horizon="auto")
+frames: list[pd.DataFrame] = [each.to_pandas() for each in (audit, curve, after, needed, replayed)]
+frames.append(replayed.to_pandas("steps"))
+tables = [audit.to_arrow(), curve.to_arrow(), after.to_arrow(), needed.to_arrow(), replayed.to_arrow(rows="summary")]
 heuristic = evenlag.heuristics.HEURISTICS["range"]
 modules = (evenlag.live, evenlag.pipeline, evenlag.spark, evenlag.errors)
 try:
@@ -90,6 +93,7 @@ evenlag.whatif(problem, evenlag.Change(balance="all"))
 evenlag.whatif(problem, evenlag.Change(members=1), method="greedy")
 evenlag.size(problem, 900)
 evenlag.replay([], strategies=["best"])
+evenlag.replay([]).to_pandas("step")
 evenlag.solve(problem).to_panda()
 evenlag.verify(problem)
 evenlag.optimise(problem)
