@@ -33,7 +33,7 @@ def crossings(problem: Problem, fetch_from: str) -> Ints | None:
     number = {rack: r for r, rack in enumerate(sorted({rack for rack in pairs.racks if rack is not None}))}
     local = np.ones((len(problem.lags), len(number) + 1), dtype=bool)  # last column: members of unknown rack
     for p, racks in enumerate(pairs.partition_racks):
-        readable = _readable(racks, fetch_from)
+        readable = readable_racks(racks, fetch_from)
         if readable:
             local[p, :-1] = False
             local[p, [number[rack] for rack in readable if rack in number]] = True
@@ -49,7 +49,7 @@ def crosses(problem: Problem, member_of: Index, fetch_from: str) -> list[bool | 
     mine = [racks[m] for m in member_of.tolist()]
     return [
         None if rack is None or not readable else rack not in readable
-        for rack, readable in zip(mine, (_readable(held, fetch_from) for held in replicas), strict=True)
+        for rack, readable in zip(mine, (readable_racks(held, fetch_from) for held in replicas), strict=True)
     ]
 
 
@@ -58,7 +58,7 @@ def unknown_leaders(problem: Problem) -> int:
     return sum(not (racks and racks[0]) for racks in problem.pairs.partition_racks or (None,) * len(problem.lags))
 
 
-def _readable(racks: Racks | None, fetch_from: str) -> Racks:
+def readable_racks(racks: Racks | None, fetch_from: str) -> Racks:
     """Return the known racks from which a partition can be read."""
     return tuple(filter(None, racks[:1] if fetch_from == LEADER else racks)) if racks else ()
 

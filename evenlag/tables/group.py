@@ -20,6 +20,21 @@ OFFSET_FIELDS = ("log_start_offset", "log_end_offset", "current_offset")
 UNKNOWN = -1  # a null offset
 
 
+def notes_of(
+    beyond_end: int, before_start: int, rejected_rows: int, predicted: int, unrated: int, only_owners: bool
+) -> tuple[str, ...]:
+    """Return the notes on a group with these counts, which are attributes of `GroupRows`."""
+    notes = {
+        f"{beyond_end} commits beyond the log end: lag taken as 0": beyond_end,
+        f"{before_start} commits before the log start: lag counted from the log start": before_start,
+        f"{rejected_rows} rows rejected": rejected_rows,
+        f"{predicted} lags are predicted: current lag + produce rate × horizon, rounded up": predicted,
+        f"{unrated} partitions without a produce rate: planned with their current lag": unrated,
+        "no members table: only the owners of partitions are known, each subscribed to all topics": only_owners,
+    }
+    return tuple(note for note, applies in notes.items() if applies)
+
+
 @dataclass(frozen=True)
 class Member:
     """A row of the members table; `topics` is None for all topics of the group.
@@ -120,16 +135,9 @@ class GroupRows:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on assumptions and corrections of the input, with counts."""
-        notes = {
-            f"{self.beyond_end} commits beyond the log end: lag taken as 0": self.beyond_end,
-            f"{self.before_start} commits before the log start: lag counted from the log start": self.before_start,
-            f"{self.rejected_rows} rows rejected": self.rejected_rows,
-            f"{self.predicted} lags are predicted: current lag + produce rate × horizon, rounded up": self.predicted,
-            f"{self.unrated} partitions without a produce rate: planned with their current lag": self.unrated,
-            "no members table: only the owners of partitions are known, each subscribed to all topics": self.members
-            is None,
-        }
-        return tuple(note for note, applies in notes.items() if applies)
+        return notes_of(
+            self.beyond_end, self.before_start, self.rejected_rows, self.predicted, self.unrated, self.members is None
+        )
 
     @property
     def owners_seen(self) -> list[str]:

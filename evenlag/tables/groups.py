@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.group_columns import GroupColumns
 from evenlag.model.origin import Registration
+from evenlag.model.pair_costs import readable_racks
+from evenlag.model.pair_data import racks_of_replicas
 from evenlag.model.rates import time_micros
 from evenlag.tables.arrow_values import Values, column_values
 from evenlag.tables.columns import MEMBERS
 from evenlag.tables.copies import MEMBER_ROWS
-from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
-from evenlag.tables.pair_columns import NO_AMOUNT, NO_PAIR_COLUMNS, PAIR_COLUMNS, PairColumns
+from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member, notes_of
+from evenlag.tables.pair_columns import NO_AMOUNT, NO_PAIR_COLUMNS, PAIR_COLUMNS, REPLICA_RACKS, PairColumns
 from evenlag.tables.past_rows import PastRows, before_each
 from evenlag.tables.rules import BEFORE_START, BEYOND_END, CheckedRows, ascends
 from evenlag.tables.values import snapshot_order
 
+MOST_SUMMED = 2.0**61  # messages of an ordinary group: sums of them fit 64 bits
 TOLD = Registration.__match_args__
 """The columns of a member on which plans do not depend, but the way to another protocol does."""
 
@@ -49,9 +52,9 @@ class GroupTable:
     rows : int64 array (N,)
         Index in `offsets` of each usable row, by group, topic and partition number.
     topic_of, partition_ids, lags, owner_of : int64 arrays (N,)
-        Index in the offsets' topics, partition number, messages, and index in `names` (−1: no owner) of each.
-    names : list of str
-        Names of owners and members, sorted.
+        Index in `topics`, partition number, messages, and index in `names` (−1: no owner) of each.
+    topics, names : sequences of str
+        Topics, and names of owners and members; sorted.
     """
 
     def __init__(
@@ -59,7 +62,7 @@ class GroupTable:
     ) -> None:
         self._offsets, self._members, self._label, self._with_told = offsets, members, label, told
         values, past = offsets.values, offsets.log_only
-        self._topics: Sequence[str] = values["topic"].names
+        self.topics: Sequence[str] = values["topic"].names
         snapshots = np.flatnonzero(~past)
         number_of, self.keys = _numbered(offsets, snapshots, label)
         self._number_of = np.full(len(offsets), -1)
@@ -85,9 +88,24 @@ class GroupTable:
         return len(self.keys)
 
     @cached_property
-    def rejected(self) -> Whole:
-        """Number of rejected rows of each group, shape (G,)."""
-        return np.bincount(self._number_of[self._left], minlength=len(self.keys))
+    def counts(self) -> dict[str, Whole]:
+        """The counts of each group that `GroupRows` has, by their names there; shape (G,)."""
+        clamped, predicted = self._offsets.clamped[self.rows], self._offsets.predicted
+        of = partial(np.bincount, minlength=len(self.keys))
+        found = {
+            "beyond_end": of(self._group_of[clamped == BEYOND_END]),
+            "before_start": of(self._group_of[clamped == BEFORE_START]),
+            "rejected_rows": of(self._number_of[self._left]),
+        }
+        if predicted is not None:
+            known = predicted[self.rows]
+            found |= {"predicted": of(self._group_of[known]), "unrated": of(self._group_of[~known])}
+        return found
+
+    def notes(self, g: int) -> tuple[str, ...]:
+        """Return what `GroupRows.notes` of a group does, without its rows."""
+        counts = {name: int(values[g]) for name, values in self.counts.items()}
+        return notes_of(**{"predicted": 0, "unrated": 0} | counts, only_owners=self._members is None)
 
     def row(self, g: int) -> slice:
         """Return the place of a group's rows in the columns."""
@@ -168,26 +186,20 @@ class GroupTable:
         here = self.row(g)
         topics, topic_of = np.unique(self.topic_of[here], return_inverse=True)
         ts, name = self.keys[g]
-        clamped = self._offsets.clamped[self.rows[here]]
-        predicted, unrated = self._predicted(here)
         return GroupRows(
             ts,
             name,
-            tuple(self._topics[t] for t in topics.tolist()),
+            tuple(self.topics[t] for t in topics.tolist()),
             topic_of,
             self.partition_ids[here],
             self.lags[here],
             [None if code < 0 else self.names[code] for code in self.owner_of[here].tolist()],
             members=self.members_of(g),
-            beyond_end=int((clamped == BEYOND_END).sum()),
-            before_start=int((clamped == BEFORE_START).sum()),
-            rejected_rows=int(self.rejected[g]),
-            predicted=predicted,
-            unrated=unrated,
             offsets=self._offset_fields[:, here] if offsets else None,
             left_out=self._left_out.get(g, frozenset()),
             pairs=self._pairs.take(np.arange(here.start, here.stop)),
             past=self._past_of[g] if len(self._past) else (),
+            **{name: int(counts[g]) for name, counts in self.counts.items()},
         )
 
     def groups(self, *, offsets: bool = False) -> Iterator[GroupRows]:
@@ -230,27 +242,18 @@ class GroupTable:
         for number, (ts, group) in enumerate(keys):
             if (micros := time_micros(ts)) is not None:
                 here = order[bounds[number] : bounds[number + 1]]
-                past[group].append(PastRows(micros, tuple(self._topics), *(column[here] for column in columns)))
+                past[group].append(PastRows(micros, tuple(self.topics), *(column[here] for column in columns)))
         times: defaultdict[str, list[int | None]] = defaultdict(list)
         for ts, group in self.keys:
             times[group].append(time_micros(ts))
         return [ends for group, of_group in times.items() for ends in before_each(past[group], of_group)]
 
-    def _predicted(self, here: slice) -> tuple[int, int]:
-        """Return how many lags of a group were predicted, and how many could not be."""
-        known = self._offsets.predicted
-        if known is None:
-            return 0, 0
-        mine = known[self.rows[here]]
-        return int(mine.sum()), int((~mine).sum())
-
     # ---- columns of ordinary groups ------------------------------------------------------------------------------
 
     @cached_property
     def ordinary(self) -> Bools:
-        """True for groups whose members are alike, subscribe to all topics and own no one else's partition, (G,)."""
-        sizes = np.diff(self.starts)
-        alike = (sizes > 0) & (np.diff(self.member_starts) > 0) & self._owners_are_members & self._summable
+        """True for groups with members alike, subscribed to all topics, and without sizes and traffic; shape (G,)."""
+        alike = (self.sizes > 0) & (np.diff(self.member_starts) > 0) & (self._totals < MOST_SUMMED)
         number_of = self._member_rows[0]
         for name, values in self._planned.items():
             if name == "max_partitions":
@@ -258,14 +261,30 @@ class GroupTable:
             elif name in ("weight", "topics"):
                 place = {value: code for code, value in enumerate(dict.fromkeys(values))}
                 codes = np.array([place[value] for value in values])
-                first = codes[np.minimum(self.member_starts[number_of], len(codes) - 1)]
-                alike[number_of[codes != first]] = False
+                alike[number_of[codes != codes[self.member_starts[number_of]]]] = False
         for g in np.flatnonzero(alike).tolist() if "topics" in self._planned else ():
-            named = self._planned["topics"][self.member_starts[g]]
-            if named is not None:
-                read = {self._topics[t] for t in np.unique(self.topic_of[self.row(g)]).tolist()}
-                alike[g] = read <= {*named}
+            subscribed = self._planned["topics"][self.member_starts[g]]
+            if subscribed is not None:
+                topics = {self.topics[t] for t in np.unique(self.topic_of[self.row(g)]).tolist()}
+                alike[g] = topics == {*subscribed}
+        for amounts in (self._pairs.move_sizes, self._pairs.traffic):
+            if amounts is not None:
+                alike[self._group_of[amounts != NO_AMOUNT]] = False
         return alike
+
+    @cached_property
+    def sizes(self) -> Whole:
+        """Number of partitions of each group, shape (G,)."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def _group_of(self) -> Whole:
+        return np.repeat(np.arange(len(self.keys)), self.sizes)
+
+    @cached_property
+    def _totals(self) -> NDArray[np.float64]:
+        """Lag of each group in messages, as far as floats tell, shape (G,)."""
+        return np.bincount(self._group_of, weights=self.lags, minlength=len(self.keys)).astype(np.float64)
 
     @cached_property
     def _owner_places(self) -> Whole:
@@ -273,41 +292,72 @@ class GroupTable:
         number_of, code_of, _ = self._member_rows
         width = len(self.names) + 1
         members = number_of * width + code_of
-        wanted = np.repeat(np.arange(len(self.keys)), np.diff(self.starts)) * width + self.owner_of
+        wanted = self._group_of * width + self.owner_of
         place = np.searchsorted(members, wanted)
         found = np.zeros(len(wanted), dtype=bool)
         if len(members):
             found = (self.owner_of >= 0) & (members[np.minimum(place, len(members) - 1)] == wanted)
-        first = np.repeat(self.member_starts[:-1], np.diff(self.starts))
+        first = np.repeat(self.member_starts[:-1], self.sizes)
         return np.where(found, place - first, -1)
 
-    @property
-    def _owners_are_members(self) -> Bools:
-        strange = np.flatnonzero((self.owner_of >= 0) & (self._owner_places < 0))
-        group_of = np.searchsorted(self.starts, strange, side="right") - 1
-        fits = np.ones(len(self.keys), dtype=bool)
-        fits[group_of] = False
-        return fits
+    @cached_property
+    def strangers(self) -> Whole:
+        """Number of partitions of each group whose owner is not a member, shape (G,)."""
+        rows = (self.owner_of >= 0) & (self._owner_places < 0)
+        return np.bincount(self._group_of[rows], minlength=len(self.keys))
 
-    @property
-    def _summable(self) -> Bools:
-        totals = np.add.reduceat(self.lags.astype(np.float64), self.starts[:-1]) if len(self.lags) else np.zeros(0)
-        fits = np.zeros(len(self.keys), dtype=bool)
-        fits[: len(totals)] = totals < 2.0**61
-        return fits
+    def rows_of(self, groups: Whole) -> Whole:
+        """Return the places of some groups' rows in the columns, group by group."""
+        sizes = self.sizes[groups]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return np.repeat(self.starts[groups] - starts[:-1], sizes) + np.arange(starts[-1])
+
+    def owner_places(self, groups: Whole) -> Whole:
+        """Return the place of each partition's owner among the members of its group, row by row; −1 without one."""
+        return self._owner_places[self.rows_of(groups)]
 
     def columns(self, groups: Whole) -> GroupColumns:
         """Return some ordinary groups in columns, in this order."""
-        sizes = np.diff(self.starts)[groups]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.repeat(self.starts[groups] - starts[:-1], sizes) + np.arange(starts[-1])
+        rows, starts = self.rows_of(groups), np.concatenate([[0], np.cumsum(self.sizes[groups])])
         members = np.diff(self.member_starts)[groups]
         return GroupColumns(starts, self.topic_of[rows], self.lags[rows], self._owner_places[rows], members)
 
-    def member_names(self, g: int) -> list[str]:
-        """Return the ids of a group's members, sorted."""
-        codes = self._member_rows[1][self.member_starts[g] : self.member_starts[g + 1]]
-        return [self.names[code] for code in codes.tolist()]
+    def member_codes(self, groups: Whole, member_of: Whole) -> Whole:
+        """Return the index in `names` of members that are given by their place in their group, row by row."""
+        first = np.repeat(self.member_starts[groups], self.sizes[groups])
+        return np.asarray(self._member_rows[1][first + member_of])
+
+    def crossings(self, groups: Whole, member_of: Whole, fetch_from: str) -> list[int | None]:
+        """Return for some groups the partitions that their members read across racks; None if racks are unknown.
+
+        Parameters
+        ----------
+        groups : int array
+        member_of : int array
+            Place of each partition's member in its group, group by group.
+        fetch_from : str
+            As in `evenlag.solve`.
+        """
+        if not self._pairs.replica_racks or "rack" not in self._planned:
+            return [None] * len(groups)
+        rows, racks = self.rows_of(groups), self._offsets.values[REPLICA_RACKS]
+        readable = [set(readable_racks(racks_of_replicas(each), fetch_from)) for each in racks.names]
+        names = sorted({rack for rack in self._planned["rack"] if rack})
+        place = {rack: number for number, rack in enumerate(names)}
+        rack_of = np.array([place.get(rack, -1) for rack in self._planned["rack"]])
+        away = np.zeros((len(readable) + 1, len(names) + 1), dtype=bool)  # the last of each: not known
+        for number, known in enumerate(readable):
+            away[number, :-1] = [bool(known) and rack not in known for rack in names]
+        first = np.repeat(self.member_starts[groups], self.sizes[groups])
+        racks_of = racks.data[self.rows[rows]]
+        crosses = away[racks_of, rack_of[first + member_of]]
+        group_of = np.repeat(np.arange(len(groups)), self.sizes[groups])
+        counts = np.bincount(group_of, weights=crosses, minlength=len(groups)).astype(np.int64).tolist()
+        told = np.array([*map(bool, readable), False])[racks_of]
+        of_partitions = np.bincount(group_of, weights=told, minlength=len(groups)) > 0
+        of_members = np.bincount(self._member_rows[0], weights=rack_of >= 0, minlength=len(self.keys))[groups] > 0
+        known_groups = (of_partitions & of_members).tolist()
+        return [count if known else None for count, known in zip(counts, known_groups, strict=True)]
 
 
 def _numbered(offsets: CheckedRows, rows: Whole, label: str) -> tuple[Whole, list[tuple[str | None, str]]]:

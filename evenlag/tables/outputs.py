@@ -122,8 +122,20 @@ GROUPS = Table(
 )  # fmt: skip
 """One row per group with its result. The last three columns are null if no task processed the group."""
 
-SOLVED = Table((*GROUPS, Column("plan", "structs", of=PLAN_FIELDS), Column("audit", "structs", of=AUDIT_FIELDS)))
-"""One row per group with its result, plan and audit, as executors return it."""
+SOLVED = Table(
+    (
+        *GROUPS,
+        Column("plan", "structs", of=PLAN_FIELDS),
+        Column("audit", "structs", of=AUDIT_FIELDS),
+        Column("task", "int", "Number of the task."),
+        Column("rejects", "structs", of=REJECTS),
+        Column("log_ends", "integer", "Usable rows of log ends alone."),
+        Column("offsets", "integer", "Rows of the offsets table that the task read."),
+        Column("members", "integer", "Rows of the members table that the task read."),
+    )
+)
+"""One row per group with its result, plan and audit, as executors return it; and rows without a group for each task,
+which have the last columns."""
 
 REPLAY_SUMMARY_FIGURES = figures_of(ReplaySummary)
 REPLAY_STEP_FIGURES = figures_of(ReplayStep)
@@ -281,6 +293,12 @@ PASSED_OVER = Table(
 def with_doubles(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """Return a row with floats in its DOUBLE columns, as Arrow refuses large ints there."""
     return {**row, **{name: float(row[name]) for name in table.doubles if row[name] is not None}}
+
+
+def audit_fields(row: AuditRow, rejected_rows: int) -> dict[str, Any]:
+    """Return a row of an audit with the columns of `AUDIT_FIELDS`."""
+    binding = ";".join(row.binding) or None
+    return {**with_doubles(vars(row), AUDIT_FIELDS), "binding": binding, "rejected_rows": rejected_rows}
 
 
 def replay_row(replayed: Replay) -> dict[str, Any]:
