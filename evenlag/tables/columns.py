@@ -13,7 +13,7 @@ from evenlag.model.values import LARGEST_AMOUNT, LARGEST_WEIGHT, MAX_PARTITION
 
 Row = dict[str, object]
 TableKind = Literal["offsets", "members"]
-Kind = Literal["string", "int", "integer", "number", "boolean", "strings", "racks"]
+Kind = Literal["string", "int", "integer", "number", "boolean", "strings", "racks", "bytes"]
 
 DDL_TYPES: dict[str, str] = {
     "string": "STRING",
@@ -23,6 +23,7 @@ DDL_TYPES: dict[str, str] = {
     "boolean": "BOOLEAN",
     "strings": "ARRAY<STRING>",
     "racks": "ARRAY<STRING>",
+    "bytes": "BINARY",
 }
 WORDS: dict[str, str] = {
     "string": "text",

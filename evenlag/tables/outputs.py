@@ -125,17 +125,17 @@ GROUPS = Table(
 SOLVED = Table(
     (
         *GROUPS,
-        Column("plan", "structs", of=PLAN_FIELDS),
         Column("audit", "structs", of=AUDIT_FIELDS),
         Column("task", "int", "Number of the task."),
+        Column("plans", "bytes", "Plans of several groups (`PLANS`), as a stream of Arrow."),
         Column("rejects", "structs", of=REJECTS),
         Column("log_ends", "integer", "Usable rows of log ends alone."),
         Column("offsets", "integer", "Rows of the offsets table that the task read."),
         Column("members", "integer", "Rows of the members table that the task read."),
     )
 )
-"""One row per group with its result, plan and audit, as executors return it; and rows without a group for each task,
-which have the last columns."""
+"""One row per group with its result and audit, as executors return it; and rows without a group that have what the task
+read and returns for many groups at once: the columns from `task` on."""
 
 REPLAY_SUMMARY_FIGURES = figures_of(ReplaySummary)
 REPLAY_STEP_FIGURES = figures_of(ReplayStep)

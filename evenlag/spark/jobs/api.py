@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -13,11 +12,13 @@ from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import Progress
 from evenlag.spark.jobs.fleet import Fleet
 from evenlag.spark.jobs.fleet_solver import AuditKeywords, FleetSolver, PlanKeywords, fleet_options
-from evenlag.spark.native import row_checks
-from evenlag.spark.native.row_checks import audit_rows, group_rows, plan_rows
+from evenlag.spark.jobs.placement import TaskPacking
+from evenlag.spark.jobs.raw_rows import RawTables
+from evenlag.spark.jobs.results import audit_rows, group_rows, plan_rows, reject_rows
 from evenlag.spark.worker.one_group import Want
+from evenlag.spark.worker.rows_of_task import Rejecter
 from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
-from evenlag.tables.outputs import SOLVED
+from evenlag.tables.outputs import REJECTS, SOLVED
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,11 @@ class SolvedFleet:
         Tables `PLANS`, `AUDIT` and `GROUPS` of `evenlag.tables.outputs`, with `snapshot_ts` in its input type. Plans or
         audits that were not requested are empty.
     rejects : DataFrame
-        The rejected rows (`outputs.REJECTS`), read from the source again on use.
+        The rejected rows (`outputs.REJECTS`).
     """
 
     _solved: DataFrame
     _fleet: Fleet
-    _rejects: Callable[[], DataFrame]
 
     @property
     def plans(self) -> DataFrame:
@@ -55,7 +55,7 @@ class SolvedFleet:
     @property
     def rejects(self) -> DataFrame:
         """One row per rejected row."""
-        return self._rejects()
+        return reject_rows(self._solved)
 
 
 def solve(
@@ -88,8 +88,9 @@ def solve(
         The requested results; with "both", a group's plan and audit share its time.
     time_limit : float or None
         Seconds for the whole call. First every group gets a plan no worse than the current one and the lag-aware
-        assignor's; the remaining time goes to the groups with the largest unproven gap. Groups whose first plan is made
-        after the time limit are marked `late`. Groups without a plan are errors in `groups`, and also marked `late`.
+        assignor's; the remaining time goes to the groups with the largest unproven gap. If Spark has not reached a
+        group by then, its first plan is made when the results are read, and it is marked `late`. Only groups whose rows
+        cannot be used are errors in `groups`.
     group_time_limit : float
         Time limit of one group, in seconds.
     auto_offset_reset : str
@@ -131,7 +132,7 @@ def solve(
     solver = FleetSolver(options, want, time_limit, group_time_limit, horizon, progress, data)
     fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
     solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED.ddl))
-    return SolvedFleet(solved, fleet, lambda: rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset))
+    return SolvedFleet(solved.all, fleet)
 
 
 def plans(
@@ -217,12 +218,13 @@ def rejects(
     Returns
     -------
     DataFrame
-        Table `evenlag.tables.outputs.REJECTS`, not cached.
+        Table `evenlag.tables.outputs.REJECTS`, computed when it is used.
 
     Raises
     ------
     SourceError
         A table lacks a required column.
     """
-    members = None if members_df is None else row_checks.check_members(members_df)
-    return row_checks.rejects(row_checks.check_offsets(offsets_df, auto_offset_reset), members)
+    tables = RawTables.of(offsets_df, members_df)
+    rows = TaskPacking(driver_of(offsets_df.sparkSession).slots(), by=("group",)).repartition(tables.rows())
+    return rows.mapInArrow(Rejecter(tables.rules(auto_offset_reset), REJECTS.arrow()), REJECTS.ddl)

@@ -21,13 +21,13 @@ from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, FleetAudit
 from evenlag.report.picture import draw
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
-from evenlag.spark.driver.kept import within
+from evenlag.spark.driver.kept import kept, within
 from evenlag.spark.driver.protocol import Progress, described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
-from evenlag.spark.driver.storage import Folder, Storage, read_parquet
-from evenlag.spark.jobs.fleet import Fleet
+from evenlag.spark.driver.storage import Folder, read_parquet
 from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
+from evenlag.spark.jobs.results import audit_rows, group_rows, of_groups, plan_rows, reject_rows
 from evenlag.spark.jobs.summary import (
     AuditSummary,
     LatestRows,
@@ -41,8 +41,6 @@ from evenlag.spark.jobs.summary import (
     traffic_sums,
     worst_groups,
 )
-from evenlag.spark.native import row_checks
-from evenlag.spark.native.row_checks import audit_rows, group_rows, plan_rows
 from evenlag.spark.worker.one_group import Want
 from evenlag.tables.columns import TableKind
 from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
@@ -54,9 +52,10 @@ SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
 GROUPS = "groups"
 OUTPUT = (*TABLES, GROUPS, *(f"{SUMMARY}/{table.name}" for table in fields(AuditSummary)))
 TOO_BUSY = (
-    "{out}: Spark started no task within the time limit of {limit:g} s, so nothing was written; raise --time-limit, or "
-    "wait for free executors"
+    "{out}: Spark could not run all tasks within the time limit of {limit:g} s, nor soon after it, so nothing was "
+    "written; raise --time-limit, or wait for free executors"
 )
+LEAST_WAIT = 60.0  # seconds for the first plans of groups that were not reached in time
 MOST_LISTED = 20  # notes, and failed groups, in a report
 
 _ORDER = {
@@ -191,18 +190,21 @@ def run_with(
     if offsets_df is None or (members is not None and members_df is None):
         raise SourceError(TOO_BUSY.format(out=out, limit=solver.time_limit))
     with sink(spark, out).whole(TABLES if brief else OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
-        fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks, copies=True)
-        # Persisted, so that the counts of rows agree even if the source changes during the job.
-        kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
-        place = Folder(spark, f"{folder}/solved", SOLVED.ddl)
+        fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
+        places = [Folder(spark, f"{folder}/{name}", SOLVED.ddl) for name in ("solved", "late")]
         try:
-            solved = solver.run(fleet, place)
-            if solver.over and not Storage(spark, f"{folder}/solved").files():
-                raise SourceError(TOO_BUSY.format(out=out, limit=solver.time_limit))
+            found = solver.run(fleet, places[0])
+            solved = found.table
+            if found.late is not None:
+                with described(spark, "planning the groups that were not reached in time"):
+                    late = kept(found.late, places[1], time.time() + max(solver.time_limit or 0.0, LEAST_WAIT))
+                if not late.whole:
+                    raise SourceError(TOO_BUSY.format(out=out, limit=solver.time_limit))
+                solved = solved.unionByName(late.table)
             results = {
                 "plans": fleet.dated(plan_rows(solved)),
                 "audit": fleet.dated(audit_rows(solved)),
-                "rejects": row_checks.rejects(fleet.offsets, fleet.members),
+                "rejects": reject_rows(solved),
             } | ({} if brief else {GROUPS: fleet.dated(group_rows(solved))})
             for name, table in results.items():
                 with described(spark, f"writing {name}"):
@@ -213,11 +215,10 @@ def run_with(
                     for name, table in vars(summary(written["audit"], solver.balance)).items():
                         table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
             with described(spark, "counting what was written"):
-                return _report(fleet, solved, written, started, brief)
+                return _report(solved, written, started, brief)
         finally:
-            place.leave()
-            for df in kept:
-                df.unpersist()
+            for place in places:
+                place.leave()
 
 
 def _table(
@@ -233,22 +234,27 @@ def _table(
     return read() if isinstance(place, DataFrame) or is_topic(place) else within(spark, until, read)
 
 
-def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float, brief: bool) -> RunReport:
+def _report(solved: DataFrame, written: dict[str, DataFrame], started: float, brief: bool) -> RunReport:
     sources = Counter({row["source"]: row["count"] for row in written["rejects"].groupBy("source").count().collect()})
-    rows, plans, past = fleet.offsets.count(), written["plans"].count(), fleet.log_ends.count()
+    read = solved.agg(
+        *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in ("offsets", "members", "log_ends"))
+    )
+    rows, member_rows, past = read.first() or (0, 0, 0)
+    plans = written["plans"].count()
     if rows != plans + sources["offsets"] + past:
         raise SourceError(
             f"{rows} rows were read, {past} of them log ends alone, but {plans + sources['offsets']} written; please "
             "report this"
         )
+    statuses = of_groups(solved).groupBy("status").count().collect()
     return RunReport(
         rows=rows,
         plans=plans,
         rejects=sources["offsets"],
         log_ends=past,
-        member_rows=0 if fleet.members is None else fleet.members.count(),
+        member_rows=member_rows,
         member_rejects=sources["members"],
-        statuses=dict(sorted((row["status"], row["count"]) for row in solved.groupBy("status").count().collect())),
+        statuses=dict(sorted((row["status"], row["count"]) for row in statuses)),
         errors=() if brief else _errors(solved),
         notes=() if brief else _notes(solved),
         seconds=time.monotonic() - started,

@@ -32,13 +32,12 @@ from evenlag.spark.jobs.api import rejects
 from evenlag.spark.jobs.fleet import check_tables, check_topics
 from evenlag.spark.jobs.fleet_solver import PlanKeywords
 from evenlag.spark.jobs.summary import lacking_most, strategies_compared, with_answers
-from evenlag.spark.native.row_checks import task_rows
 from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, replayed, sized, unsized
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData, MoveKeywords
-from evenlag.tables.group import OFFSET_FIELDS, GroupRows
+from evenlag.tables.group import GroupRows
 from evenlag.tables.measured import COLUMNS, NOTHING_MEASURED, Measured, measured_in
-from evenlag.tables.outputs import KEY, REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, SIZES
+from evenlag.tables.outputs import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, SIZES
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -79,14 +78,13 @@ def by_whole_histories(
     place = driver.place(columns)
     check_executors(spark, place)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(columns)))
-    groups = fleet.snapshots.dropna(subset=list(KEY)).select("group").distinct()
     with described(spark, "counting the groups"):
-        total = 0 if progress is None else groups.count()
-    rows = fleet.packing.repartition(task_rows(fleet.offsets, fleet.members, more=OFFSET_FIELDS))
+        sizes = fleet.tables.sizes().filter("taken > 0")
+        total = 0 if progress is None else sizes.select("group").distinct().count()
     named = described(spark, f"{doing} {f'{total:,} ' if total else ''}groups")
     watched = driver.reporting(progress, total, fleet.packing.tasks)
     with named, watched as counters, blamed(doing), driver.batches_by_rows():
-        done = kept(rows.mapInArrow(ByHistory(work, failure, schema, *counters), columns), place)
+        done = kept(fleet.dealt().mapInArrow(ByHistory(fleet.rules, work, failure, schema, *counters), columns), place)
     report_end(progress, total, counters)
     return done.table
 

@@ -1,25 +1,23 @@
-"""The checked tables of a call, and the placement of their groups in tasks."""
+"""The tables of a call, and the placement of their groups in tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
 
 from evenlag.compare.foresight import ahead_micros
-from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.errors import InvalidProblemError
 from evenlag.model.values import is_whole, shown
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.kept import within
 from evenlag.spark.driver.protocol import described
 from evenlag.spark.jobs.placement import MOST_PACKED, Key, TaskPacking
-from evenlag.spark.native import row_checks
-from evenlag.spark.native.lag_columns import with_predicted_lags
+from evenlag.spark.jobs.raw_rows import RawTables, column_named
+from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import KEY
 
@@ -31,17 +29,15 @@ ROWS_PER_TASK = 500_000  # largest number, except for a larger group; a task hol
 RECORDED_PER_TASK = 200_000  # the same for tasks with whole histories, 1 KB per row
 HASTE = 10.0  # with a shorter limit in seconds, the first call of a session does not wait for the count of groups
 
-NESTED = (types.StructType, types.ArrayType, types.MapType, types.VariantType)  # text cannot be cast to these types
-
 
 @dataclass(frozen=True)
 class Fleet:
-    """The checked tables of a call, and the placement of their groups in tasks.
+    """The tables of a call, and the placement of their groups in tasks.
 
     Attributes
     ----------
-    offsets, members : DataFrame
-        Results of `row_checks.check_offsets` and `check_members`, or of `typed_offsets` and `typed_members`.
+    tables : RawTables
+    rules : TableRules
     recorded : bool
         True if a task has all snapshots of its groups and needs the earlier ones.
     groups : int or None
@@ -49,33 +45,25 @@ class Fleet:
     packing : TaskPacking
     slots : int
         Number of tasks that the cluster runs concurrently.
-    snapshot_type : DataType
-        Type of `snapshot_ts` in the input.
     """
 
-    offsets: DataFrame
-    members: DataFrame | None
+    tables: RawTables
+    rules: TableRules
     recorded: bool
     groups: int | None
     packing: TaskPacking
     slots: int
-    snapshot_type: types.DataType
 
-    @property
-    def snapshots(self) -> DataFrame:
-        """The rows of `offsets` that belong to a snapshot, without log ends alone."""
-        return row_checks.of_snapshots(self.offsets)
-
-    @property
-    def log_ends(self) -> DataFrame:
-        """The usable rows of `offsets` with log ends alone."""
-        return row_checks.of_log_ends(self.offsets)
+    def dealt(self, ended: DataFrame | None = None) -> DataFrame:
+        """Return the rows for `TableRules.checked`, each in the task of its group; without those of ended tasks."""
+        return self.packing.repartition(self.tables.rows(), ended)
 
     def dated(self, df: DataFrame) -> DataFrame:
         """Return a table with `snapshot_ts` in its input type."""
-        if isinstance(self.snapshot_type, types.StringType):
+        kind = self.tables.snapshot_type
+        if isinstance(kind, types.StringType):
             return df
-        return df.withColumn("snapshot_ts", sf.col("snapshot_ts").try_cast(self.snapshot_type))
+        return df.withColumn("snapshot_ts", sf.col("snapshot_ts").try_cast(kind))
 
 
 def check_tables(
@@ -86,12 +74,11 @@ def check_tables(
     horizon: float | str = 0,
     *,
     whole: bool = False,
-    copies: bool = False,
     until: float | None = None,
     per_slot: tuple[int, int] = TASKS_PER_SLOT,
     count: bool = True,
 ) -> Fleet:
-    """Check both tables, predict lags for a horizon, and place the groups in tasks.
+    """Check the columns of both tables, and place the groups in tasks.
 
     Parameters
     ----------
@@ -99,8 +86,6 @@ def check_tables(
         As in `solve`.
     whole : bool
         Put all snapshots of a group into one task, if any group has several; otherwise each snapshot is placed alone.
-    copies : bool
-        Find copies of rows here, so that the tables have all rejects; otherwise the tasks find them.
     until : float, optional
         Time (epoch) after which to continue without counts.
     per_slot : (int, int)
@@ -111,46 +96,34 @@ def check_tables(
     Raises
     ------
     SourceError
-        A table lacks a required column, or its times have an unsuitable type or another than in the other table.
+        A table lacks a required column, or its times have an unsuitable type.
     InvalidProblemError
         The horizon is neither a time nor "auto", or `tasks` is invalid.
     """
     if tasks is not None and not (is_whole(tasks) and tasks >= 1):
         raise InvalidProblemError(f"tasks must be a whole number >= 1, not {shown(tasks)}")
     ahead = ahead_micros(horizon)
-    row_checks.require_columns(offsets_df, "offsets")
-    if members_df is not None:
-        row_checks.require_columns(members_df, "members")
-        _same_times(offsets_df, members_df)
-    snapshot_type = _snapshot_type(offsets_df)
-    if isinstance(snapshot_type, NESTED):
-        raise SourceError(f"snapshot_ts is {snapshot_type.simpleString()} in the offsets table; cast it to text")
+    tables = RawTables.of(offsets_df, members_df)
+    whole = whole or ahead > 0
     spark = offsets_df.sparkSession
     driver = driver_of(spark)
     driver.prepare()
-    with ThreadPoolExecutor(1) as pool:  # Spark counts while the driver builds the next steps
-        counted = partial(within, spark, until, partial(_counted, offsets_df, whole))
+    counts = _Counts(None, by=("group",) if whole else KEY)
+    if count:
         with described(spark, "counting the groups"):
-            counting = pool.submit(inheritable_thread_target(spark)(counted)) if count else None
-        check_offsets = row_checks.check_offsets if copies or ahead else row_checks.typed_offsets
-        check_members = row_checks.check_members if copies else row_checks.typed_members
-        offsets = check_offsets(offsets_df, auto_offset_reset)
-        offsets = with_predicted_lags(offsets, horizon) if ahead else offsets
-        members = None if members_df is None else check_members(members_df)
-        counts = _Counts(None, by=("group",) if whole else KEY) if counting is None else counting.result() or _Counts()
+            counts = within(spark, until, partial(_counted, tables, whole)) or counts
     slots = driver.slots()  # after a first job, because executors are known only once they are registered
     least, most = (slots * factor for factor in per_slot)
     per_task = RECORDED_PER_TASK if counts.recorded else ROWS_PER_TASK
     even = min(max(-(-counts.packed // GROUPS_PER_TASK), least), most, max(counts.packed, 1))
-    tasks = tasks or max(even if count else least, -(-counts.rows // per_task))
+    tasks = tasks or max(even if counts.groups is not None else least, -(-counts.rows // per_task))
     return Fleet(
-        offsets,
-        members,
+        tables,
+        tables.rules(auto_offset_reset, ahead),
         counts.recorded,
         counts.groups,
         TaskPacking.pack(counts.largest, tasks, counts.packed - len(counts.largest), counts.by),
         slots,
-        snapshot_type,
     )
 
 
@@ -165,7 +138,8 @@ def check_topics(offsets_df: DataFrame, data: FleetData, until: float | None = N
     if not data.named:
         return
     spark = offsets_df.sparkSession
-    names = row_checks.topics_among(offsets_df, sorted(data.named))
+    topic = column_named(RawTables.of(offsets_df, None).offset_names["topic"]).cast("string").alias("topic")
+    names = offsets_df.select(topic).filter(sf.col("topic").isin(*sorted(data.named))).distinct()
     with described(spark, "looking for topics"):
         rows = within(spark, until, names.collect)
     missing = sorted(data.named.difference(row["topic"] for row in rows)) if rows is not None else []
@@ -202,9 +176,9 @@ class _Counts:
         return self.by != KEY
 
 
-def _counted(offsets_df: DataFrame, whole: bool) -> _Counts:
+def _counted(tables: RawTables, whole: bool) -> _Counts:
     """Count groups and rows of an offsets table; with `whole`, by group if any group has several times."""
-    sizes = row_checks.group_sizes(offsets_df)
+    sizes = tables.sizes()
     if not whole:
         sizes = sizes.filter("taken > 0").withColumn("rows", sf.col("taken"))
     largest, rows_of_snapshots = _largest(sizes, KEY)
@@ -227,16 +201,3 @@ def _largest(sizes: DataFrame, by: tuple[str, ...]) -> tuple[list[tuple[Key, int
     keys = zip(*(some.column(name).to_pylist() for name in by), strict=True)
     found = list(zip(keys, some.column("rows").to_pylist(), strict=True))
     return sorted(found, key=lambda each: (-each[1], each[0])), some.column("taken").to_pylist()
-
-
-def _snapshot_type(df: DataFrame) -> types.DataType:
-    return next(field.dataType for field in df.schema if field.name.lower() == "snapshot_ts")
-
-
-def _same_times(offsets_df: DataFrame, members_df: DataFrame) -> None:
-    """Raise an error if the times of both tables have types that can never be equal, such as a timestamp and text."""
-    kinds = [_snapshot_type(df) for df in (offsets_df, members_df)]
-    as_written = all(isinstance(kind, types.StringType | types.IntegralType) for kind in kinds)
-    if kinds[0] != kinds[1] and not as_written:
-        offsets, members = (kind.simpleString() for kind in kinds)
-        raise SourceError(f"snapshot_ts is {offsets} in the offsets table but {members} in the members table; cast one")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from pyspark.sql import DataFrame, types
@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.heuristics import HEURISTICS
+from evenlag.heuristics.by_columns import BY_COLUMNS
 from evenlag.search.options import SolveKeywords, SolveOptions, TermKeywords, check_seconds, solving_options
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.executors import check_executors
@@ -21,18 +22,37 @@ from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import Driver, Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables, check_topics
-from evenlag.spark.native.row_checks import task_rows, unreached_groups, with_all_plans
-from evenlag.spark.worker.one_group import LATE, Want
-from evenlag.spark.worker.task import UNREACHED, Solver
+from evenlag.spark.jobs.results import of_groups
+from evenlag.spark.worker.one_group import Want
+from evenlag.spark.worker.task import Solver
 from evenlag.spark.worker.turns import RESERVE, Budget
 from evenlag.tables.fleet_data import NO_FLEET_DATA, DataKeywords, FleetData
-from evenlag.tables.group import OFFSET_FIELDS
-from evenlag.tables.outputs import KEY, SOLVED
+from evenlag.tables.outputs import SOLVED
 
-LAST, GRACE = 0.0, 0.85  # seconds after the time limit for the start of the last first plan, and for cancelling jobs
-SKEW = 1.0  # seconds that executors' clocks may be ahead
-BEYOND = 0.05  # share of the limit that is added to both
+GRACE = 0.85  # seconds after the time limit for cancelling jobs
+BEYOND = 0.05  # share of the limit that is added to it
 WRITING = 0.2  # share of the time limit reserved if tables are sorted and written after the last plan
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The results of a fleet (`outputs.SOLVED`).
+
+    Attributes
+    ----------
+    table : DataFrame
+        What tasks returned before the deadline, which is written and only read.
+    late : DataFrame or None
+        The groups of the other tasks with their first plans, which are made when this table is used.
+    """
+
+    table: DataFrame
+    late: DataFrame | None = None
+
+    @property
+    def all(self) -> DataFrame:
+        """All results."""
+        return self.table if self.late is None else self.table.unionByName(self.late)
 
 
 class PlanKeywords(SolveKeywords, DataKeywords, total=False):
@@ -112,30 +132,26 @@ class FleetSolver:
         self._limits = (time_limit, group_time_limit)
 
     def check(
-        self,
-        offsets_df: DataFrame,
-        members_df: DataFrame | None,
-        auto_offset_reset: str,
-        tasks: int | None,
-        copies: bool = False,
+        self, offsets_df: DataFrame, members_df: DataFrame | None, auto_offset_reset: str, tasks: int | None
     ) -> Fleet:
         """Check both tables of the call, and the topics named in it; parameters are those of `check_tables`."""
         priced = self._options.only_if_better is not None and self._options.pause > 0
         recorded = priced or self._horizon == AUTO or self._data.by_record
         fleet = check_tables(
-            offsets_df, members_df, auto_offset_reset, tasks, self._horizon, whole=recorded, copies=copies,
-            until=self.until, per_slot=self._per_slot,
-            count=not self._hurried(driver_of(offsets_df.sparkSession)) or copies,
+            offsets_df, members_df, auto_offset_reset, tasks, self._horizon, whole=recorded, until=self.until,
+            per_slot=self._per_slot, count=not self._hurried(driver_of(offsets_df.sparkSession)),
         )  # fmt: skip
         if self._whole:
             check_topics(offsets_df, self._data, self.until)
         return fleet
 
     def _hurried(self, driver: Driver) -> bool:
-        """Return whether to skip counting the groups: Java is cold, time is short, and their number is not needed."""
+        """Return whether to skip counting the groups: time is short, and their number is not needed."""
         limit, _ = self._limits
-        short = limit is not None and limit < HASTE and not self._options.deterministic
-        return driver.is_cold() and short and self._progress is None
+        cold = driver.is_cold()
+        short = limit is not None and limit < HASTE and (cold or limit < HASTE / 2)
+        quick = self._options.method in BY_COLUMNS and self._want == Want.PLAN
+        return self._progress is None and not self._options.deterministic and (short or quick)
 
     @property
     def balance(self) -> str:
@@ -161,70 +177,56 @@ class FleetSolver:
     @property
     def until(self) -> float | None:
         """The time (epoch) at which running jobs are cancelled; tasks that could start end before."""
-        return self._beyond(GRACE)
-
-    def _beyond(self, seconds: float) -> float | None:
-        """Return the time (epoch) a number of seconds, and a share of the limit, after the limit."""
         limit, _ = self._limits
-        return None if limit is None else self._started + limit * (1 + BEYOND) + seconds
+        return None if limit is None else self._started + limit * (1 + BEYOND) + GRACE
 
     @property
     def over(self) -> bool:
         """True if running jobs are cancelled by now."""
         return self.until is not None and time.time() >= self.until
 
-    def run(self, fleet: Fleet, place: Place) -> DataFrame:
+    def run(self, fleet: Fleet, place: Place) -> Solved:
         """Solve all groups once, and keep the results (`outputs.SOLVED`) in a place.
-
-        Groups whose task has not ended at the time limit are included as errors.
 
         Raises
         ------
         SourceError
             Executors lack packages that tasks need, or share no place with the driver.
         """
-        spark = fleet.offsets.sparkSession
+        spark, packing = fleet.tables.offsets.sparkSession, fleet.packing
         check_executors(spark, place, self._options.method, self.until)
         driver = driver_of(spark)
-        last = self._beyond(LAST)
         budget = Budget.share(
             *self._limits,
             started=self._started,
-            costs=fleet.packing.costs,
+            costs=packing.costs,
             slots=fleet.slots,
             deterministic=self._options.deterministic,
             reserve=WRITING if self._want == Want.BOTH else RESERVE,
-            last=last,
         )
-        options = replace(self._options, threads=driver.task_cpus())
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED.ddl)))
-        rows = task_rows(fleet.offsets, fleet.members, more=OFFSET_FIELDS if fleet.recorded else ())
-        dealt = fleet.packing.repartition(rows)
         total = fleet.groups or 0  # unknown only without progress reports
-        named = described(rows.sparkSession, f"solving {total:,} groups" if total else "solving all groups")
-        watched = driver.reporting(self._progress, total, fleet.packing.tasks)
-        with named, watched as counters, driver.batches_by_rows():
-            foresee = self._horizon == AUTO
-            solver = Solver(
-                options, budget, self._want, schema, attempt, *counters, fleet.recorded, foresee, self._data
-            )
-            solving = kept(dealt.mapInArrow(solver, SOLVED.ddl), place, self.until)
-        solved = solving.table
-        known = fleet.snapshots.filter("snapshot_ts is not null and `group` is not null")
-        if last is not None and time.time() >= last - SKEW and self._want != Want.AUDIT:
-            solved = with_all_plans(solved, known, UNREACHED)
+        solver = Solver(
+            fleet.rules, replace(self._options, threads=driver.task_cpus()), budget, self._want, schema, attempt,
+            recorded=fleet.recorded, foresee=self._horizon == AUTO, data=self._data,
+        )  # fmt: skip
+        named = described(spark, f"solving {total:,} groups" if total else "solving all groups")
+        watched = driver.reporting(self._progress, total, packing.tasks)
+        with named, watched as (done, failed), driver.batches_by_rows():
+            counted = replace(solver, done=done, failed=failed)
+            solving = kept(fleet.dealt().mapInArrow(counted, SOLVED.ddl), place, self.until)
+        ended = solving.table.select("task").filter("task is not null").distinct()
         if not solving.whole:
             self._report_cut(solving.table, total)
-            missed = known.join(solving.table.select(*KEY), on=list(KEY), how="left_anti")
-            late = unreached_groups(missed, str(self._want), str(self._options.balance), UNREACHED, LATE)
-            return solved.unionByName(late)
-        if solving.hint and solved.count() != total:
+            late = replace(solver, budget=replace(budget, deadline=self._started))
+            return Solved(solving.table, fleet.dealt(ended).mapInArrow(late, SOLVED.ddl))
+        if solving.hint and ended.count() != packing.tasks:
             raise SourceError(solving.hint)
-        report_end(self._progress, total, counters)
-        return solved
+        report_end(self._progress, total, (done, failed))
+        return Solved(solving.table)
 
     def _report_cut(self, solved: DataFrame, total: int) -> None:
         """Report the progress of a cancelled job, counted by the rows of its completed tasks."""
         if self._progress is not None:
-            done, failed = solved.agg(sf.count("*"), sf.count("error")).first() or (0, 0)
+            done, failed = of_groups(solved).agg(sf.count("*"), sf.count("error")).first() or (0, 0)
             self._progress(done, total, failed)

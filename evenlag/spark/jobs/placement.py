@@ -20,7 +20,7 @@ MOST_PACKED = 20_000  # number of largest groups that are placed by name; smalle
 FEW = 500  # up to this number, groups are always placed by name
 SMALL = 200  # a group below 1/SMALL of a task's cost is placed by hash, which is even enough and needs no join
 COST, COST_PER_ROW = 10_000, 50  # expected microseconds of a group, fixed and per row
-TASK = "task"
+TASK, ENDED = "task", "ended"
 BLOCK = 1 << 16  # numbers hashed at once
 
 Key = tuple[str, ...]  # values of `TaskPacking.by`
@@ -71,8 +71,11 @@ class TaskPacking:
         task_of = {key: rank[task] for (key, _), task in zip(rows, plan.member_of.tolist(), strict=True)}
         return cls(tasks, task_of, loads, by)
 
-    def repartition(self, df: DataFrame) -> DataFrame:
-        """Repartition a table with the columns of the key, so that each row is in the task of its group."""
+    def repartition(self, df: DataFrame, ended: DataFrame | None = None) -> DataFrame:
+        """Repartition a table with the columns of the key, so that each row is in the task of its group.
+
+        The columns of the key are dropped. Rows of the tasks that `ended` (a column `task`) are left out.
+        """
         number = sf.pmod(sf.xxhash64(*self.by), sf.lit(self.tasks)).cast("int")
         if self.task_of:
             keys = dict(zip(self.by, map(list, zip(*self.task_of, strict=True)), strict=True))
@@ -80,8 +83,12 @@ class TaskPacking:
             known = df.sparkSession.createDataFrame(table)  # from Arrow, as rows would need Python workers
             df = df.join(sf.broadcast(known), on=list(self.by), how="left")
             number = sf.coalesce(TASK, number)
+        if ended is not None:
+            others = sf.broadcast(ended.withColumnRenamed(TASK, ENDED))
+            df = df.join(others, on=number == sf.col(ENDED), how="left_anti")
         places = sf.from_json(sf.lit(str(partition_keys(self.tasks))), "array<int>")  # one call for any number of tasks
-        return df.withColumn(TASK, places[number]).repartition(self.tasks, TASK).drop(TASK)
+        placed = df.withColumn(TASK, places[number]).drop(*KEY)  # what is not needed any more is not moved
+        return placed.repartition(self.tasks, TASK).drop(TASK)
 
 
 def partition_keys(partitions: int) -> list[int]:

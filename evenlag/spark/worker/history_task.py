@@ -18,7 +18,7 @@ from evenlag.compare.simulation import ReplayOptions
 from evenlag.compare.simulation import run as run_replay
 from evenlag.compare.speeds import speeds
 from evenlag.protocol.membership import GroupRecords, SeenGroup
-from evenlag.spark.worker.arrow_groups import group_rows
+from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.spark.worker.task import Counter
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows
@@ -35,12 +35,14 @@ class ByHistory:
 
     Attributes
     ----------
+    rules : TableRules
     work : callable
         Returns the row of a group from its rows in all snapshots, in order of `snapshot_ts`.
     failure : callable
         Returns the row of a group that failed, from its name, the number of its snapshots, and the error.
     """
 
+    rules: TableRules
     work: Callable[[Sequence[GroupRows]], Row]
     failure: Callable[[str, int, str], Row]
     schema: Any
@@ -48,8 +50,10 @@ class ByHistory:
     failed: Counter | None = None
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the rows of the groups of one task, from their input rows (`outputs.ROWS`)."""
-        for group, each in groupby(group_rows(batches), key=lambda rows: rows.group):
+        """Yield the rows of the groups of one task, from rows of the input tables (`rows_of_task`)."""
+        checked = self.rules.checked(batches)
+        rows = iter(()) if checked is None else checked.groups().groups(offsets=True)
+        for group, each in groupby(rows, key=lambda rows: rows.group):
             history, failed = list(each), False
             try:
                 row = self.work(history)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenlag.compare.strategies import OPTIMAL, Audit, AuditRow, audit_with
 from evenlag.errors import InfeasibleError, NoPlanFoundError
@@ -17,7 +18,8 @@ from evenlag.model.balance import Balance
 from evenlag.model.names import Name
 from evenlag.model.objective import MOVES
 from evenlag.model.payoff import Rates
-from evenlag.model.problem import NOBODY
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result, Status
 from evenlag.search.cache import Caches, SolveCache
 from evenlag.search.entry import with_payoff
@@ -33,18 +35,16 @@ from evenlag.search.portfolio import (
     Haste,
 )
 from evenlag.search.solver import Steps, search
+from evenlag.spark.worker.packed_plans import MOVE_WORDS
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows
-from evenlag.tables.outputs import AUDIT_FIELDS, with_doubles
+from evenlag.tables.outputs import audit_fields
 from evenlag.tables.past import Past
 
 LATE = "the call's time limit was reached: solved with the least effort"
 CLOCK = "the time limit stopped the search before its work limit: another run may differ"
 
 MEANS = "spreads and makespans of the audit are means over the scenarios of horizon auto"
-
-# Indexed by the sum of 1 if the owner changes, 2 if there was no owner, and 4 if there is none in the plan.
-MOVE_WORDS = np.array(["kept", "moved", "forced", "forced", *["unassigned"] * 4], dtype=object)
 
 COARSE = 0.01  # gap at which a quick turn ends, as a share of the mean load
 
@@ -66,23 +66,14 @@ class Effort(Name):
     FULL = "full"
 
 
+Start = Callable[[Problem], Plan]
+"""A function that returns a plan of a problem."""
+
 _HASTE = {
     Effort.LEAST: Haste(LEAST, LEAST_TERMS),
     Effort.FIRST: Haste(FIRST, FIRST_TERMS),
     Effort.QUICK: Haste(QUICK, QUICK_TERMS),
 }
-
-
-@dataclass(frozen=True)
-class PlanColumns:
-    """A group's plan as columns with a value for each row; see `outputs.PLANS`."""
-
-    topic: Sequence[str]
-    partition: Sequence[int]
-    lag: Sequence[int]
-    previous_consumer_id: Sequence[str | None]
-    consumer_id: Sequence[str | None]
-    move: Sequence[str | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +92,8 @@ class GroupResult:
         True if the call's time limit had passed before its turn.
     stuck : bool
         True if a later turn failed, so that the earlier result is kept.
+    looked_at : bool
+        True after its first turn that was longer than that of a first plan.
     seeking : bool
         True if no plan within the limits was found yet, but more time may find one.
     result : Result or None
@@ -122,6 +115,7 @@ class GroupResult:
     seconds: float = 0.0
     late: bool = False
     stuck: bool = False
+    looked_at: bool = False
     seeking: bool = False
     result: Result | None = None
     audited: Audit | None = None
@@ -196,28 +190,21 @@ class GroupResult:
         return tuple(dict.fromkeys([*own, *(warning for answer in self.answers for warning in answer.warnings)]))
 
     @property
-    def plan(self) -> PlanColumns:
-        """The rows of the plan, with null members and moves if there is no plan; empty for an audit alone."""
-        if self.want == Want.AUDIT:
-            return PlanColumns((), (), (), (), (), ())
-        rows, size = self.rows, len(self.rows.lags)
-        consumers: Sequence[str | None] = [None] * size
-        moves: Sequence[str | None] = [None] * size
-        if self.result is not None:
-            plan = self.result.plan
-            to, owner = plan.member_of, plan.problem.owner
-            names = np.array([*plan.problem.members, None], dtype=object)  # index -1, NOBODY, is the last entry
-            consumers = names[to].tolist()
-            kind = np.where(to == owner, 0, 1) + 2 * (owner == NOBODY) + 4 * (to == NOBODY)
-            moves = MOVE_WORDS[kind].tolist()
-        return PlanColumns(
-            topic=np.array(rows.topics, dtype=object)[rows.topic_of].tolist(),
-            partition=rows.partition_ids.tolist(),
-            lag=rows.lags.tolist(),
-            previous_consumer_id=rows.owners,
-            consumer_id=consumers,
-            move=moves,
-        )
+    def consumers(self) -> Sequence[str | None]:
+        """The member of each partition in the plan; None for all without a plan."""
+        if self.result is None:
+            return [None] * len(self.rows.lags)
+        names = np.array([*self.result.plan.problem.members, None], dtype=object)  # index -1, NOBODY, is the last entry
+        return list(names[self.result.plan.member_of])
+
+    @property
+    def moves(self) -> NDArray[np.int64]:
+        """What happens to each partition, by its index in `MOVE_WORDS`; −1 for all without a plan."""
+        if self.result is None:
+            return np.full(len(self.rows.lags), -1)
+        to, owner = self.result.plan.member_of, self.result.plan.problem.owner
+        moved = np.where(owner == NOBODY, MOVE_WORDS.index("forced"), to != owner)
+        return np.where(to == NOBODY, MOVE_WORDS.index("unassigned"), moved)
 
     @property
     def audit(self) -> list[dict[str, Any]]:
@@ -231,14 +218,7 @@ class GroupResult:
                 replace(row, error=_named(errors[row.balance])) if row.strategy == OPTIMAL and row.error else row
                 for row in self.audited.rows
             ]
-        return [
-            {
-                **with_doubles(vars(row), AUDIT_FIELDS),
-                "binding": ";".join(row.binding) or None,
-                "rejected_rows": self.rows.rejected_rows,
-            }
-            for row in rows
-        ]
+        return [audit_fields(row, self.rows.rejected_rows) for row in rows]
 
 
 def _named(failure: Exception) -> str:
@@ -259,6 +239,7 @@ def solve_group(
     foresee: bool = False,
     caches: Caches | None = None,
     data: FleetData = NO_FLEET_DATA,
+    start: Start | None = None,
 ) -> GroupResult:
     """Plan a group, audit it, or both; an error becomes a result with status ERROR.
 
@@ -284,6 +265,8 @@ def solve_group(
         Caches shared by the groups of a task.
     data : FleetData
         Sizes, traffic and units in addition to those in the rows, and the drain time.
+    start : callable, optional
+        Returns a plan for the group's problem, from which the first turn starts.
     """
     started = time.monotonic()
     done = replace(earlier or GroupResult(rows, want, options.balance, late=late), error=None, seeking=False)
@@ -310,7 +293,7 @@ def solve_group(
             done = replace(done, notes=tuple(dict.fromkeys([*done.notes, *of_ceiling])))
         if want != Want.AUDIT:
             try:
-                done = replace(done, result=_plan(done, options.within(wall, part), effort))
+                done = replace(done, result=_plan(done, options.within(wall, part), effort, start))
             except InfeasibleError as failure:  # the audit may find a plan under another balance
                 done = done.failed(failure)
         if want != Want.PLAN:
@@ -328,8 +311,8 @@ def solve_group(
     return replace(done, notes=(*done.notes, *([CLOCK] if cut else [])), seconds=seconds)
 
 
-def _plan(done: GroupResult, options: SolveOptions, effort: Effort) -> Result:
-    """Search for a plan, starting from the existing result."""
+def _plan(done: GroupResult, options: SolveOptions, effort: Effort, start: Start | None = None) -> Result:
+    """Search for a plan, starting from the existing result or another start."""
     cache = done.cache
     assert cache is not None
     steps: Steps | None = (
@@ -340,6 +323,7 @@ def _plan(done: GroupResult, options: SolveOptions, effort: Effort) -> Result:
     return search(
         cache.problem, _within_coarse(options, effort), known=done.result, cache=cache, steps=steps,
         tie_break=effort == Effort.FULL, explain=False,
+        start=None if start is None or done.result is not None else start(cache.problem),
     )  # fmt: skip
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, chain, groupby
+from itertools import chain, islice
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeVar
 from zipimport import zipimporter
 
+import numpy as np
 import pyarrow as pa
 
 from evenlag.errors import EvenlagError
@@ -21,21 +22,15 @@ from evenlag.model.pair_costs import PAIR_COSTS
 from evenlag.model.result import Result
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.arrow_groups import group_rows
-from evenlag.spark.worker.one_group import Effort, GroupResult, PlanColumns, Want, decided, solve_group
-from evenlag.spark.worker.turns import Budget, take_turns
+from evenlag.spark.worker.one_group import Effort, GroupResult, Start, Want, decided, solve_group
+from evenlag.spark.worker.packed_plans import MOVE_WORDS, named, packed
+from evenlag.spark.worker.rows_of_task import ROWS_PER_BATCH, CheckedTables, TableRules
+from evenlag.spark.worker.turns import Budget, TaskGroups, take_turns
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows
-from evenlag.tables.past import Past
 
-UNREACHED = "not solved before the call's time limit: set a longer time limit, or use more executors"
 FIRST_TURNS = (Effort.LEAST, Effort.FIRST)
-NO_PLAN = PlanColumns((), (), (), (), (), ())
-NO_PASTS: Mapping[str, Past] = {}
 _OF_RESULT = ("method", "bound_by", "gap", "pays")  # columns with the names of a result's attributes
-ROWS_PER_BATCH = 20_000  # partitions of the groups returned to Spark in one batch
-
-
 PACKAGES = ("numpy", "ortools", "pyarrow")
 """Packages that tasks import in addition to evenlag; their modules have the same names."""
 
@@ -55,17 +50,19 @@ class Counter(Protocol):
 
 @dataclass(frozen=True)
 class Solver:
-    """Solver of a task's groups, which returns one row of `schema` for each (`outputs.SOLVED`).
+    """Solver of a task's groups from the rows that Spark moves to it; it returns rows of `schema` (`outputs.SOLVED`).
 
-    `turns.take_turns` divides the time among the groups. `attempt` returns the task's number and its failed attempts.
-    After one failed attempt, each turn except the first plans runs in a separate process, so that a group that kills
-    the process does not affect the others. First plans hardly ever do, and there are many, so they run in separate
-    processes only after two failed attempts.
+    First come the task's own rows, with its rejected rows, then one row for each group. `turns.take_turns` divides the
+    time among the groups. `attempt` returns the task's number and its failed attempts. After one failed attempt, each
+    turn except the first plans runs in a separate process, so that a group that kills the process does not affect the
+    others. First plans hardly ever do, and there are many, so they run in separate processes only after two failed
+    attempts.
 
-    With `recorded`, the task has all snapshots of its groups with offsets, and uses the earlier ones. With `foresee`,
-    plans are made for the forecast from these (horizon `auto`).
+    With `recorded`, the task has all snapshots of its groups, and uses the earlier ones. With `foresee`, plans are made
+    for the forecast from these (horizon `auto`).
     """
 
+    rules: TableRules
     options: SolveOptions
     budget: Budget
     want: Want
@@ -79,58 +76,69 @@ class Solver:
     solve: Callable[..., GroupResult] = solve_group
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Solve the groups of one task, from their rows (`outputs.ROWS`)."""
+        """Solve the groups of one task, from rows of the input tables (`rows_of_task`)."""
         task, failures = self.attempt()
-        groups = group_rows(batches)
-        pasts = self._pasts(groups) if self.recorded else NO_PASTS
-        budget = self.budget.for_rows(sum(len(group.lags) for group in groups))
-        here = partial(self._turn, pasts=pasts, caches=Caches(), last=budget.last)
-
-        def turn(rows: GroupRows, limit: float, effort: Effort, late: bool, earlier: GroupResult | None) -> GroupResult:
-            if failures > (effort in FIRST_TURNS):
-                return self._isolated(partial(here, rows, limit, effort, late, earlier), rows, late, earlier)
-            return here(rows, limit, effort, late, earlier)
-
-        solved: list[GroupResult] = []
-        held = 0  # number of their rows
-        for result in take_turns(groups, budget, task, self.options.gap, turn):
-            pause = float(self.data.past.pause_of(result.rows.group, self.options.pause)[0])
-            solved.append(decided(result, replace(self.options, pause=pause)))
-            if self.done is not None:
-                self.done.add(1)
-            if self.failed is not None and result.error is not None:
-                self.failed.add(1)
-            held += len(result.rows.lags)
-            if held >= ROWS_PER_BATCH:
-                yield result_batch(solved, self.schema, failures)
-                solved, held = [], 0
-        if solved:
-            yield result_batch(solved, self.schema, failures)
+        checked = self.rules.checked(batches)
+        yield from self._own_rows(task, checked)
+        if checked is not None:
+            yield from self._groups(task, failures, checked)
         forget_archives()
 
-    @staticmethod
-    def _pasts(groups: Sequence[GroupRows]) -> dict[str, Past]:
-        """Return the past of each group with several snapshots, or with log ends before its only one."""
-        histories = [(group, list(rows)) for group, rows in groupby(groups, key=lambda rows: rows.group)]
-        return {group: Past(rows) for group, rows in histories if len(rows) > 1 or rows[0].past}
+    def _own_rows(self, task: int, checked: CheckedTables | None) -> Iterator[Any]:
+        """Yield the rows of the task itself: what it read, and what it rejected."""
+        rejects = iter(()) if checked is None else checked.rejects()
+        read = {"offsets": 0, "members": 0, "log_ends": 0} if checked is None else checked.read
+        row: dict[str, Any] = {"task": task, **read}
+        while (some := list(islice(rejects, ROWS_PER_BATCH))) or row:
+            yield pa.RecordBatch.from_pylist([{"task": task, **row, "rejects": some}], schema=self.schema)
+            row = {}
+
+    def _groups(self, task: int, failures: int, checked: CheckedTables) -> Iterator[Any]:
+        table = checked.groups()
+        budget = self.budget.for_rows(len(table.lags))
+        groups = TaskGroups(table, self.options, self.want, self.data, self.recorded)
+        turn = partial(self._turn, failures=failures, groups=groups, caches=Caches())
+        solved: list[GroupResult] = []
+        held = 0  # number of their rows
+        for result in take_turns(groups, budget, task, turn):
+            if not isinstance(result, GroupResult):
+                self._count(len(result.chosen), 0)
+                yield from result.batches(self.schema, ROWS_PER_BATCH, task, failures)
+                continue
+            self._count(1, result.error is not None)
+            pause = float(self.data.past.pause_of(result.rows.group, self.options.pause)[0])
+            solved.append(decided(result, replace(self.options, pause=pause)))
+            held += len(result.rows.lags)
+            if held >= ROWS_PER_BATCH:
+                yield from self._batches(solved, task, failures)
+                solved, held = [], 0
+        if solved:
+            yield from self._batches(solved, task, failures)
+
+    def _batches(self, solved: Sequence[GroupResult], task: int, failures: int) -> Iterator[Any]:
+        yield result_batch(solved, self.schema, failures)
+        if self.want != Want.AUDIT:
+            yield packed(plan_columns(solved), self.schema, task)
+
+    def _count(self, done: int, failed: int) -> None:
+        if self.done is not None:
+            self.done.add(done)
+        if self.failed is not None and failed:
+            self.failed.add(failed)
 
     def _turn(
         self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None,
-        pasts: Mapping[str, Past] = NO_PASTS, caches: Caches | None = None, last: float | None = None,
+        start: Start | None, *, failures: int, groups: TaskGroups, caches: Caches,
     ) -> GroupResult:  # fmt: skip
-        if last is not None and earlier is None and time.time() >= last:
-            return GroupResult(rows, self.want, self.options.balance, late=True, error=UNREACHED)
-        return self.solve(
-            rows, self.options, self.want, time_limit=time_limit, effort=effort, late=late, earlier=earlier,
-            past=pasts.get(rows.group), foresee=self.foresee, caches=caches, data=self.data,
+        call = partial(
+            self.solve, rows, self.options, self.want, time_limit=time_limit, effort=effort, late=late, earlier=earlier,
+            past=groups.past(rows.group), foresee=self.foresee, caches=caches, data=self.data, start=start,
         )  # fmt: skip
-
-    def _isolated(
-        self, turn: Callable[[], GroupResult], rows: GroupRows, late: bool, earlier: GroupResult | None
-    ) -> GroupResult:
+        if failures <= (effort in FIRST_TURNS):
+            return call()
         started = time.monotonic()
         try:
-            return in_own_process(turn)
+            return in_own_process(lambda: replace(call(), cache=None))  # no process can send a cache's solvers
         except ProcessDiedError as error:
             before = earlier or GroupResult(rows, self.want, self.options.balance, late=late)
             return replace(before.failed(str(error)), seconds=before.seconds + time.monotonic() - started)
@@ -162,10 +170,7 @@ def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0)
         "rejected_rows": [result.rows.rejected_rows for result in results],
         "audit": [result.audit for result in results],
     }
-    arrays = [
-        _plan_array(results, field.type) if field.name == "plan" else pa.array(values[field.name], field.type)
-        for field in schema
-    ]
+    arrays = [pa.array(values.get(field.name, [None] * len(results)), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -175,19 +180,25 @@ def _traffic(result: Result) -> int | None:
     return None if traffic is None else int(traffic.sum())
 
 
-def _plan_array(results: Sequence[GroupResult], kind: Any) -> Any:
-    """Return the column of plans, built column by column for large groups; null for groups that were not solved."""
-    # Returning the rows of such groups would take about as long as planning them, and the source has them.
-    missing = [result.error == UNREACHED and result.want != Want.AUDIT for result in results]
-    fields = list(kind.value_type)
-    plans = [NO_PLAN if absent else result.plan for absent, result in zip(missing, results, strict=True)]
-    columns = [
-        pa.array(list(chain.from_iterable(getattr(plan, field.name) for plan in plans)), field.type) for field in fields
+def plan_columns(results: Sequence[GroupResult]) -> list[Any]:
+    """Return the columns of the plans of groups (`outputs.PLANS`)."""
+    sizes = [len(result.rows.lags) for result in results]
+    keys = [(result.rows.snapshot_ts, result.rows.group) for result in results]
+    topics = [np.array(result.rows.topics, dtype=object)[result.rows.topic_of] for result in results]
+    return [
+        *(
+            pa.array(np.repeat(np.array(values, dtype=object), sizes), pa.string())
+            for values in zip(*keys, strict=True)
+        ),
+        pa.array(np.concatenate(topics), pa.string()),
+        pa.array(np.concatenate([result.rows.partition_ids for result in results]).astype(np.int32)),
+        pa.array(np.concatenate([result.rows.lags for result in results])),
+        *(
+            pa.array(list(chain.from_iterable(values)), pa.string())
+            for values in ([r.rows.owners for r in results], [r.consumers for r in results])
+        ),
+        named(np.concatenate([result.moves for result in results]), pa.array(MOVE_WORDS)),
     ]
-    structs = pa.StructArray.from_arrays(columns, fields=fields)
-    ends = list(accumulate((len(plan.topic) for plan in plans), initial=0))
-    starts = [None if absent else end for absent, end in zip(missing, ends[:-1], strict=True)]  # null: no list
-    return pa.ListArray.from_arrays(pa.array([*starts, ends[-1]], pa.int32()), structs, type=kind)
 
 
 def forget_archives() -> None:

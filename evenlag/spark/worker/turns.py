@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import cached_property, lru_cache, partial
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.search.clock import LEAST_SECONDS
-from evenlag.spark.worker.one_group import Effort, GroupResult
+from evenlag.search.options import AUTO, SolveOptions
+from evenlag.spark.worker.first_results import FirstResults, apply_to
+from evenlag.spark.worker.one_group import LATE, Effort, GroupResult, Start, Want
+from evenlag.spark.worker.packed_plans import packed
+from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.group import GroupRows
+from evenlag.tables.groups import GroupTable
+from evenlag.tables.past import Past
 
 RESERVE = 0.03  # share of the time limit reserved for the work after the last plan is written
 FIRST_PLAN, FIRST_PLAN_PER_ROW = 0.001, 7e-6  # seconds for a first plan, in total and for each row
@@ -39,8 +47,6 @@ class Budget:
         Number of tasks that run concurrently.
     deterministic : bool
         True if every group gets `group_limit` until the deadline, independent of the clock.
-    last : float or None
-        Time after which not even plans of least effort are started, in seconds since the epoch.
     """
 
     group_limit: float
@@ -48,7 +54,6 @@ class Budget:
     costs: Sequence[float] = (1.0,)
     slots: int = 1
     deterministic: bool = False
-    last: float | None = None
 
     @classmethod
     def share(
@@ -61,13 +66,12 @@ class Budget:
         slots: int,
         deterministic: bool,
         reserve: float = RESERVE,
-        last: float | None = None,
     ) -> Budget:
         """Return the budget of a call with `time_limit` seconds (None: no limit) from `started` (epoch)."""
         if time_limit is None:
             return cls(group_time_limit, None, costs, slots, deterministic)
         useful = time_limit * (1 - reserve)
-        return cls(min(group_time_limit, useful), started + useful, costs, slots, deterministic, last)
+        return cls(min(group_time_limit, useful), started + useful, costs, slots, deterministic)
 
     def task_end(self, task: int) -> float | None:
         """Return the time (epoch) at which a task should end, by its share of the time left for it and later tasks."""
@@ -121,73 +125,218 @@ def recoverable(lags: NDArray[np.int64], holders: NDArray[np.int64], members: in
     return max(float(loads.max() - loads.min() - least), 0.0)
 
 
+MOST_PASTS = 100  # pasts of groups that are kept
 LONGER = 2.0  # ratio of a group's next turn to all its previous ones
 SHORTEST = 0.02  # shortest turn in seconds
+IMPROVING = 0.3  # share of the time left in which the first plans of all groups are improved together
+IMPROVING_PER_ROW = 2e-6  # seconds in which they are improved in any case, for each row
 
 
 class Turn(Protocol):
-    """Interface of a function that solves a group within a time limit, starting from its earlier result."""
+    """Interface of a function that solves a group within a time limit, from its earlier result or from a plan."""
 
     def __call__(
-        self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None, /
-    ) -> GroupResult:
+        self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None,
+        start: Start | None, /,
+    ) -> GroupResult:  # fmt: skip
         """Return the group's result."""
 
 
-def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: float, turn: Turn) -> Iterator[GroupResult]:
-    """Solve the groups of a task, and yield each result after the group's last turn.
-
-    Without a time limit for the call, or with work limits, each group gets one turn. Otherwise every group first gets a
-    turn of least effort, or of a little more if there is time for all. The remaining time goes to the group with the
-    largest difference between plan and bound, in messages, per second spent on it: first a quick turn, then turns that
-    double in length, and finally groups whose plan is proven but not yet evened out by the tie rule.
+class TaskGroups:
+    """The groups of a task, and what is asked for.
 
     Parameters
     ----------
-    groups : sequence of GroupRows
+    table : GroupTable
+    options : SolveOptions
+    want : Want
+    data : FleetData
+    recorded : bool
+        True if a group's earlier snapshots count.
+    """
+
+    def __init__(
+        self, table: GroupTable, options: SolveOptions, want: Want, data: FleetData, recorded: bool = False
+    ) -> None:
+        self.table, self.options, self.want, self._recorded = table, options, want, recorded
+        self.by_columns = apply_to(options, data)
+
+    def rows(self, g: int) -> GroupRows:
+        """Return the rows of a group."""
+        return self.table.group(g, offsets=self._recorded)
+
+    def past(self, group: str) -> Past | None:
+        """Return the past of a group with several snapshots, or with log ends before its only one."""
+        return self._pasts(group) if self._recorded else None
+
+    @cached_property
+    def _numbers_of(self) -> dict[str, list[int]]:
+        numbers: defaultdict[str, list[int]] = defaultdict(list)
+        for g, (_, group) in enumerate(self.table.keys):
+            numbers[group].append(g)
+        return numbers
+
+    @cached_property
+    def _pasts(self) -> Callable[[str], Past | None]:
+        @lru_cache(MOST_PASTS)
+        def past_of(group: str) -> Past | None:
+            rows = [self.rows(g) for g in self._numbers_of[group]]
+            return Past(rows) if len(rows) > 1 or rows[0].past else None
+
+        return past_of
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Groups that have their first plan as their result.
+
+    Attributes
+    ----------
+    first : FirstResults
+    chosen : int64 array
+        Places of the groups in it.
+    late : bool
+    want : Want
+    notes : tuple of str
+        Further warnings of each group.
+    """
+
+    first: FirstResults
+    chosen: NDArray[np.int64]
+    late: bool
+    want: Want
+    notes: tuple[str, ...] = ()
+
+    def batches(self, schema: Any, rows: int, task: int, attempt: int) -> Iterator[Any]:
+        """Yield the results as batches (`outputs.SOLVED`) with about as many rows of plans."""
+        notes = ((LATE,) if self.late else ()) + self.notes
+        sizes = np.diff(self.first.starts)[self.chosen]
+        for part in np.split(self.chosen, np.flatnonzero(np.diff(np.cumsum(sizes) // rows)) + 1):
+            if len(part):
+                yield self.first.batch(
+                    part, schema, audits=self.want != Want.PLAN, notes=notes, late=self.late, attempt=attempt
+                )
+                if self.want != Want.AUDIT:
+                    yield packed(self.first.plans(part), schema, task)
+
+
+def take_turns(groups: TaskGroups, budget: Budget, task: int, turn: Turn) -> Iterator[GroupResult | Together]:
+    """Solve the groups of a task, and yield each result after the group's last turn.
+
+    Without a time limit for the call, or with work limits, each group gets one turn. Otherwise every group first gets a
+    plan: ordinary groups all at once, by operations on columns; the others one by one, with little effort, or the least
+    if time is short. The remaining time goes to the group with the largest difference between plan and bound, in
+    messages, per second spent on it: first a quick turn, then turns that double in length, and finally groups whose
+    plan is proven but not yet evened out by the tie rule. Groups that must still be compared with the published
+    strategies come before all others.
+
+    Parameters
+    ----------
+    groups : TaskGroups
     budget : Budget
     task : int
         Number of the task.
-    gap : float
-        Gap at which a plan is good enough, as a share of the mean load.
     turn : Turn
     """
     end = budget.task_end(task)
-    if end is not None:
-        groups = sorted(groups, key=recoverable_spread, reverse=True)
-    if end is None or budget.deterministic:
-        for group in groups:
+    timed = end is not None and not budget.deterministic
+    first: FirstResults | None = None
+    late = budget.over
+    if groups.by_columns and (timed or (groups.options.method != AUTO and groups.want == Want.PLAN)):
+        first = FirstResults.of(
+            groups.table, groups.options, moves=groups.want != Want.AUDIT, deadline=_improving(end, groups.table)
+        )
+    ordinary = set() if first is None else {*first.groups.tolist()}
+    others = [groups.rows(g) for g in range(len(groups.table)) if g not in ordinary]
+    if not timed or end is None:
+        for rows in others:
             late = budget.over
-            yield turn(group, LEAST_SECONDS if late else budget.group_limit, Effort.FULL, late, None)
+            yield turn(rows, LEAST_SECONDS if late else budget.group_limit, Effort.FULL, late, None, None)
+        if first is not None:
+            yield Together(first, np.arange(len(first)), late, groups.want)
         return
-    open_: list[tuple[float, int, GroupResult]] = []  # heap, first the largest unproven difference per second
+    yield from _InTurn(groups, budget, end, turn).results(first, late, others)
 
-    def leave_open(number: int, result: GroupResult) -> None:
-        heapq.heappush(open_, (-result.unproven(gap) / max(result.seconds, LEAST_SECONDS), number, result))
 
-    efforts = [first_effort(len(group.lags)) for group in groups]
-    to_come = sum(efforts)
-    for number, (group, seconds) in enumerate(zip(groups, efforts, strict=True)):
-        effort = Effort.FIRST if end - time.time() > to_come else Effort.LEAST
-        to_come -= seconds
-        result = turn(group, budget.group_limit, effort, budget.over, None)
-        if result.seeking or (result.may_gain and effort == Effort.FIRST):
-            leave_open(number, result)
-        else:  # with little time there is no second turn, and results returned now are written in the meantime
-            yield result
-    looked_at: set[int] = set()
-    while open_:
-        _, number, result = heapq.heappop(open_)
-        longer = max(LONGER * result.seconds, SHORTEST)
-        limit = min(longer, budget.group_limit - result.seconds, end - time.time())
-        if limit >= SHORTEST:
-            effort = Effort.FULL if number in looked_at else Effort.QUICK
-            looked_at.add(number)
-            result = turn(result.rows, limit, effort, False, result)
-            if result.may_gain and (effort == Effort.QUICK or result.unproven(gap)):
-                leave_open(number, result)
-                continue
-        yield result
+def _improving(end: float | None, table: GroupTable) -> float | None:
+    """Return the time by `time.monotonic()` until which the first plans of all groups are improved together."""
+    if end is None:
+        return None
+    left = max(end - time.time(), 0.0)
+    return time.monotonic() + max(IMPROVING * left, IMPROVING_PER_ROW * len(table.lags))
+
+
+class _InTurn:
+    """The turns of a task's groups until its end (seconds since the epoch)."""
+
+    def __init__(self, groups: TaskGroups, budget: Budget, end: float, turn: Turn) -> None:
+        self._groups, self._budget, self._end, self._turn = groups, budget, end, turn
+        self._gap, self._compared = groups.options.gap, groups.want != Want.PLAN
+        # Heap, first groups that are not compared yet, then the largest unproven difference per second.
+        self._open: list[tuple[bool, float, int, GroupResult | int]] = []
+
+    def results(
+        self, first: FirstResults | None, late: bool, others: Sequence[GroupRows]
+    ) -> Iterator[GroupResult | Together]:
+        """Yield the results of the groups with a first plan, and of the others."""
+        yield from self._first_turns(others)
+        kept = np.ones(0 if first is None else len(first), dtype=bool)
+        if first is not None and not first.heuristic:
+            for k, unproven in enumerate(first.unproven(self._gap).tolist()):
+                self._leave_open(k, k, float(unproven), LEAST_SECONDS)
+        number = len(kept) + len(others)
+        while self._open and self._end - time.time() >= SHORTEST:
+            _, _, _, held = heapq.heappop(self._open)
+            if isinstance(held, GroupResult):
+                result, again = self._longer(held)
+            else:
+                assert first is not None
+                kept[held] = False
+                rows = self._groups.rows(int(first.groups[held]))
+                limit = min(SHORTEST, self._budget.group_limit, self._end - time.time())
+                result = self._turn(rows, limit, Effort.QUICK, False, None, partial(first.start, held))
+                again = result.may_gain
+                if result.main is None:  # the first plan stands
+                    notes = (f"a later turn failed, so the first plan is kept: {result.error}",)
+                    yield Together(first, np.array([held]), late, self._groups.want, notes)
+                    continue
+            if again:
+                number += 1
+                self._leave_open(number, result, result.unproven(self._gap), result.seconds)
+            else:
+                yield result
+        yield from (held for *_, held in self._open if isinstance(held, GroupResult))
+        if first is not None and kept.any():
+            yield Together(first, np.flatnonzero(kept), late, self._groups.want)
+
+    def _first_turns(self, others: Sequence[GroupRows]) -> Iterator[GroupResult]:
+        """Give each of these groups a first plan, and leave open those that another turn may improve."""
+        others = sorted(others, key=recoverable_spread, reverse=True)
+        efforts = [first_effort(len(rows.lags)) for rows in others]
+        to_come = sum(efforts)
+        for number, (rows, seconds) in enumerate(zip(others, efforts, strict=True)):
+            effort = Effort.FIRST if self._end - time.time() > to_come else Effort.LEAST
+            to_come -= seconds
+            result = self._turn(rows, self._budget.group_limit, effort, self._budget.over, None, None)
+            if result.seeking or (result.may_gain and effort == Effort.FIRST):
+                self._leave_open(-1 - number, result, result.unproven(self._gap), result.seconds)
+            else:  # with little time there is no second turn, and results returned now are written in the meantime
+                yield result
+
+    def _longer(self, earlier: GroupResult) -> tuple[GroupResult, bool]:
+        """Give a group a longer turn; return its result, and whether it may get another."""
+        longer = max(LONGER * earlier.seconds, SHORTEST)
+        limit = min(longer, self._budget.group_limit - earlier.seconds, self._end - time.time())
+        if limit < SHORTEST:
+            return earlier, False
+        effort = Effort.FULL if earlier.looked_at else Effort.QUICK
+        result = self._turn(earlier.rows, limit, effort, False, earlier, None)
+        result = replace(result, looked_at=True)
+        return result, result.may_gain and bool(effort == Effort.QUICK or result.unproven(self._gap))
+
+    def _leave_open(self, number: int, held: GroupResult | int, unproven: float, seconds: float) -> None:
+        compared = not self._compared or (isinstance(held, GroupResult) and held.audited is not None)
+        heapq.heappush(self._open, (compared, -unproven / max(seconds, LEAST_SECONDS), number, held))
 
 
 def recoverable_spread(group: GroupRows) -> float:
