@@ -27,14 +27,15 @@ class CountRules:
     def by_topic(self) -> Bools:
         """True where the counts of several topics must be even, shape (G,)."""
         several: Bools = self.groups.topics > 1
-        return several if self.balance in (Balance.TOPIC, Balance.BOTH) else np.zeros_like(several)
+        return several if self.balance in (Balance.TOPIC, Balance.BOTH) else np.zeros(len(several), dtype=bool)
 
     @cached_property
     def even(self) -> Bools:
         """True where the counts of all partitions must be even, shape (G,)."""
-        if self.balance == Balance.NONE:
-            return np.zeros(len(self.groups), dtype=bool)
-        return (self.groups.topics == 1) | (self.balance != Balance.TOPIC)
+        if self.balance in (Balance.GROUP, Balance.BOTH):
+            return np.ones(len(self.groups), dtype=bool)
+        alone: Bools = self.groups.topics == 1
+        return alone if self.balance == Balance.TOPIC else np.zeros(len(alone), dtype=bool)
 
     @cached_property
     def fewest(self) -> Whole:

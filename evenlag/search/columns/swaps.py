@@ -5,8 +5,9 @@ repeats. Exchanges that shift load from the heavy to the light member make the l
 leaves the range that the pair had. If the heaviest and the lightest cannot exchange anything, each is paired with the
 next ones.
 
-With a price of moves, an exchange must narrow the pair by more than its moves cost. The spread of the whole group may
-not fall until other pairs are narrowed as well; the best plan on the way is kept.
+With a price of moves, an exchange must narrow the pair by more than its moves cost: at first by many times as much, so
+that the moves which achieve most are made first. The spread of the whole group may not fall until other pairs are
+narrowed as well; the best plan on the way is kept.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ SEEN = 48  # slots of a member that are compared in one step; others follow in t
 STEPS, STEPS_PER_MEMBER = 40, 4  # at most
 # In turn n, so many of the heaviest (n odd) or of the lightest members (n even) are skipped: 0, 1, 1, 2, 2, …
 SKIPPED = np.unique([0, 1, 2, 3, 4, *(2**n + 2 ** (n - 1) * half for n in range(2, 40) for half in (0, 1))])
-PAIRS = 8  # one pair per so many members
+PAIRS, PRICED_PAIRS = 8, 16  # one pair per so many members; fewer with a price, so that moves are not wasted
+DEAREST = 16  # times its price that an exchange must be worth at first; then half of that, and so on
+DEAR_TURNS = 3  # turns in a row without an exchange after which the factor is halved
 CLOSE = 1000  # a plan within the mean load divided by this from the bound is not improved
 NEVER = np.float32(1e30)  # difference of an exchange that is not allowed
 LAST = np.iinfo(np.int64).max
@@ -89,7 +92,8 @@ class _Search:
         self.slots, self.aim = slots, aim
         part = slots.part
         self.price = aim.price[part]
-        self.cost = (self.price * slots.scale / 2).astype(np.float32)  # of a move, in shares of the pair's range
+        self.cost = (self.price * slots.scale).astype(np.float32)  # of a move, as a share of the mean load
+        self.factor = np.where(self.price > 0, DEAREST, 1)
         self.bound = aim.bounds.of(aim.kind)[part]
         self.close = (1 / slots.scale / CLOSE).astype(np.int64)
         self.moves = slots.moves
@@ -143,24 +147,32 @@ class _Search:
         turn = self.turn[live]
         skipped = SKIPPED[(turn + 1) // 2]
         skip_heavy, skip_light = np.where(turn % 2 == 1, skipped, 0), np.where(turn % 2 == 0, skipped, 0)
-        number = np.arange(max(int(members.max()) // PAIRS, 1))
+        pairs = np.maximum(members // np.where(self.price[live] > 0, PRICED_PAIRS, PAIRS), 1)
+        number = np.arange(int(pairs.max()))
         heavy, light = (members - 1 - skip_heavy)[:, None] - number, skip_light[:, None] + number
-        at, pair = np.nonzero((heavy > light) & (number < np.maximum(members // PAIRS, 1)[:, None]))
+        at, pair = np.nonzero((heavy > light) & (number < pairs[:, None]))
         group, giver, taker = live[at], order[at, heavy[at, pair]], order[at, light[at, pair]]
         slot, other, allowed = self._best(group, giver, taker, step)
         slots = self.slots
         moved = slots.lag[group, giver, slot] - slots.lag[group, taker, other]
         between = slots.loads[group, giver] - slots.loads[group, taker]
         moves = slots.new_moves((group, giver, slot), taker) + slots.new_moves((group, taker, other), giver)
-        worth = allowed & (np.abs(2 * moved - between) + self.price[group] * moves < between)
-        self.failed[live] += 1
-        self.failed[group[worth & (pair == 0)]] = 0
-        failed = live[self.failed[live] > 0]
-        self.turn[failed] = (self.turn[failed] + 1) % self.turns[failed]
+        worth = allowed & (np.abs(2 * moved - between) + self.factor[group] * self.price[group] * moves < between)
+        self._take_turns(live, group[worth & (pair == 0)])
         made = group[worth], giver[worth], slot[worth], taker[worth], other[worth]
         slots.exchange(*made)
         np.add.at(self.moves, group[worth], moves[worth])
         self.done.append(made)
+
+    def _take_turns(self, live: Whole, changed: Whole) -> None:
+        """Skip other members, or ask less of an exchange, where the heaviest and the lightest did not change."""
+        self.failed[live] += 1
+        self.failed[changed] = 0
+        failed = live[self.failed[live] > 0]
+        self.turn[failed] = (self.turn[failed] + 1) % self.turns[failed]
+        halved = failed[(self.factor[failed] > 1) & (self.failed[failed] >= np.minimum(DEAR_TURNS, self.turns[failed]))]
+        self.factor[halved] //= 2
+        self.turn[halved] = self.failed[halved] = 0
 
     def _best(self, group: Whole, giver: Whole, taker: Whole, step: int) -> tuple[Whole, Whole, Bools]:
         """Return the slots of each pair whose exchange leaves the least range of loads, moves priced; and if it may."""
@@ -184,7 +196,7 @@ class _Search:
         score = given[:, :, None] - taken[:, None, :]
         np.abs(score, out=score)
         if self.cost.any():
-            cost = self.cost[group][:, None]
+            cost = (self.factor * self.cost)[group].astype(np.float32)[:, None]
             score += (cost * slots.new_moves(of, taker[:, None]).astype(np.float32))[:, :, None]
             score += (cost * slots.new_moves(to, giver[:, None]).astype(np.float32))[:, None, :]
         if slots.topic is not None:
