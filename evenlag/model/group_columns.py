@@ -183,6 +183,11 @@ class GroupColumns:
         return even
 
 
+def sums_over(values: Whole, starts: Whole) -> Whole:
+    """Return the sum over each part starts[k]:starts[k + 1] of `values`, none of which is empty; shape (K,)."""
+    return _over_groups(np.add, values, starts)
+
+
 def _over_groups(reduce: np.ufunc, values: Whole, starts: Whole) -> Whole:
     """Return a reduction over each of the parts of `values`, none of which is empty."""
     reduced: Whole = reduce.reduceat(values, starts[:-1]) if len(starts) > 1 else np.zeros(0, dtype=np.int64)

@@ -1,6 +1,8 @@
 """Spark jobs for whole fleets: from tables of many groups to tables of plans, audits and rejected rows.
 
-Importing this package does not need Spark; a module is imported on first use of one of its names below.
+Importing this package does not need Spark; a module is imported on first use of one of its names below. Names in
+capitals are the tables that jobs read (`OFFSETS`, `MEMBERS`) and write: objects that list their columns. They do not
+need Spark either.
 """
 
 from typing import TYPE_CHECKING
@@ -23,8 +25,43 @@ if TYPE_CHECKING:
     from evenlag.spark.native.row_checks import check_members, check_offsets
     from evenlag.spark.offsets.packed_source import read_packing
     from evenlag.spark.offsets.packing import OffsetRange, Packing, Task, pack_offset_ranges
+    from evenlag.tables.outputs import (
+        AUDIT,
+        COMMITS,
+        GROUPS,
+        PASSED_OVER,
+        PAST_GROUPS,
+        PLANS,
+        REBALANCES,
+        REJECTS,
+        REPLAY_STEPS,
+        REPLAY_SUMMARY,
+        REPLAYS,
+        SIZES,
+        SUMMARY_BINDING,
+        SUMMARY_GROUPS,
+        SUMMARY_STRATEGIES,
+    )
+    from evenlag.tables.schemas import MEMBERS, OFFSETS, Schema
 
 _HOMES = {
+    "AUDIT": "evenlag.tables.outputs",
+    "COMMITS": "evenlag.tables.outputs",
+    "GROUPS": "evenlag.tables.outputs",
+    "MEMBERS": "evenlag.tables.schemas",
+    "OFFSETS": "evenlag.tables.schemas",
+    "PASSED_OVER": "evenlag.tables.outputs",
+    "PAST_GROUPS": "evenlag.tables.outputs",
+    "PLANS": "evenlag.tables.outputs",
+    "REBALANCES": "evenlag.tables.outputs",
+    "REJECTS": "evenlag.tables.outputs",
+    "REPLAYS": "evenlag.tables.outputs",
+    "REPLAY_STEPS": "evenlag.tables.outputs",
+    "REPLAY_SUMMARY": "evenlag.tables.outputs",
+    "SIZES": "evenlag.tables.outputs",
+    "SUMMARY_BINDING": "evenlag.tables.outputs",
+    "SUMMARY_GROUPS": "evenlag.tables.outputs",
+    "SUMMARY_STRATEGIES": "evenlag.tables.outputs",
     "AuditSummary": "evenlag.spark.jobs.summary",
     "Batch": "evenlag.spark.jobs.micro_batches",
     "CommitBatch": "evenlag.spark.jobs.commit_stream",
@@ -34,6 +71,7 @@ _HOMES = {
     "Packing": "evenlag.spark.offsets.packing",
     "Replays": "evenlag.spark.jobs.by_history",
     "RunReport": "evenlag.spark.jobs.batch",
+    "Schema": "evenlag.tables.schemas",
     "SolvedFleet": "evenlag.spark.jobs.api",
     "Task": "evenlag.spark.offsets.packing",
     "add_connector": "evenlag.spark.driver.kafka",
@@ -60,6 +98,23 @@ _HOMES = {
 }
 
 __all__ = [
+    "AUDIT",
+    "COMMITS",
+    "GROUPS",
+    "MEMBERS",
+    "OFFSETS",
+    "PASSED_OVER",
+    "PAST_GROUPS",
+    "PLANS",
+    "REBALANCES",
+    "REJECTS",
+    "REPLAYS",
+    "REPLAY_STEPS",
+    "REPLAY_SUMMARY",
+    "SIZES",
+    "SUMMARY_BINDING",
+    "SUMMARY_GROUPS",
+    "SUMMARY_STRATEGIES",
     "AuditSummary",
     "Batch",
     "CommitBatch",
@@ -69,6 +124,7 @@ __all__ = [
     "Packing",
     "Replays",
     "RunReport",
+    "Schema",
     "SolvedFleet",
     "Task",
     "add_connector",

@@ -14,6 +14,7 @@ from evenlag.compare.strategies import AuditRow
 from evenlag.model import figure_tables
 from evenlag.model.figure_tables import Figure, values_of
 from evenlag.tables.columns import LOG_ONLY, PLANNED, Column, Table
+from evenlag.tables.schemas import Schema
 
 
 def table_of(figures: Iterable[Figure]) -> Table:
@@ -24,6 +25,11 @@ def table_of(figures: Iterable[Figure]) -> Table:
 def figures_of(row: type) -> Table:
     """Return the columns of a dataclass: types from its annotations, descriptions from its docstring."""
     return table_of(figure_tables.figures_of(row))
+
+
+def _rows(name: str, fields: Table, about: str) -> Column:
+    """Return a column of lists of rows."""
+    return Column(name, "structs", f"{about}: {', '.join(f'`{each}`' for each in fields.names)}.", of=fields)
 
 
 SNAPSHOT_TS, GROUP = Column("snapshot_ts", "string", "Time of the snapshot."), Column(*figure_tables.GROUP)
@@ -44,8 +50,9 @@ PLAN_FIELDS = Table(
     )
 )  # fmt: skip
 
-PLANS = Table((*KEY_FIELDS, *PLAN_FIELDS))
-"""One row per accepted row of the offsets table."""
+_KEPT = "`snapshot_ts` has the same type as in the input."
+
+PLANS = Schema((*KEY_FIELDS, *PLAN_FIELDS), f"One row per accepted row of the offsets table. {_KEPT}")
 
 _FIGURES = figures_of(AuditRow)
 _BEFORE_SECONDS = _FIGURES.names.index("seconds")
@@ -57,10 +64,9 @@ AUDIT_FIELDS = Table(
     )
 )
 
-AUDIT = Table((*KEY_FIELDS, *AUDIT_FIELDS))
-"""One row per group, strategy and balance."""
+AUDIT = Schema((*KEY_FIELDS, *AUDIT_FIELDS), f"One row per group, strategy and balance. {_KEPT}")
 
-REJECTS = Table(
+REJECTS = Schema(
     (
         Column("source", "string", "Input table: `offsets` or `members`."),
         *KEY_FIELDS,
@@ -69,9 +75,9 @@ REJECTS = Table(
         Column("consumer_id", "string", "Owner or member."),
         Column("reason", "string", "Reason for the rejection."),
         Column("row", "string", "The input row as JSON; the line itself if it could not be parsed."),
-    )
+    ),
+    "One row per rejected row.",
 )
-"""One row per rejected row."""
 
 ROWS = Table(
     (
@@ -97,7 +103,7 @@ ROWS = Table(
 """Rows of partitions and members sent to the executors. Columns from `mark` on may be absent; without `member` there is
 no members table."""
 
-GROUPS = Table(
+GROUPS = Schema(
     (
         *KEY_FIELDS,
         Column("status", "string", "Status of the plan, or of the audit if no plan was requested."),
@@ -118,9 +124,9 @@ GROUPS = Table(
         Column("beyond_end", "integer", "Commits beyond the log end; their lag is taken as 0."),
         Column("before_start", "integer", "Commits before the log start; lag is counted from the log start."),
         Column("rejected_rows", "integer", "Rows of the group that were rejected."),
-    )
+    ),
+    f"One row per group with its result. The last three columns are null if no task processed the group. {_KEPT}",
 )  # fmt: skip
-"""One row per group with its result. The last three columns are null if no task processed the group."""
 
 SOLVED = Table(
     (
@@ -137,33 +143,84 @@ SOLVED = Table(
 """One row per group with its result and audit, as executors return it; and rows without a group that have what the task
 read and returns for many groups at once: the columns from `task` on."""
 
+QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+_WORDS = {"median": "median", "p90": "90th percentile", "p99": "99th percentile", "max": "maximum"}
+_DISTANCES = {
+    "excess": "Excess of the objective over the optimum's, in messages",
+    "share": "Excess as a share of the optimum's largest load",
+}
+_BINDING = Column("binding", "string", "Rules that limit the optimum, joined by `;`; null: none was found.")
+
+SUMMARY_GROUPS = Schema(
+    (
+        *KEY_FIELDS,
+        Column("status", "string", "Status of the optimum."),
+        Column("spread_today", "number", "Spread of the current assignment, in messages; null: no owners."),
+        Column("spread_best", "number", "Spread of the optimum, in messages."),
+        Column("recoverable", "number", "`spread_today` − `spread_best`, in messages."),
+        Column("drain_today", "number", "Largest load of the current assignment, in messages; null: no owners."),
+        Column("drain_best", "number", "Largest load of the optimum, in messages."),
+        Column("drain_saved", "number", "`drain_today` − `drain_best`, in messages."),
+        _BINDING,
+    ),
+    f"One row per group and snapshot, most to recover first. {_KEPT}",
+)
+
+SUMMARY_STRATEGIES = Schema(
+    (
+        Column("strategy", "string", "Strategy."),
+        Column("balance", "string", "Balance that it promises."),
+        Column("groups", "integer", "Number of groups and snapshots."),
+        Column("broken", "integer", "Number of those in which it breaks its promise. They have no excess."),
+        Column("optimal", "integer", "Number of those in which no better plan was found."),
+        Column("optimal_share", "number", "`optimal` as a share of `groups`."),
+        *(
+            Column(f"{figure}_{name}", "number", f"{about}: {_WORDS[name]}.")
+            for figure, about in _DISTANCES.items()
+            for name in QUANTILES
+        ),
+    ),
+    "One row per strategy, the one nearest to the optimum first.",
+)
+
+SUMMARY_BINDING = Schema(
+    (
+        Column("balance", "string", "Balance of the optimum."),
+        Column("binding", "string", "Rule that limits the optimum."),
+        Column("groups", "integer", "Number of groups and snapshots in which it does."),
+        Column("share", "number", "`groups` as a share of those that were solved under this balance."),
+    ),
+    "One row per balance and rule that limits optima, the most frequent first.",
+)
+
 REPLAY_SUMMARY_FIGURES = figures_of(ReplaySummary)
 REPLAY_STEP_FIGURES = figures_of(ReplayStep)
 
 REPLAY_KEY = table_of(REPLAY_FIGURES)
 
-REPLAY_SUMMARY = Table((*REPLAY_KEY, *REPLAY_SUMMARY_FIGURES))
-"""One row per group and strategy. A group that could not be replayed has one row, without strategy, with its error."""
+REPLAY_SUMMARY = Schema(
+    (*REPLAY_KEY, *REPLAY_SUMMARY_FIGURES),
+    "One row per group and strategy. A group that could not be replayed has one row, without strategy, with its error.",
+)
 
-REPLAY_STEPS = Table((GROUP, *REPLAY_STEP_FIGURES))
-"""One row per group, strategy and interval; see `evenlag.compare.replay_result.ReplayStep`."""
+REPLAY_STEPS = Schema((GROUP, *REPLAY_STEP_FIGURES), "One row per group, strategy and interval.")
 
 _NOTES = Column("notes", "strings", "Assumptions, and notes on the snapshots.")
 
-REPLAYS = Table(
+REPLAYS = Schema(
     (
         *REPLAY_KEY,
         _NOTES,
-        Column("summary", "structs", of=REPLAY_SUMMARY_FIGURES),
-        Column("steps", "structs", of=REPLAY_STEP_FIGURES),
-    )
+        _rows("summary", REPLAY_SUMMARY_FIGURES, "One entry per strategy"),
+        _rows("steps", REPLAY_STEP_FIGURES, "One entry per strategy and interval"),
+    ),
+    "One row per group with its replay.",
 )
-"""One row per group, as executors return it."""
 
 SIZE_FIELDS = table_of(SIZE_FIGURES)
 """One entry per number of members; a null time means that the group never drains."""
 
-SIZES = Table(
+SIZES = Schema(
     (
         GROUP,
         SNAPSHOT_TS,
@@ -187,14 +244,14 @@ SIZES = Table(
         Column("handover_bound", "integer", "Proven lower bound of the units that move under the deadline."),
         _NOTES,
         Column("error", "string", "Reason why the group cannot be sized; else null."),
-        Column("sizes", "structs", of=SIZE_FIELDS),
-    )
+        _rows("sizes", SIZE_FIELDS, "One entry per number of members"),
+    ),
+    "One row per group with the number of members it needs, by its latest snapshot. A null time means that the group "
+    "never drains. A group that cannot be sized has an error and no sizes.",
 )
-"""One row per group with the number of members it needs, by its latest snapshot. A null time means that the group never
-drains. A group that cannot be sized has an error and no sizes."""
 
 
-REBALANCES = Table(
+REBALANCES = Schema(
     (
         Column("ts", "string", "End of the rebalance; of a KIP-848 group, when its target assignment was made."),
         GROUP,
@@ -221,11 +278,11 @@ REBALANCES = Table(
                "ten minutes."),
         Column("pause_seconds", "number", "Seconds for which the partitions that got another owner were not read, by "
                "their commits; null: none did, or they have no commits within ten minutes."),
-    )
+    ),
+    "One row per rebalance that a group's records show.",
 )  # fmt: skip
-"""One row per rebalance that a group's records show."""
 
-COMMITS = Table(
+COMMITS = Schema(
     (
         GROUP,
         Column("topic", "string", "Topic."),
@@ -242,9 +299,9 @@ COMMITS = Table(
         Column("last_ts", "string", "Time of the last commit."),
         Column("first_offset", "integer", "Offset of the first commit."),
         Column("last_offset", "integer", "Offset of the last commit."),
-    )
+    ),
+    "One row per group and partition with a commit.",
 )
-"""One row per group and partition with a commit."""
 
 CAUSES = {
     "joins": "join",
@@ -255,7 +312,7 @@ CAUSES = {
 }
 """Columns of `PAST_GROUPS` that count rebalances by their cause."""
 
-PAST_GROUPS = Table(
+PAST_GROUPS = Schema(
     (
         GROUP,
         Column("since", "string", "Time of the group's first commit or rebalance."),
@@ -277,17 +334,17 @@ PAST_GROUPS = Table(
         Column("capacity_source", "string", "`backlog`: the median of the minutes in which a member had messages left; "
                "`highest`: 99 % of the minutes are below, and members may be faster."),
         Column("capacity_cases", "integer", "Number of these minutes."),
-    )
+    ),
+    "One row per group of a history: how often it rebalances, what that costs, and how fast its members read.",
 )  # fmt: skip
-"""One row per group of a history."""
 
-PASSED_OVER = Table(
+PASSED_OVER = Schema(
     (
         Column("reason", "string", "Reason why records were not used."),
         Column("records", "integer", "Number of records."),
-    )
+    ),
+    "One row per reason why records of a history were not used.",
 )
-"""One row per reason."""
 
 
 def with_doubles(row: Mapping[str, Any], table: Table) -> dict[str, Any]:

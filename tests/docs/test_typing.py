@@ -65,6 +65,8 @@ frames: list[pd.DataFrame] = [each.to_pandas() for each in (audit, curve, after,
 frames.append(replayed.to_pandas("steps"))
 tables = [audit.to_arrow(), curve.to_arrow(), after.to_arrow(), needed.to_arrow(), replayed.to_arrow(rows="summary")]
 heuristic = evenlag.heuristics.HEURISTICS["range"]
+columns: tuple[str, ...] = evenlag.spark.PLANS.names
+about: dict[str, str] = {column.name: column.about for column in evenlag.spark.OFFSETS}
 modules = (evenlag.live, evenlag.pipeline, evenlag.spark, evenlag.errors)
 try:
     heuristic(problem)
@@ -96,6 +98,7 @@ evenlag.replay([], strategies=["best"])
 evenlag.replay([]).to_pandas("step")
 evenlag.solve(problem).to_panda()
 evenlag.verify(problem)
+evenlag.spark.PLAN
 evenlag.optimise(problem)
 """
 

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+WRITTEN = {
+    "plans": pipeline.PLANS, "audit": pipeline.AUDIT, "groups": pipeline.GROUPS, "rejects": pipeline.REJECTS,
+    "summary/groups": pipeline.SUMMARY_GROUPS, "summary/strategies": pipeline.SUMMARY_STRATEGIES,
+    "summary/binding": pipeline.SUMMARY_BINDING,
+}  # fmt: skip
 QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.05}
 
 
@@ -163,6 +168,9 @@ def test_the_summary_equals_one_in_plain_python(spark: "SparkSession", tmp_path:
     )
     binding = spark.read.parquet(f"{out}/summary/binding").collect()
     assert {(row["balance"], row["binding"]): row["groups"] for row in binding} == held
+    for name, schema in WRITTEN.items():
+        written = spark.read.parquet(f"{out}/{name}").schema
+        assert written.simpleString() == spark.createDataFrame([], schema.ddl).schema.simpleString(), name
 
 
 def test_invalid_options_are_named_at_once(spark: "SparkSession") -> None:

@@ -132,6 +132,15 @@ def test_groups_are_counted_by_their_rebalances(scripted: Any) -> None:
     assert (groups["emptied"]["pauses"], groups["emptied"]["pause_seconds"]) == (0, None)
 
 
+def test_tables_have_their_declared_columns(scripted: Any, spark: "SparkSession") -> None:
+    from evenlag.spark import COMMITS, PASSED_OVER, PAST_GROUPS, REBALANCES
+
+    declared = {"rebalances": REBALANCES, "commits": COMMITS, "groups": PAST_GROUPS, "passed_over": PASSED_OVER}
+    for name, schema in declared.items():
+        wanted = spark.createDataFrame([], schema.ddl).schema.simpleString()
+        assert scripted.tables[name].schema.simpleString() == wanted, name
+
+
 def test_readers_get_what_was_written(scripted: Any, spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag.spark.jobs.by_history import past_at
     from evenlag.spark.jobs.history import past_figures

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from evenlag.tables import columns, outputs
+from evenlag.tables.schemas import Schema
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("docs/snapshot.md", "docs/reference/tables.md")
@@ -18,7 +19,8 @@ def renewed(text: str) -> str:
 
     def anew(block: re.Match[str]) -> str:
         table = getattr(columns, block[1], None) or getattr(outputs, block[1])
-        return f"<!-- columns: {block[1]} -->\n\n{table.markdown()}\n\n<!-- end -->"
+        sentences = f"{table.about}\n\n" if isinstance(table, Schema) else ""
+        return f"<!-- columns: {block[1]} -->\n\n{sentences}{table.markdown()}\n\n<!-- end -->"
 
     return BLOCK.sub(anew, text)
 

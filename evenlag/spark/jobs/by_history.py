@@ -155,8 +155,8 @@ def size(
     Returns
     -------
     DataFrame
-        One row per group (`outputs.SIZES`), with an entry per number of members in `sizes`. The row of a group that
-        cannot be sized has an error.
+        One row per group (`evenlag.spark.SIZES`), with an entry per number of members in `sizes`. The row of a group
+        that cannot be sized has an error.
 
     Raises
     ------
@@ -190,19 +190,19 @@ class Replays:
     Attributes
     ----------
     groups : DataFrame
-        One row per group (`outputs.REPLAYS`), computed once and then only read.
+        One row per group (`evenlag.spark.REPLAYS`), computed once and then only read.
     """
 
     groups: DataFrame
 
     @property
     def summary(self) -> DataFrame:
-        """One row per group and strategy (`outputs.REPLAY_SUMMARY`)."""
+        """One row per group and strategy (`evenlag.spark.REPLAY_SUMMARY`)."""
         return self.groups.select(*REPLAY_KEY.names, sf.inline("summary")).select(*REPLAY_SUMMARY.names)
 
     @property
     def steps(self) -> DataFrame:
-        """One row per group, strategy and interval (`outputs.REPLAY_STEPS`)."""
+        """One row per group, strategy and interval (`evenlag.spark.REPLAY_STEPS`)."""
         return self.groups.select("group", sf.inline("steps")).select(*REPLAY_STEPS.names)
 
     def write(self, out: str | Path, form: Form = "parquet", overwrite: bool = False) -> list[str]:

@@ -51,13 +51,13 @@ class History:
     offsets, members : DataFrame
         Snapshots, as `evenlag snapshot --append` records them. Without `log_ends`, log ends and lags are null.
     rebalances : DataFrame
-        One row per rebalance (`outputs.REBALANCES`).
+        One row per rebalance (`evenlag.spark.REBALANCES`).
     commits : DataFrame
-        One row per group and partition with a commit (`outputs.COMMITS`).
+        One row per group and partition with a commit (`evenlag.spark.COMMITS`).
     groups : DataFrame
-        One row per group: what rebalances cost it, and how fast its members read (`outputs.PAST_GROUPS`).
+        One row per group: what rebalances cost it, and how fast its members read (`evenlag.spark.PAST_GROUPS`).
     passed_over : DataFrame
-        Numbers of records that were not used, by reason (`outputs.PASSED_OVER`).
+        Numbers of records that were not used, by reason (`evenlag.spark.PASSED_OVER`).
     records, used : int
         Numbers of records, and of those used; the others are in `passed_over`, to the row.
     times : tuple of str

@@ -11,10 +11,9 @@ from pyspark.sql import functions as sf
 
 from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.report.picture import Loads
-from evenlag.tables.outputs import KEY
+from evenlag.tables.outputs import KEY, QUANTILES, SUMMARY_BINDING, SUMMARY_GROUPS, SUMMARY_STRATEGIES
 
 PRICED = {"planned": "crossings", "today": "crossings_today"}  # names of the figures of `priced_traffic` in reports
-QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 
 @dataclass(frozen=True)
@@ -24,15 +23,11 @@ class AuditSummary:
     Attributes
     ----------
     strategies : DataFrame
-        One row per strategy: `strategy, balance, groups, broken` (groups in which it breaks its balance, which have no
-        excess)`, optimal` (groups in which no better plan was found)`, optimal_share, excess_median, excess_p90,
-        excess_p99, excess_max, share_median, share_p90, share_p99, share_max`.
+        One row per strategy (`evenlag.spark.SUMMARY_STRATEGIES`).
     groups : DataFrame
-        One row per group and snapshot, sorted by `recoverable`, largest first: `snapshot_ts, group, status,
-        spread_today, spread_best, recoverable, drain_today, drain_best` (largest loads)`, drain_saved, binding`. The
-        columns of today are null without owners.
+        One row per group and snapshot, sorted by `recoverable`, largest first (`evenlag.spark.SUMMARY_GROUPS`).
     binding : DataFrame
-        One row per rule that limits optima: `balance, binding, groups, share` of the solved groups.
+        One row per balance and rule that limits optima (`evenlag.spark.SUMMARY_BINDING`).
     """
 
     strategies: DataFrame
@@ -84,6 +79,7 @@ def _strategies(audit_df: DataFrame) -> DataFrame:
             (optimal / sf.count("*")).alias("optimal_share"),
             *quantiles,
         )
+        .select(*SUMMARY_STRATEGIES.names)
         .orderBy("share_median", "share_max", "strategy")
     )
 
@@ -98,12 +94,10 @@ def _groups(audit_df: DataFrame, balance: str) -> DataFrame:
     recoverable, saved = sf.col("spread_today") - sf.col("spread_best"), sf.col("drain_today") - sf.col("drain_best")
     return (
         best.join(today, on=list(KEY), how="left")
-        .select(
-            *KEY, "status", "spread_today", "spread_best", recoverable.alias("recoverable"),
-            "drain_today", "drain_best", saved.alias("drain_saved"), "binding",
-        )
+        .withColumns({"recoverable": recoverable, "drain_saved": saved})
+        .select(*SUMMARY_GROUPS.names)
         .orderBy(sf.desc_nulls_last("recoverable"), sf.desc_nulls_last("drain_saved"), *KEY)
-    )  # fmt: skip
+    )
 
 
 def _binding(audit_df: DataFrame) -> DataFrame:
@@ -114,7 +108,8 @@ def _binding(audit_df: DataFrame) -> DataFrame:
         rules.groupBy("balance", "binding")
         .agg(sf.count("*").alias("groups"))
         .join(solved, on="balance", how="inner")
-        .select("balance", "binding", "groups", (sf.col("groups") / sf.col("solved")).alias("share"))
+        .withColumn("share", sf.col("groups") / sf.col("solved"))
+        .select(*SUMMARY_BINDING.names)
         .orderBy("balance", sf.desc("groups"), "binding")
     )
 
