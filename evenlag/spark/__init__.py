@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from evenlag.spark.jobs.api import SolvedFleet, audit, plans, rejects, solve
     from evenlag.spark.jobs.batch import Note, RunReport, run
     from evenlag.spark.jobs.by_history import Replays, replay, size
+    from evenlag.spark.jobs.checked import check_members, check_offsets, with_rates
     from evenlag.spark.jobs.commit_stream import CommitBatch, stream_commits
     from evenlag.spark.jobs.history import History, history
     from evenlag.spark.jobs.micro_batches import Batch, stream
     from evenlag.spark.jobs.summary import AuditSummary, summary
-    from evenlag.spark.native.lag_columns import with_lags, with_rates
-    from evenlag.spark.native.row_checks import check_members, check_offsets
     from evenlag.spark.offsets.packed_source import read_packing
     from evenlag.spark.offsets.packing import OffsetRange, Packing, Task, pack_offset_ranges
     from evenlag.tables.outputs import (
@@ -76,8 +75,8 @@ _HOMES = {
     "Task": "evenlag.spark.offsets.packing",
     "add_connector": "evenlag.spark.driver.kafka",
     "audit": "evenlag.spark.jobs.api",
-    "check_members": "evenlag.spark.native.row_checks",
-    "check_offsets": "evenlag.spark.native.row_checks",
+    "check_members": "evenlag.spark.jobs.checked",
+    "check_offsets": "evenlag.spark.jobs.checked",
     "history": "evenlag.spark.jobs.history",
     "local_session": "evenlag.spark.driver.session",
     "pack_offset_ranges": "evenlag.spark.offsets.packing",
@@ -93,8 +92,7 @@ _HOMES = {
     "stream": "evenlag.spark.jobs.micro_batches",
     "stream_commits": "evenlag.spark.jobs.commit_stream",
     "summary": "evenlag.spark.jobs.summary",
-    "with_lags": "evenlag.spark.native.lag_columns",
-    "with_rates": "evenlag.spark.native.lag_columns",
+    "with_rates": "evenlag.spark.jobs.checked",
 }
 
 __all__ = [
@@ -146,7 +144,6 @@ __all__ = [
     "stream",
     "stream_commits",
     "summary",
-    "with_lags",
     "with_rates",
 ]
 

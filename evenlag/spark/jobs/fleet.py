@@ -16,7 +16,8 @@ from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.kept import within
 from evenlag.spark.driver.protocol import described
 from evenlag.spark.jobs.placement import MOST_PACKED, Key, TaskPacking
-from evenlag.spark.jobs.raw_rows import RawTables, column_named
+from evenlag.spark.jobs.raw_rows import RawTables
+from evenlag.spark.native.typed import column_named
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import KEY

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
+from evenlag.spark.native.typed import column_named
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.tables.columns import LOG_ONLY, TableKind
 from evenlag.tables.headings import check_headings
@@ -71,10 +72,10 @@ class RawTables:
 
     def rows(self) -> DataFrame:
         """Return the rows of both tables: `snapshot_ts, group` that place them, and a struct for each table."""
-        offsets = _placed(self.offsets, self.offset_names, "offsets")
+        offsets = placed(self.offsets, self.offset_names, "offsets")
         if self.members is None or self.member_names is None:
             return offsets
-        members = _placed(self.members, self.member_names, "members")
+        members = placed(self.members, self.member_names, "members")
         return offsets.unionByName(members, allowMissingColumns=True)
 
     def sizes(self) -> DataFrame:
@@ -94,12 +95,8 @@ class RawTables:
         return keys.dropna().groupBy(*KEY).agg(sf.count("*").alias("rows"), taken)
 
 
-def column_named(name: str) -> Column:
-    """Return the column of exactly this name, which may contain dots, spaces and backticks."""
-    return sf.col("`" + name.replace("`", "``") + "`")
-
-
-def _placed(df: DataFrame, names: Mapping[str, str], kind: TableKind) -> DataFrame:
+def placed(df: DataFrame, names: Mapping[str, str], kind: TableKind) -> DataFrame:
+    """Return the rows of a table as one column of structs, named `kind`, with `snapshot_ts, group` that place them."""
     row = sf.struct(*(_movable(field).alias(field.name) for field in df.schema))
     return df.select(*_keys(names), row.alias(kind))
 

@@ -6,8 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from evenlag.spark.driver.sources import json_table
-from evenlag.spark.native.lag_columns import text_micros
-from evenlag.spark.native.typed import Typed, text_number
+from evenlag.spark.native.typed import Typed, text_micros, text_number
 from evenlag.tables import outputs
 from evenlag.tables.columns import LINE
 from evenlag.tables.outputs import KEY, REJECTS

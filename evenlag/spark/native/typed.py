@@ -1,32 +1,40 @@
-"""Conversion of a table's columns to their declared types, in native Spark columns that never raise an error."""
+"""Conversion of a table's columns to their types in native Spark columns that never raise an error.
+
+Streams and histories need it before rows reach a task: for the times, groups and log ends of rows. The rule of a row is
+`tables.rules`.
+"""
 
 from __future__ import annotations
-
-from functools import reduce
-from operator import and_
 
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as sf
 
-from evenlag.tables.columns import LINE, MALFORMED
+from evenlag.model.rates import TIME
 from evenlag.tables.values import NUMBER, WHOLE
 
 _WHOLE, _NUMBER = (rf"\A{pattern}\z" for pattern in (WHOLE, NUMBER))
-_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
-def row_text(df: DataFrame) -> Column:
-    """Return the text of a row from `Typed.select`: the line itself if the reader keeps it, else JSON."""
-    fields = df.schema["row"].dataType.names  # type: ignore[attr-defined]
-    texts = [sf.col("row").getField(name) for name in (LINE, MALFORMED) if name in fields]
-    kept = sf.struct(*(sf.col("row").getField(name).alias(name) for name in fields if name not in (LINE, MALFORMED)))
-    json = sf.to_json(kept, {"ignoreNullFields": "false", "timestampFormat": _TIME})
-    return sf.make_valid_utf8(sf.coalesce(*texts, json))
+def column_named(name: str) -> Column:
+    """Return the column of exactly this name, which may contain dots, spaces and backticks."""
+    return sf.col("`" + name.replace("`", "``") + "`")
 
 
 def text_number(text: Column) -> Column:
     """Convert text to a number as DOUBLE; null if it is not a number (`values.NUMBER`)."""
     return sf.regexp_extract(text, _NUMBER, 1).try_cast("double")
+
+
+def text_micros(text: Column) -> Column:
+    """Return `model.rates.time_micros` of a column of text, independent of the session's time zone."""
+    date, *parts = (sf.regexp_extract(text, TIME, n) for n in range(1, 5))
+    others = (
+        sf.when(part == "", other).otherwise(part) for part, other in zip(parts, ("00:00", ":00", "Z"), strict=True)
+    )
+    whole = sf.concat(date, sf.lit("T"), *others)
+    return sf.unix_micros(
+        sf.when(date != "", whole).try_cast("timestamp_ltz")
+    )  # independent of the session's default timestamp type
 
 
 def _time_text(time: Column) -> Column:
@@ -35,45 +43,11 @@ def _time_text(time: Column) -> Column:
     return sf.concat(sf.date_format(time, "yyyy-MM-dd'T'HH:mm:ss."), micros, sf.date_format(time, "XXX"))
 
 
-def column_named(name: str) -> Column:
-    """Return the column of exactly this name, which may contain dots, spaces and backticks."""
-    return sf.col("`" + name.replace("`", "``") + "`")
-
-
-def _holds_map(kind: types.DataType) -> bool:
-    """Return whether a type contains maps or variants, which Spark cannot hash."""
-    return "map<" in kind.simpleString() or "variant" in kind.simpleString()
-
-
 class Typed:
-    """The columns of a table in their declared types; null for values that are absent, empty or of another type."""
+    """Columns of a table in their types; null for values that are absent, empty or of another type."""
 
     def __init__(self, df: DataFrame) -> None:
-        self._df = df
-        self._names = {name.lower(): name for name in df.columns}  # a session may be case-sensitive
-        self._types = {field.name.lower(): field.dataType for field in df.schema}
-        self._columns: dict[str, Column] = {}
-        malformed = self._names.get(MALFORMED)
-        self.malformed = sf.lit(False) if malformed is None else column_named(malformed).isNotNull()
-
-    def select(self, named: dict[str, Column]) -> DataFrame:
-        """Select `row` (the unchanged input row, for `row_text`), `mark` (its hash), and the named columns."""
-        names = self._df.columns
-        plain = [column_named(name) for name in names if not _holds_map(self._df.schema[name].dataType)]
-        others = [sf.to_json(column_named(name)) for name in names if _holds_map(self._df.schema[name].dataType)]
-        row = sf.struct(*map(column_named, names))
-        mark = sf.xxhash64(*plain, *others)
-        return self._df.select(
-            row.alias("row"), mark.alias("mark"), *(column.alias(name) for name, column in named.items())
-        )
-
-    def has(self, name: str) -> bool:
-        """Return whether the table has the column."""
-        return name in self._types
-
-    def present(self, name: str) -> Column:
-        """Return a condition that is true where the column has a value."""
-        return self._column(name).isNotNull()
+        self._types = {field.name.lower(): field for field in df.schema}  # a session may be case-sensitive
 
     def text(self, name: str) -> Column:
         """Return the column as text; a time is written in full, so that it can be cast back."""
@@ -102,52 +76,12 @@ class Typed:
             return sf.when(sf.rint(column) == column, column.try_cast("bigint"))
         return sf.lit(None).cast("bigint")
 
-    def number(self, name: str) -> Column:
-        """Return numbers as DOUBLE."""
-        column, kind = self._column(name), self._type(name)
-        if isinstance(kind, types.StringType):
-            return text_number(column)
-        return column.cast("double") if isinstance(kind, types.NumericType) else sf.lit(None).cast("double")
-
-    def boolean(self, name: str) -> Column:
-        """Return true or false, including these words as text in any case."""
-        column, kind = self._column(name), self._type(name)
-        if isinstance(kind, types.StringType):
-            word = sf.lower(sf.trim(column))
-            return sf.when(word == "true", sf.lit(True)).when(word == "false", sf.lit(False))
-        return column if isinstance(kind, types.BooleanType) else sf.lit(None).cast("boolean")
-
-    def names(self, name: str, blanks: bool = False) -> Column:
-        """Return lists of names as ARRAY<STRING>, from an array, a JSON array as text, or names joined by `;`.
-
-        Empty names among joined ones are dropped, unless `blanks` is set.
-        """
-        column, kind = self._column(name), self._type(name)
-        if isinstance(kind, types.ArrayType):
-            return sf.transform(column.cast("array<string>"), lambda name: sf.make_valid_utf8(name))
-        if not isinstance(kind, types.StringType):
-            return sf.lit(None).cast("array<string>")
-        column = sf.make_valid_utf8(column)
-        trimmed = sf.transform(
-            sf.split(column, ";"), lambda part: sf.trim(part)
-        )  # transform would pass the index to a bare trim
-        joined = trimmed if blanks else sf.filter(trimmed, lambda part: part != "")
-        return sf.when(column.startswith("["), sf.from_json(column, "array<string>")).otherwise(joined)
-
     def _type(self, name: str) -> types.DataType:
-        return self._types.get(name, types.NullType())
+        return self._types[name].dataType if name in self._types else types.NullType()
 
     def _column(self, name: str) -> Column:
-        """Return the column, with null for empty text and for lines that could not be parsed."""
-        if name not in self._columns:  # cached, because each call of a Spark function goes to Java
-            self._columns[name] = self._made(name)
-        return self._columns[name]
-
-    def _made(self, name: str) -> Column:
+        """Return the column, with null for empty text."""
         if name not in self._types:
             return sf.lit(None)
-        column = column_named(self._names[name])
-        conditions = [~self.malformed] if MALFORMED in self._names else []
-        if isinstance(self._types[name], types.StringType):
-            conditions.append(sf.trim(column) != "")
-        return sf.when(reduce(and_, conditions), column) if conditions else column
+        column = column_named(self._types[name].name)
+        return sf.when(sf.trim(column) != "", column) if isinstance(self._type(name), types.StringType) else column

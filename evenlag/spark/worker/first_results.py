@@ -168,7 +168,7 @@ class FirstResults:
         notes : sequence of str
             Further warnings of each group.
         **common
-            Columns with the same value for all: `late`, `attempt`.
+            Columns with the same value for all: `late`, `attempt`, `task`.
         """
         table, groups = self.table, self.groups[chosen]
         notes = [*notes, *([NOT_COMPARED] if audits else [])]

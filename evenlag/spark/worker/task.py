@@ -116,7 +116,7 @@ class Solver:
             yield from self._batches(solved, task, failures)
 
     def _batches(self, solved: Sequence[GroupResult], task: int, failures: int) -> Iterator[Any]:
-        yield result_batch(solved, self.schema, failures)
+        yield result_batch(solved, self.schema, task, failures)
         if self.want != Want.AUDIT:
             yield packed(plan_columns(solved), self.schema, task)
 
@@ -144,8 +144,8 @@ class Solver:
             return replace(before.failed(str(error)), seconds=before.seconds + time.monotonic() - started)
 
 
-def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0) -> Any:
-    """Return the results of groups as a batch, one row each; `failures` attempts at their task failed before."""
+def result_batch(results: Sequence[GroupResult], schema: Any, task: int = 0, failures: int = 0) -> Any:
+    """Return the results of a task's groups as a batch, one row each; `failures` attempts at it failed before."""
     values = {
         "snapshot_ts": [result.rows.snapshot_ts for result in results],
         "group": [result.rows.group for result in results],
@@ -162,6 +162,7 @@ def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0)
         },
         "late": [result.late for result in results],
         "attempt": [failures] * len(results),
+        "task": [task] * len(results),
         "seconds": [result.seconds for result in results],
         "error": [result.error for result in results],
         "warnings": [result.warnings for result in results],

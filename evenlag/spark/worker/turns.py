@@ -214,8 +214,9 @@ class Together:
         for part in np.split(self.chosen, np.flatnonzero(np.diff(np.cumsum(sizes) // rows)) + 1):
             if len(part):
                 yield self.first.batch(
-                    part, schema, audits=self.want != Want.PLAN, notes=notes, late=self.late, attempt=attempt
-                )
+                    part, schema, audits=self.want != Want.PLAN, notes=notes,
+                    late=self.late, attempt=attempt, task=task,
+                )  # fmt: skip
                 if self.want != Want.AUDIT:
                     yield packed(self.first.plans(part), schema, task)
 
