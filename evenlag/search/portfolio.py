@@ -40,9 +40,9 @@ def moves_are_free(task: Task, _best: Incumbent) -> bool:
     return not task.moves_matter
 
 
-def undecided(task: Task, best: Incumbent) -> bool:
-    """Return True if the task is not settled, or was settled before any stage ran and has no cutoff."""
-    return not best.settled or (task.target.cutoff is None and not best.seconds)
+def improvable(task: Task, best: Incumbent) -> bool:
+    """Return True if a better plan may exist and is of use: any is, unless the task has a cutoff and it is reached."""
+    return not (best.found and best.proven) and (task.target.cutoff is None or not best.settled)
 
 
 def worth_relocating(task: Task, best: Incumbent) -> bool:
@@ -114,10 +114,13 @@ def unfinished(task: Task, best: Incumbent) -> bool:
 
 BOUND = (Step(Bounds(), MOVES_SHARE, though_settled=True),)
 
+# No plan is worse than the best of the published heuristics, however short the time.
+BASELINES = Step(Baselines(), when=improvable, though_settled=True, though_over=True)
+
 START = (
     Step(Construct(), when=moves_are_free),
     Step(Bounds(), MOVES_SHARE, when=moves_are_free),
-    Step(Baselines(), when=undecided, though_settled=True),
+    BASELINES,
     Step(Greedy()),
     *BOUND,
 )
@@ -140,17 +143,15 @@ AUTO: tuple[Step, ...] = (
     Step(LocalSearch(last=True), 0.2, when=unfinished, again=True, though_settled=True),
 )
 
-# For a fleet in a hurry, from quick to thorough. LEAST: a plan no worse than today's and the published lag-aware
-# assignor's, in half a millisecond for most groups. FIRST: with a fresh plan too, in less than a millisecond. QUICK:
-# the quickest steps to come near the bound.
+# For a fleet in a hurry. LEAST: a plan no worse than today's and those of the published heuristics, in a
+# few milliseconds. FIRST: with a fresh plan too.
 WITHOUT_MOVES: tuple[Step, ...] = (Step(Bounds(with_moves=False), though_settled=True),)
 LEAST: tuple[Step, ...] = (
-    Step(Baselines(only=("lag-aware",)), though_settled=True),
+    BASELINES,
     Step(Greedy()),
     Step(FirstBounds(), though_settled=True),
 )
 FIRST: tuple[Step, ...] = (Step(Construct()), *LEAST[:-1], *WITHOUT_MOVES)
-QUICK: tuple[Step, ...] = tuple(step for step in AUTO if not isinstance(step.stage, Baselines))
 
 # Groups with scenarios: their loads are vectors, which the stages above cannot handle.
 SCENARIOS: tuple[Step, ...] = (
@@ -184,7 +185,6 @@ WITHIN_LIMITS: tuple[Step, ...] = (
 )
 LEAST_TERMS: tuple[Step, ...] = (*LEAST[:-1], *WITHIN_LIMITS, LEAST[-1])
 FIRST_TERMS: tuple[Step, ...] = (Step(Construct()), *LEAST[:-1], *WITHIN_LIMITS, *WITHOUT_MOVES)
-QUICK_TERMS: tuple[Step, ...] = tuple(step for step in TERMS if not isinstance(step.stage, Baselines))
 
 # A backend requested by name gets only the best baseline, as its hint.
 HINTS = tuple(step for step in START if not isinstance(step.stage, Construct))

@@ -66,6 +66,8 @@ class Step:
         Run in every round. Without it, the step runs until it finishes within its time once.
     though_settled : bool
         Run even if the task is already settled.
+    though_over : bool
+        Run even if a plan is known and no time is left.
     """
 
     stage: Stage
@@ -73,6 +75,7 @@ class Step:
     when: Condition = always
     again: bool = False
     though_settled: bool = False
+    though_over: bool = False
 
 
 def _covered(stage: Stage, task: Task, best: Incumbent) -> tuple[Task, Incumbent] | None:
@@ -147,12 +150,13 @@ def run_round(
     """
     standing = standing or Standing()
     ended, idle, standing.idle = standing.ended, standing.idle, set()
-    cut = False
+    cut = over = False
     for number, step in enumerate(steps):
         if best.exhausted:
             break
-        if best.found and task.clock.over():
-            return task.clock.ended()
+        if best.found and task.clock.over() and not step.though_over:
+            over = True
+            continue
         if number in ended or (best.settled and not step.though_settled):
             continue
         if number in idle:
@@ -171,7 +175,7 @@ def run_round(
             if step.share == inf or not (turn.clock.cut or step.again):
                 ended.add(number)
         cut |= turn.clock.cut and number not in ended
-    return cut
+    return task.clock.ended() if over else cut
 
 
 def _run(step: Step, task: Task, side: Incumbent, best: Incumbent) -> None:

@@ -29,8 +29,6 @@ from evenlag.search.portfolio import (
     FIRST_TERMS,
     LEAST,
     LEAST_TERMS,
-    QUICK,
-    QUICK_TERMS,
     WITHOUT_MOVES,
     Haste,
 )
@@ -72,7 +70,6 @@ Start = Callable[[Problem], Plan]
 _HASTE = {
     Effort.LEAST: Haste(LEAST, LEAST_TERMS),
     Effort.FIRST: Haste(FIRST, FIRST_TERMS),
-    Effort.QUICK: Haste(QUICK, QUICK_TERMS),
 }
 
 
@@ -318,7 +315,7 @@ def _plan(done: GroupResult, options: SolveOptions, effort: Effort, start: Start
     steps: Steps | None = (
         WITHOUT_MOVES if options.method in HEURISTICS else None
     )  # the heuristic's own plan is requested
-    if options.method == AUTO and effort != Effort.FULL and not cache.problem.scenario_weights:
+    if options.method == AUTO and effort in _HASTE and not cache.problem.scenario_weights:
         steps = _HASTE[effort]
     return search(
         cache.problem, _within_coarse(options, effort), known=done.result, cache=cache, steps=steps,
