@@ -18,10 +18,9 @@ from evenlag.model.names import one_of, spelled
 from evenlag.model.problem import Problem
 from evenlag.model.values import check_name, kind
 from evenlag.tables import read as tables
-from evenlag.tables.columns import MEMBERS, TableKind
+from evenlag.tables.columns import TableKind
 from evenlag.tables.formats import Reading
 from evenlag.tables.frames import Frame, is_frame, read_frame
-from evenlag.tables.loading import read_file
 
 Source = str | os.PathLike[str] | bytes | IO[str] | IO[bytes] | Frame
 """A path, a text, an open file, or a DataFrame."""
@@ -110,7 +109,7 @@ def read_history(
     one_of(tables.AUTO_OFFSET_RESETS, auto_offset_reset, "auto_offset_reset")
     with _in_python():
         given, table = _inputs(source, members, group, format)
-        snapshots, assumed = tables.read_history(given, table, group, auto_offset_reset, format)
+        snapshots, assumed = tables.read_snapshots(given, table, group, auto_offset_reset, format)
     made = []
     for place, snapshot in enumerate(snapshots):
         begin = f"snapshot of {snapshot.ts}: "
@@ -156,12 +155,7 @@ def _inputs(
     by_name = _by_name(members)
     if by_name is None:
         return given, _input(members, "members", group)
-    if isinstance(given, Reading):
-        return given, [_members_of(by_name, given)]
-    if tables.is_problem(given, form):
-        return given, Reading()  # a problem file lists its members, so the reader raises an error
-    readings = read_file(given, "offsets", form)
-    return readings, [_members_of(by_name, each) for each in readings]
+    return given, _members_of(by_name)
 
 
 def _input(source: Any, table: TableKind, group: str | None) -> File | Reading:
@@ -206,13 +200,7 @@ def _topics(member: str, topics: Any) -> list[str] | None:
     return None if topics is None else list(topics)
 
 
-def _members_of(by_name: Mapping[str, Iterable[str] | None], offsets: Reading) -> Reading:
-    """Return a members table of members given by name, with a row for each group and time of the offsets."""
-    blank = dict.fromkeys(MEMBERS.names)
-    times = dict.fromkeys((row["group"], row["snapshot_ts"]) for _, row in offsets.offsets)
-    rows = [
-        {**blank, "group": group, "snapshot_ts": ts, "consumer_id": name, "topics": topics}
-        for group, ts in times
-        for name, topics in by_name.items()
-    ]
-    return Reading(members=list(enumerate(rows)), source="members", unit="row", group=offsets.group)
+def _members_of(by_name: Mapping[str, Iterable[str] | None]) -> Reading:
+    """Return a members table of members given by name, which has no group and no time, and so applies to all times."""
+    rows = [{"consumer_id": name, "topics": topics} for name, topics in by_name.items()]
+    return Reading(members=list(enumerate(rows)), source="members", unit="row", group="group")
