@@ -1,4 +1,4 @@
-"""Public functions that read a group or its history from a path, a text, a file object or a DataFrame."""
+"""Public functions that read groups, or the history of one, from a path, a text, a file object or a DataFrame."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from evenlag.compare.history import Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.figures import quantity
 from evenlag.model.in_memory import File, in_memory
 from evenlag.model.literals import HorizonWord, ResetWord
 from evenlag.model.names import one_of, spelled
@@ -118,6 +119,78 @@ def read_history(
         others = [note for note in assumed if last and not note.startswith("snapshot of ")]
         made.append(replace(snapshot, problem=_noted(snapshot.problem, [*others, *own])))
     return made
+
+
+class Groups(dict[str, Problem]):
+    """The problems of groups by name, sorted.
+
+    Attributes
+    ----------
+    errors : dict of str to InvalidProblemError
+        The groups whose rows cannot be used, each with the error that `evenlag.read` raises.
+    """
+
+    def __init__(self, problems: Mapping[str, Problem], errors: Mapping[str, InvalidProblemError]) -> None:
+        super().__init__(problems)
+        self.errors = dict(errors)
+
+
+@spelled
+def read_groups(
+    source: Source,
+    *,
+    members: Source | None = None,
+    format: str | None = None,  # noqa: A002
+    auto_offset_reset: ResetWord = "latest",
+    skip_errors: bool = False,
+) -> Groups:
+    r"""Read all consumer groups of a source in one pass, each in its latest snapshot.
+
+    Each problem is that of `evenlag.read(source, group=NAME)`, with the same warnings. A million rows of 5,000 groups
+    take about 2 s.
+
+    Parameters
+    ----------
+    source, format, auto_offset_reset
+        As in `read`.
+    members : path, text, open file or DataFrame, optional
+        A members table with a column `group`.
+    skip_errors : bool
+        Leave out groups whose rows cannot be used, and list them in `errors`. By default they raise an error.
+
+    Returns
+    -------
+    Groups
+        A dict of group to `Problem`, with the attribute `errors`.
+
+    Raises
+    ------
+    SourceError
+        The source cannot be read.
+    InvalidProblemError
+        The source has no group; or without `skip_errors`, a group's rows cannot be used. The message names the first
+        such group, and the row's place and column.
+
+    Examples
+    --------
+    >>> text = "group,topic,partition,lag,consumer_id\ng,orders,0,9,c0\nh,paid,0,many,c1\nh,paid,1,4,c1"
+    >>> groups = read_groups(text, skip_errors=True)
+    >>> groups
+    {'g': <Problem 'g': partitions=1, topics=1, members=1, total_lag=9>}
+    >>> print(groups.errors["h"])
+    the text of the offsets, line 3: paid-0: lag is not a whole number: 'many'
+    """
+    one_of(tables.AUTO_OFFSET_RESETS, auto_offset_reset, "auto_offset_reset")
+    if members is not None and _by_name(members) is not None:
+        raise InvalidProblemError("members: names are those of one group; give a members table with a column group")
+    with _in_python():
+        given, table = _inputs(source, members, None, format)
+        found, errors = tables.read_every_group(given, table, auto_offset_reset, format)
+        if errors and not skip_errors:
+            (name, error), more = next(iter(errors.items())), len(errors) - 1
+            also = f"; {quantity(more, 'other group')} cannot be used either" if more else ""
+            raise InvalidProblemError(f"group {name!r}: {error}{also}; skip_errors=True leaves such groups out")
+    return Groups({name: _noted(problem, notes) for name, (problem, notes) in found.items()}, errors)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from evenlag.model.rates import Offsets, time_micros
 from evenlag.tables.columns import Row
 from evenlag.tables.formats import Reading
 from evenlag.tables.group import GroupRows
-from evenlag.tables.one_group import OneGroup, one_group
+from evenlag.tables.one_group import OneGroup, all_groups
 from evenlag.tables.past import snapshots
 from evenlag.tables.source_groups import SourceGroups
 
@@ -77,14 +77,10 @@ def every_group(
     InvalidProblemError
         There is no group, or a row has no valid group, topic or partition.
     """
-    groups = SourceGroups(source, offsets, members, auto_offset_reset)
-    if len(groups.names) < 2:
-        only = one_group(source, offsets, members, None, auto_offset_reset)
-        if only.name in choice([only.name]):
-            yield only.name, _latest(only, only.notes, ts)
-        return
+    groups = all_groups(source, offsets, members, auto_offset_reset)
+    alone = len(groups.names) == 1
     for name in choice(groups.names):
-        yield _found(groups, name, ts)
+        yield _found(groups, name, ts, whole=alone)
 
 
 def of_rows(source: str, offsets: Sequence[Row], members: Sequence[Row], auto_offset_reset: str) -> Iterator[Found]:
@@ -109,12 +105,13 @@ def of_problem(problem: Problem, ts: str) -> Found:
     )
 
 
-def _found(groups: SourceGroups, name: str, ts: str) -> Found:
+def _found(groups: SourceGroups, name: str, ts: str, *, whole: bool = False) -> Found:
+    """Return a group, with the notes on the `whole` input if it is the only one."""
     try:
         group = OneGroup(groups, name)
     except InvalidProblemError as error:
         return name, error
-    return name, _latest(group, group.group_notes, ts)
+    return name, _latest(group, group.notes if whole else group.group_notes, ts)
 
 
 def _latest(group: OneGroup, notes: Sequence[str], ts: str) -> GroupNow | InvalidProblemError:

@@ -77,9 +77,8 @@ class OneGroup:
                 f"{self.source}: nothing to plan, because no partition of group {self.name!r} has a known lag: "
                 f"{'; '.join(notes)}"
             )
-        found = replace(found, rejected_rows=0)
         members, more = self._members.at(g, found)
-        return replace(found, members=members), [*notes, *self._groups.copy_notes(g), *more]
+        return replace(found, members=members, rejected_rows=0), [*notes, *self._groups.copy_notes(g), *more]
 
     def ahead(self, micros: int) -> OneGroup:
         """Return the group with the lags predicted for a time after each snapshot, from the rates until then.
@@ -128,6 +127,27 @@ def one_group(
     label = group or _named_by(offsets, members)
     groups = SourceGroups(source, offsets, members, auto_offset_reset, label)
     return OneGroup(groups, groups.chosen(group))
+
+
+def all_groups(
+    source: str,
+    offsets: Sequence[Reading],
+    members: Sequence[Reading] | None = None,
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
+) -> SourceGroups:
+    """Return all groups of some readings; parameters are those of `one_group`.
+
+    Raises
+    ------
+    InvalidProblemError
+        There is no group.
+    """
+    groups = SourceGroups(source, offsets, members, auto_offset_reset)
+    if len(groups.names) < 2:
+        if label := _named_by(offsets, members):
+            groups = SourceGroups(source, offsets, members, auto_offset_reset, label)
+        groups.chosen(None)
+    return groups
 
 
 def _named_by(offsets: Sequence[Reading], members: Sequence[Reading] | None) -> str | None:

@@ -144,8 +144,10 @@ def _may_be_text(value: object) -> bool:
 
 def _labelled(rows: Rows, group: str) -> Rows:
     """Return the rows with a group for those that name none; unchanged if it is empty."""
+    if not group:
+        return rows
     found = rows.values("group", "string")
-    if not group or not found.null.any():
+    if not found.null.any():
         return rows
     names = found.named()
     names[found.null] = group

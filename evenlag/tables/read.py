@@ -134,6 +134,30 @@ def read_snapshots(
         raise InvalidProblemError(f"{rows.source}: {error}") from error
 
 
+def read_every_group(
+    path: Input, members: Input | None = None, auto_offset_reset: str = "latest", form: str | None = None
+) -> tuple[dict[str, tuple[Problem, list[str]]], dict[str, InvalidProblemError]]:
+    """Read all groups in their latest snapshots, with the notes on each, and the errors of those that cannot be used.
+
+    Parameters and errors are those of `read_group`.
+    """
+    problem = _problem(path, members, None, 0, form)
+    if problem is not None:
+        return {problem.group: (problem, [])}, {}
+    from evenlag.tables.one_group import OneGroup, all_groups
+
+    listed = None if members is None else readings(members, "members", None)
+    groups = all_groups(name_of(path), readings(path, "offsets", form), listed, auto_offset_reset)
+    found: dict[str, tuple[Problem, list[str]]] = {}
+    errors: dict[str, InvalidProblemError] = {}
+    for name in groups.names:
+        try:
+            found[name] = latest(OneGroup(groups, name))
+        except InvalidProblemError as error:
+            errors[name] = error
+    return found, errors
+
+
 def records(paths: Sequence[Path], form: str | None = None) -> list[Input]:
     """Group several paths into inputs: one input if all are texts with a time in their names, else one for each path.
 
