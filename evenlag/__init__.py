@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evenlag.model.problem import Problem
     from evenlag.model.result import Result
     from evenlag.search.entry import solve
-    from evenlag.tables.door import read, read_history
+    from evenlag.tables.door import read, read_groups, read_history
     from evenlag.tables.measured import read_past
     from evenlag.verifier import Verdict, check_claims, verify
 
@@ -50,6 +50,7 @@ __all__ = [
     "migrate",
     "pipeline",
     "read",
+    "read_groups",
     "read_history",
     "read_past",
     "rebalance",
@@ -82,6 +83,7 @@ _HOMES = {
     "migrate": "evenlag.compare.migration",
     "pipeline": "evenlag.pipeline",
     "read": "evenlag.tables.door",
+    "read_groups": "evenlag.tables.door",
     "read_history": "evenlag.tables.door",
     "read_past": "evenlag.tables.measured",
     "rebalance": "evenlag.model.phases",

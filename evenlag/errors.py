@@ -46,7 +46,6 @@ EXTRAS = {
     "matplotlib": "pictures",
     "pandas": "spark",
     "prometheus_client": "watch",
-    "pyarrow": "spark",
     "pyspark": "spark",
 }
 """The extra of evenlag that installs each optional package, by the package's name in an import."""

@@ -101,8 +101,11 @@ def parse_rows(
     )
 
 
+_ONE = Fraction(1)
+
+
 def _weight(name: str, weight: float | None) -> Fraction:
-    return Fraction(1) if weight is None else parse_weight(f"member {name!r}", weight)
+    return _ONE if weight is None else parse_weight(f"member {name!r}", weight)
 
 
 def _owners(

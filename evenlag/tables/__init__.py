@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.tables.read import holds_many_groups, read_group, read_history, read_recorded_group, records
+    from evenlag.tables.read import holds_many_groups, read_group, read_recorded_group, read_snapshots, records
     from evenlag.tables.writing import replay_document, write_replay
 
 __all__ = [
     "holds_many_groups",
     "read_group",
-    "read_history",
     "read_recorded_group",
+    "read_snapshots",
     "records",
     "replay_document",
     "write_replay",
@@ -21,8 +21,8 @@ __all__ = [
 _HOMES = {
     "holds_many_groups": "evenlag.tables.read",
     "read_group": "evenlag.tables.read",
-    "read_history": "evenlag.tables.read",
     "read_recorded_group": "evenlag.tables.read",
+    "read_snapshots": "evenlag.tables.read",
     "records": "evenlag.tables.read",
     "replay_document": "evenlag.tables.writing",
     "write_replay": "evenlag.tables.writing",

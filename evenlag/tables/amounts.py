@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ from evenlag.figures import quantity
 from evenlag.model.files import read_json
 from evenlag.model.problem import Problem
 from evenlag.model.values import parse_partition_number
-from evenlag.tables.copies import Numbered
-from evenlag.tables.files import csv_rows, open_text, parquet_rows, reading
+from evenlag.tables.columns import Numbered
+from evenlag.tables.files import open_text, reading, table_rows
 from evenlag.tables.values import plain_value
 
 MOVE_SIZES, TRAFFIC = "move_sizes", "traffic"
@@ -131,18 +130,15 @@ def _numbered(path: Path, topic: str, values: Mapping[str, Any]) -> dict[int, An
 
 
 def _rows(path: Path, column: str) -> Iterator[Numbered]:
-    check = partial(_check, wanted=(*_PLACE, column))
-    if path.suffix.lower() == ".parquet":
-        yield from parquet_rows(path, (*_PLACE, column), check)
-        return
-    with reading(path), open_text(path) as file:
-        yield from csv_rows(path, file, check)
+    wanted = (*_PLACE, column)
 
+    def choice(headings: Sequence[str]) -> Mapping[str, str]:
+        for name in wanted:
+            if name not in headings:
+                raise SourceError(f"{path}: no column {name}; the table needs {', '.join(wanted)}")
+        return {name: name for name in wanted}
 
-def _check(path: Any, names: Sequence[str], wanted: Sequence[str]) -> None:
-    for name in wanted:
-        if name not in names:
-            raise SourceError(f"{path}: no column {name}; the table needs {', '.join(wanted)}")
+    return table_rows(path, "parquet" if path.suffix.lower() == ".parquet" else "csv", choice).raw()
 
 
 def _of_group(

@@ -84,6 +84,8 @@ def column_values(column: Any, kind: str) -> Values:
     """
     if isinstance(column.type, pa.ExtensionType):
         column = column.cast(column.type.storage_type)
+    if pa.types.is_dictionary(column.type) and not _is_text(column.type):
+        column = column.cast(column.type.value_type)
     if len(column) == column.null_count:
         return Values.nothing(len(column), kind)
     if kind in ("strings", "racks"):
@@ -199,7 +201,10 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 
 
 def _as_text(column: Any) -> Values:
-    """Return numbers, times and the like as texts, each distinct value once."""
+    """Return numbers, times and the like as texts, each distinct value once; lists and rows are refused."""
+    if pa.types.is_nested(column.type):
+        null = _nulls(column)
+        return Values(np.full(len(column), -1), null, ~null)
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     try:
@@ -312,7 +317,7 @@ def row_texts(table: Any, rows: NDArray[Any], kept: Sequence[str] = ()) -> list[
     table : pyarrow.Table
     rows : int array (K,)
     kept : sequence of str
-        Columns that may have the text of the whole row instead, and are no part of the object.
+        Columns that may have the text of the whole row instead, and are left out of the object.
     """
     chosen = table.take(pa.array(rows))
     columns = [(name, _rows_of(chosen.column(name))) for name in chosen.column_names]

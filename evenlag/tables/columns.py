@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +12,9 @@ from evenlag.model.figure_tables import arrow_types
 from evenlag.model.values import LARGEST_AMOUNT, LARGEST_WEIGHT, MAX_PARTITION
 
 Row = dict[str, object]
+Numbered = tuple[int, Mapping[str, Any]]
+"""A row and its number in its source."""
+
 TableKind = Literal["offsets", "members"]
 Kind = Literal["string", "int", "integer", "number", "boolean", "strings", "racks", "bytes"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,12 +11,12 @@ from evenlag.compare.history import Snapshot
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
 from evenlag.model.rates import Offsets, time_micros
-from evenlag.tables.columns import Row, TableKind
+from evenlag.tables.columns import Row
 from evenlag.tables.formats import Reading
 from evenlag.tables.group import GroupRows
-from evenlag.tables.one_group import OneGroup
+from evenlag.tables.one_group import OneGroup, all_groups
 from evenlag.tables.past import snapshots
-from evenlag.tables.placed_rows import with_groups
+from evenlag.tables.source_groups import SourceGroups
 
 Choice = Callable[[Sequence[str]], Sequence[str]]
 """A function that returns which of the groups of an input to read."""
@@ -78,45 +77,22 @@ def every_group(
     InvalidProblemError
         There is no group, or a row has no valid group, topic or partition.
     """
-    names = sorted({name for name, *_ in with_groups(offsets, "offsets", None) if name})
-    if len(names) < 2:
-        only = OneGroup(source, offsets, members, None, auto_offset_reset)
-        names = [name for name in choice([only.name]) if name == only.name]
-        yield from ((name, _latest(name, only, ts)) for name in names)
-        return
-    chosen = list(choice(names))
-    wanted = set(chosen)
-    own_offsets = _split(offsets, "offsets", wanted)
-    own_members = None if members is None else _split(members, "members", wanted)
-    none = [] if members is None else [_without_rows(each) for each in members[:1]]
-    for name in chosen:
-        mine = None if own_members is None else own_members.pop(name, none)
-        try:
-            group = OneGroup(source, own_offsets.pop(name), mine, name, auto_offset_reset)
-        except InvalidProblemError as error:
-            yield name, error
-        else:
-            yield name, _latest(name, group, ts)
+    groups = all_groups(source, offsets, members, auto_offset_reset)
+    alone = len(groups.names) == 1
+    for name in choice(groups.names):
+        yield _found(groups, name, ts, whole=alone)
 
 
 def of_rows(source: str, offsets: Sequence[Row], members: Sequence[Row], auto_offset_reset: str) -> Iterator[Found]:
     """Yield every group in rows of the snapshot tables of one time, sorted by name."""
-    by_group: dict[str, tuple[list[Row], list[Row]]] = {}
-    for place, rows in enumerate((offsets, members)):
-        for row in rows:
-            by_group.setdefault(str(row["group"]), ([], []))[place].append(row)
-    for name, (own_offsets, own_members) in sorted(by_group.items()):
-        if own_offsets:  # a group that reads nothing has no rows of partitions
-            tables = (
-                Reading(offsets=list(enumerate(own_offsets, 1)), source=source, unit="row"),
-                Reading(members=list(enumerate(own_members, 1)), source=source, unit="row"),
-            )
-            try:
-                group = OneGroup(source, [tables[0]], [tables[1]], name, auto_offset_reset)
-            except InvalidProblemError as error:
-                yield name, error
-            else:
-                yield name, _latest(name, group, str(own_offsets[0]["snapshot_ts"]))
+    if offsets:
+        tables = (
+            Reading(offsets=list(enumerate(offsets, 1)), source=source, unit="row"),
+            Reading(members=list(enumerate(members, 1)), source=source, unit="row"),
+        )
+        groups = SourceGroups(source, [tables[0]], [tables[1]], auto_offset_reset)
+        for name in groups.names:
+            yield _found(groups, name, str(offsets[0]["snapshot_ts"]))
 
 
 def of_problem(problem: Problem, ts: str) -> Found:
@@ -129,31 +105,19 @@ def of_problem(problem: Problem, ts: str) -> Found:
     )
 
 
-def _split(readings: Sequence[Reading], kind: TableKind, wanted: set[str]) -> dict[str, list[Reading]]:
-    """Return the readings of each wanted group, with its rows alone."""
-    found: defaultdict[str, list[Reading]] = defaultdict(list)
-    for reading in readings:
-        parts: dict[str, Reading] = {}
-        kinds: tuple[TableKind, ...] = ("offsets", "members") if kind == "offsets" else ("members",)
-        for table in kinds:
-            for name, _, number, row in with_groups([reading], table, None):
-                if name is not None and name in wanted:
-                    part = parts.setdefault(name, _without_rows(reading))
-                    (part.offsets if table == "offsets" else part.members).append((number, row))
-        for name, part in parts.items():
-            found[name].append(part)
-    return found
+def _found(groups: SourceGroups, name: str, ts: str, *, whole: bool = False) -> Found:
+    """Return a group, with the notes on the `whole` input if it is the only one."""
+    try:
+        group = OneGroup(groups, name)
+    except InvalidProblemError as error:
+        return name, error
+    return name, _latest(group, group.notes if whole else group.group_notes, ts)
 
 
-def _without_rows(reading: Reading) -> Reading:
-    """Return a reading without its rows, and without its notes on the whole input."""
-    return replace(reading, offsets=[], members=[], notes=[])
-
-
-def _latest(name: str, group: OneGroup, ts: str) -> GroupNow | InvalidProblemError:
+def _latest(group: OneGroup, notes: Sequence[str], ts: str) -> GroupNow | InvalidProblemError:
     """Return a group in its latest snapshot, or the reason why its rows cannot be used."""
     try:
-        rows, notes = group.rows_at(group.times[-1])
+        rows, more = group.rows_at(group.times[-1])
         if time_micros(rows.snapshot_ts) is None:
             rows = replace(rows, snapshot_ts=ts)
         record = snapshots([rows])
@@ -161,7 +125,7 @@ def _latest(name: str, group: OneGroup, ts: str) -> GroupNow | InvalidProblemErr
         return error
     if len(group.times) > 1:
         record = _with_earlier(group, rows) or record
-    return GroupNow(name, tuple(record), (*group.notes, *notes, *rows.notes))
+    return GroupNow(group.name, tuple(record), (*notes, *more, *rows.notes))
 
 
 def _with_earlier(group: OneGroup, rows: GroupRows) -> list[Snapshot]:

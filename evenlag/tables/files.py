@@ -1,25 +1,30 @@
 """Readers of CSV, JSON Lines and Parquet files, which number the rows and name file and line in errors."""
 
+from __future__ import annotations
+
 import codecs
 import csv
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
-from evenlag.errors import InvalidProblemError, SourceError, to_get
+from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.files import unique
 from evenlag.model.in_memory import File
-from evenlag.tables.copies import Numbered
+
+if TYPE_CHECKING:
+    from evenlag.tables.rows import Rows  # imports pyarrow
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 
 HIDDEN = ("_", ".")  # beginnings of names that Hadoop leaves out
 
-CheckColumns = Callable[[File, Sequence[str]], None]
+Choice = Callable[[Sequence[str]], Mapping[str, str]]
+"""A function that maps the columns to read to their headings, among those that a file has."""
 
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, "utf-8-sig"))
 
@@ -75,39 +80,61 @@ def decoded(content: bytes) -> str:
     return content.decode(encoding_of(content[:4]))
 
 
-def csv_rows(path: File, lines: Iterable[str], check: CheckColumns) -> Iterator[Numbered]:
-    """Yield the rows of a CSV file with a header, each with the number of its first line; an empty field is None.
+def table_rows(path: File, form: str, choice: Choice) -> Rows:
+    """Read the chosen columns of a table.
+
+    Parameters
+    ----------
+    path : Path
+    form : {"csv", "jsonl", "parquet"}
+    choice : callable (list of str) -> mapping of column to heading
+        Gets the headings of the table: of JSON Lines, the names in any line.
 
     Raises
     ------
     SourceError
-        A line is broken, or has too few or too many fields; also whatever `check` raises for the header.
+        The file cannot be read, or is broken; also whatever `choice` raises.
     """
+    with reading(path):
+        if form == "parquet":
+            return _parquet_rows(path, choice)
+        with open_text(path) as file:
+            return _csv_rows(path, file, choice) if form == "csv" else _json_rows(path, file, choice)
+
+
+def _csv_rows(path: File, lines: Iterable[str], choice: Choice) -> Rows:
+    """Read a CSV file with a header; the number of a row is that of its first line."""
+    import pyarrow as pa
+
+    from evenlag.tables.rows import Rows
+
     reader = csv.reader(lines, strict=True)
+    rows: list[list[str]] = []
+    numbers: list[int] = []
     try:
         header = [name.strip() for name in next(reader, [])]
-        check(path, header)
+        names, width = choice(header), len(header)
         begins = reader.line_num + 1
         for fields in reader:
-            if fields and len(fields) != len(header):
+            if len(fields) == width:
+                rows.append(fields)
+                numbers.append(begins)
+            elif fields:
                 where = f"{path}, line {reader.line_num}"
-                raise SourceError(f"{where}: {len(fields)} fields, but the header has {len(header)}; fix the line")
-            if fields:
-                yield begins, {name: field or None for name, field in zip(header, fields, strict=True)}
+                raise SourceError(f"{where}: {len(fields)} fields, but the header has {width}; fix the line")
             begins = reader.line_num + 1
     except csv.Error as error:
         raise SourceError(f"{path}, line {reader.line_num}: broken CSV ({error}); fix it or export it again") from error
+    place = {column: header.index(heading) for column, heading in names.items()}
+    columns = {column: pa.array([fields[at] for fields in rows], pa.string()) for column, at in place.items()}
+    return Rows.of_columns(columns, numbers)
 
 
-def json_rows(path: File, lines: Iterable[str], check: CheckColumns) -> Iterator[Numbered]:
-    """Yield the JSON object of each line, with the line's number; blank lines are skipped.
+def _json_rows(path: File, lines: Iterable[str], choice: Choice) -> Rows:
+    """Read the JSON object of each line; blank lines are skipped."""
+    from evenlag.tables.rows import Rows
 
-    Raises
-    ------
-    SourceError
-        A line is not a JSON object, or has a name twice; also whatever `check` raises for the first object's names.
-    """
-    first = True
+    rows, numbers = [], []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -119,57 +146,31 @@ def json_rows(path: File, lines: Iterable[str], check: CheckColumns) -> Iterator
             raise SourceError(f"{path}, line {number}: broken JSON ({error}); write one object per line") from error
         if not isinstance(row, dict):
             raise SourceError(f"{path}, line {number}: not a JSON object; write one object per line")
-        if first:
-            check(path, list(row))
-        first = False
-        yield number, row
+        rows.append(row)
+        numbers.append(number)
+    names = choice(list(dict.fromkeys(name for row in rows for name in row))) if rows else {}
+    columns = {column: [row.get(heading) for row in rows] for column, heading in names.items()}
+    return Rows.of_columns(columns, numbers)
 
 
-def parquet_rows(path: File, wanted: Sequence[str], check: CheckColumns) -> Iterator[Numbered]:
-    """Yield the rows of a Parquet file with the wanted columns, numbered from 1; read it batch by batch.
+def _parquet_rows(path: File, choice: Choice) -> Rows:
+    """Read a Parquet file; rows are numbered from 1."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    Raises
-    ------
-    SourceError
-        The file is broken, or pyarrow is not installed; also whatever `check` raises for the column names.
-    """
-    arrow, parquet = pyarrow_modules(path)
+    from evenlag.tables.rows import Rows
+
     try:
-        with parquet.ParquetFile(path if isinstance(path, Path) else path.open("rb")) as file:
-            names = file.schema_arrow.names
-            check(path, names)
-            number = 0
-            for batch in file.iter_batches(columns=[name for name in wanted if name in names]):
-                schema = arrow.schema([(field.name, _microseconds(arrow, field.type)) for field in batch.schema])
-                rows = arrow.Table.from_batches([batch]).cast(schema, safe=False).to_pylist()
-                yield from enumerate(rows, number + 1)
-                number += len(rows)
-    except arrow.ArrowException as error:
+        with pq.ParquetFile(path if isinstance(path, Path) else path.open("rb")) as file:
+            names = choice(file.schema_arrow.names)
+            table = file.read(columns=list(names.values()))
+    except pa.ArrowException as error:
         raise SourceError(f"{path}: broken Parquet ({reason(error)}); export it again") from error
-
-
-def pyarrow_modules(path: File) -> tuple[Any, Any]:
-    """Import `pyarrow` and `pyarrow.parquet`, which only Parquet files need.
-
-    Raises
-    ------
-    SourceError
-        pyarrow is not installed.
-    """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise SourceError(f"{path}: Parquet needs pyarrow; use CSV, or {to_get('pyarrow')}") from error
-    return pa, pq
+    columns = {column: table.column(heading) for column, heading in names.items()}
+    return Rows.of_columns(columns, range(1, len(table) + 1))
 
 
 def reason(error: BaseException) -> str:
     """Return an error's message in one line."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(text).splitlines()[0]
-
-
-def _microseconds(arrow: Any, kind: Any) -> Any:
-    """Return the type to read: microseconds for timestamps, as a Python datetime has no nanoseconds."""
-    return arrow.timestamp("us", kind.tz) if arrow.types.is_timestamp(kind) else kind

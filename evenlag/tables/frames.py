@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
-from itertools import repeat
 from typing import Any, Protocol
 
-import numpy as np
-
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.model.names import did_you_mean
 from evenlag.model.values import kind as kind_of
-from evenlag.tables.columns import TABLES, TableKind, check_columns, check_once
-from evenlag.tables.copies import Numbered
+from evenlag.tables.columns import TableKind, check_once
 from evenlag.tables.formats import Reading
-from evenlag.tables.row_checks import some
-from evenlag.tables.values import plain_value
-
-RESULT_COLUMNS = ("previous_member", "move", "member_rack", "crossing")
-"""Columns of `Result.to_pandas` that a problem does not need, so that no note mentions them."""
-
-OTHER_NAMES: Mapping[TableKind, Mapping[str, str]] = {
-    "offsets": {"member": "consumer_id", "owner": "consumer_id"},
-    "members": {"member": "consumer_id"},
-}
-"""Alternative names of columns, such as `member` in `Result.to_pandas`."""
+from evenlag.tables.headings import check_headings, unused
 
 
 class Frame(Protocol):
@@ -44,8 +27,8 @@ def is_frame(source: object) -> bool:
 def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> Reading:
     """Read a DataFrame with the columns of a snapshot table, in any order.
 
-    Case, spaces and hyphens in names are ignored: `CURRENT-OFFSET` is read as `current_offset`. Without a column
-    `group`, all rows belong to one group. Rows are numbered from 0, as in `df.iloc`.
+    Headings are matched as in files (`tables.headings`). Without a column `group`, all rows belong to one group. Rows
+    are numbered from 0, as in `df.iloc`.
 
     Parameters
     ----------
@@ -53,41 +36,45 @@ def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> R
         A DataFrame from pandas, Polars, pyarrow or any other library that narwhals supports. A lazy frame is collected.
     kind : {"offsets", "members"}
     group : str, optional
-        Read only the rows of this group.
+        The group that is wanted; of a lazy frame, only its rows are collected.
 
     Raises
     ------
     SourceError
         The object is not a DataFrame, lacks a column, or has a column twice. The message names the columns.
     InvalidProblemError
-        The DataFrame has no row of the group.
+        A lazy frame has no row of the group.
     """
-    place = "the DataFrame" if kind == "offsets" else "the DataFrame of members"
     import narwhals.stable.v2 as nw
+    import numpy as np
 
+    from evenlag.tables.rows import Rows
+
+    place = "the DataFrame" if kind == "offsets" else "the DataFrame of members"
     found = _narwhals(frame, place)
-    columns = found.collect_schema().names()
-    names = _names(columns, kind)
-    try:
-        check_columns([*names, *({"group"} - names.keys())], kind, place)
-    except SourceError as error:
-        raise SourceError(f"{error}; {place} has {some(columns) or 'none'}") from None
-    if group is not None and "group" in names:
-        found = _of_group(found, names["group"], group)
-    chosen = found.select(list(names.values()))
-    rows = _rows(chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen, names, kind)
-    read = Reading(source=place, unit="row", group="" if "group" in names else "group")
-    read.notes += _unused(columns, names, kind, place)
-    numbered: list[Numbered] = list(enumerate(rows))
-    if kind == "offsets":
-        if "consumer_id" not in names:  # so it is unknown if the group has members
-            read.unknown_members = {row["group"] or read.group for _, row in numbered} | ({group} if group else set())
-        if group is not None and "group" in names and not numbered:
+    headings = found.collect_schema().names()
+    names = check_headings(headings, kind, place, absent=("group",))
+    if isinstance(found, nw.LazyFrame):
+        if group is not None and "group" in names:
+            found = found.filter(nw.col(names["group"]).cast(nw.String) == group)
+        found = found.select(list(names.values())).collect()
+        if kind == "offsets" and group is not None and "group" in names and not len(found):
             raise InvalidProblemError(f"{place}: has no row of group {group!r}")
-        read.offsets = numbered
-    else:
-        read.members = numbered
+    columns = {name: _column(found[heading]) for name, heading in names.items()}
+    read = Reading(source=place, unit="row", group="" if "group" in names else "group")
+    read.notes += unused(headings, names, kind, place)
+    read.shows_owners = kind == "members" or "consumer_id" in names
+    read.tables[kind] = Rows.of_columns(columns, np.arange(len(found)))
     return read
+
+
+def _column(series: Any) -> Any:
+    """Return a column as an Arrow array, or as a list of objects where Arrow has no type that holds them all."""
+    try:
+        return series.to_arrow()
+    except (TypeError, ValueError, OverflowError):  # of Arrow too
+        nulls = series.is_null().to_list()
+        return [None if null else value for null, value in zip(nulls, series.to_list(), strict=True)]
 
 
 def _narwhals(frame: Any, place: str) -> Any:
@@ -107,61 +94,5 @@ def _narwhals(frame: Any, place: str) -> Any:
         import pyarrow as pa
 
         return nw.from_native(pa.table(frame))  # any other object that exports Arrow data
-    except (ImportError, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         raise SourceError(f"{place}: is not a DataFrame that can be read; got {kind_of(frame)}") from error
-
-
-def _names(columns: Sequence[str], kind: TableKind) -> dict[str, str]:
-    """Map each column of the table to the column of the frame that holds it."""
-    plain = {name: name.strip().lower().replace("-", "_").replace(" ", "_") for name in columns}
-    names: dict[str, str] = {}
-    for name in TABLES[kind].names:
-        exact = [column for column in columns if column == name]
-        alike = [column for column in columns if plain[column] == name]
-        other = [column for column in columns if OTHER_NAMES[kind].get(plain[column]) == name]
-        if found := exact or alike or other:
-            names[name] = found[0]
-    return names
-
-
-def _unused(columns: Sequence[str], names: Mapping[str, str], kind: TableKind, place: str) -> list[str]:
-    """Return a note on the columns that are not read, with the table's column that each may stand for."""
-    left = [name for name in TABLES[kind].names if name not in names]
-    unknown = [column for column in columns if column not in names.values() and column not in RESULT_COLUMNS]
-    if not unknown:
-        return []
-    hints = (f"{name!r}{did_you_mean(name, left)}" for name in unknown if did_you_mean(name, left))
-    return [f"{place}: ignored columns: {some(unknown)}{''.join(f' ({hint})' for hint in hints)}"]
-
-
-def _of_group(frame: Any, column: str, group: str) -> Any:
-    """Return the rows of a group; if there are none, all rows, so that an error can list the groups."""
-    import narwhals.stable.v2 as nw
-
-    if frame.collect_schema()[column] not in (nw.String, nw.Categorical, nw.Enum, nw.Object):
-        return frame
-    found = frame.filter(nw.col(column).cast(nw.String) == group)
-    return found if isinstance(found, nw.LazyFrame) or len(found) else frame
-
-
-def _rows(frame: Any, names: Mapping[str, str], kind: TableKind) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an eager frame with the columns of the table; None where a value is missing."""
-    columns: list[Iterable[Any]] = []
-    for name, of in ((column.name, column.kind) for column in TABLES[kind]):
-        if name not in names:
-            columns.append(repeat(None, len(frame)))
-            continue
-        series = frame[names[name]]
-        pairs = zip(series.to_list(), series.is_null().to_list(), strict=True)
-        columns.append([None if null else plain_value(_plain(value), of) for value, null in pairs])
-    for values in zip(*columns, strict=True):
-        yield dict(zip(TABLES[kind].names, values, strict=True))
-
-
-def _plain(value: Any) -> Any:
-    """Convert a NumPy or decimal value to a plain Python value."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    return value

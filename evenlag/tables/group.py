@@ -142,7 +142,8 @@ class GroupRows:
     @property
     def owners_seen(self) -> list[str]:
         """The owners of the group's partitions, sorted."""
-        return sorted(self.left_out.union(owner for owner in self.owners if owner is not None))
+        owners = {*self.left_out, *self.owners}
+        return sorted(owner for owner in owners if owner is not None)
 
     @property
     def assignor(self) -> str | None:
@@ -172,4 +173,6 @@ class GroupRows:
             pairs=self.pairs.pair_data(),
         )
         registrations = {each.consumer_id: each.registration for each in members if each.registration is not None}
+        if not registrations:
+            return problem
         return replace(problem, origin=replace(problem.origin, registrations=registrations))

@@ -49,6 +49,8 @@ class GroupTable:
         Time and name of each group.
     starts : int64 array (G + 1,)
         Row `starts[g]` of the columns is the first of group g.
+    number_of : int64 array (len(offsets),)
+        Number of the group of each row; −1 without a group, and for rows with log ends alone.
     rows : int64 array (N,)
         Index in `offsets` of each usable row, by group, topic and partition number.
     topic_of, partition_ids, lags, owner_of : int64 arrays (N,)
@@ -65,15 +67,15 @@ class GroupTable:
         self.topics: Sequence[str] = values["topic"].names
         snapshots = np.flatnonzero(~past)
         number_of, self.keys = _numbered(offsets, snapshots, label)
-        self._number_of = np.full(len(offsets), -1)
-        self._number_of[snapshots] = number_of
-        known = self._number_of >= 0
+        self.number_of = np.full(len(offsets), -1)
+        self.number_of[snapshots] = number_of
+        known = self.number_of >= 0
         rows = np.flatnonzero(offsets.usable & known)
-        order = [self._number_of[rows], values["topic"].data[rows], values["partition"].data[rows]]
+        order = [self.number_of[rows], values["topic"].data[rows], values["partition"].data[rows]]
         self.rows = rows if ascends(order) else rows[np.lexsort(order[::-1])]
         self._left = np.flatnonzero(~offsets.usable & known)
         self._past = np.flatnonzero(offsets.usable & past)
-        self.starts = np.searchsorted(self._number_of[self.rows], np.arange(len(self.keys) + 1))
+        self.starts = np.searchsorted(self.number_of[self.rows], np.arange(len(self.keys) + 1))
         self.topic_of, self.partition_ids, self.lags = (
             values[name].data[self.rows] for name in ("topic", "partition", "lag")
         )
@@ -95,7 +97,7 @@ class GroupTable:
         found = {
             "beyond_end": of(self._group_of[clamped == BEYOND_END]),
             "before_start": of(self._group_of[clamped == BEFORE_START]),
-            "rejected_rows": of(self._number_of[self._left]),
+            "rejected_rows": of(self.number_of[self._left]),
         }
         if predicted is not None:
             known = predicted[self.rows]
@@ -117,12 +119,12 @@ class GroupTable:
     def _member_rows(self) -> tuple[Whole, Whole, Whole]:
         """Number of the group, index in `names`, and row in the members table (−1: none) of each member, sorted."""
         if self._members is None:
-            owned = np.flatnonzero((self._number_of >= 0) & (self._owner_codes >= 0) & ~self._offsets.log_only)
-            pairs = np.unique(self._number_of[owned] * len(self.names) + self._owner_codes[owned])
+            owned = np.flatnonzero((self.number_of >= 0) & (self._owner_codes >= 0) & ~self._offsets.log_only)
+            pairs = np.unique(self.number_of[owned] * len(self.names) + self._owner_codes[owned])
             return pairs // max(len(self.names), 1), pairs % max(len(self.names), 1), np.full(len(pairs), -1)
         members = self._members
         known = np.flatnonzero(members.usable)
-        number_of = _numbers_in(members, self.keys, self._label)[known]
+        number_of = numbers_in(members, self.keys, self._label)[known]
         codes = np.array([*(self._rank[name] for name in members.values["consumer_id"].names), -1])
         code_of = codes[members.values["consumer_id"].data[known]]
         there = number_of >= 0
@@ -155,29 +157,25 @@ class GroupTable:
         first, end = self.member_starts[g], self.member_starts[g + 1]
         names = [self.names[code] for code in self._member_rows[1][first:end].tolist()]
         columns = [values[first:end] for values in self._planned.values()]
-        told = self._told(self._member_rows[2][first:end])
+        told = self._told[first:end] if self._told else [None] * len(names)
         return tuple(
             Member(name, **dict(zip(self._planned, values, strict=True)), registration=registration)
             for name, registration, *values in zip(names, told, *columns, strict=True)
         )
 
-    def _told(self, rows: Whole) -> Sequence[Registration | None]:
-        """Return what the members table tells of members beyond the columns on which plans depend."""
-        if not self._told_columns:
-            return [None] * len(rows)
-        columns = (_plain(values.take(rows)) for values in self._told_columns.values())
-        return [Registration(**dict(zip(self._told_columns, each, strict=True))) for each in zip(*columns, strict=True)]
-
     @cached_property
-    def _told_columns(self) -> dict[str, Values]:
+    def _told(self) -> list[Registration]:
+        """The columns of each member on which plans do not depend; empty if they are not wanted."""
         if self._members is None or not self._with_told:
-            return {}
-        table, names = self._members.table, self._members.names
-        return {
-            column.name: column_values(table.column(names[column.name]), column.kind)
+            return []
+        table, names, rows = self._members.table, self._members.names, self._member_rows[2]
+        columns = {
+            column.name: _plain(column_values(table.column(names[column.name]), column.kind).take(rows))
             for column in MEMBERS
             if column.name in TOLD and column.name in names
         }
+        absent: Sequence[Any] = [None] * len(rows)
+        return list(map(Registration, *(columns.get(name, absent) for name in TOLD)))
 
     # ---- groups --------------------------------------------------------------------------------------------------
 
@@ -198,7 +196,7 @@ class GroupTable:
             offsets=self._offset_fields[:, here] if offsets else None,
             left_out=self._left_out.get(g, frozenset()),
             pairs=self._pairs.take(np.arange(here.start, here.stop)),
-            past=self._past_of[g] if len(self._past) else (),
+            past=self.past(g),
             **{name: int(counts[g]) for name, counts in self.counts.items()},
         )
 
@@ -216,7 +214,7 @@ class GroupTable:
         """The owners in rows of each group that cannot be used."""
         found: defaultdict[int, set[str]] = defaultdict(set)
         rows = self._left[self._owner_codes[self._left] >= 0]
-        for g, code in zip(self._number_of[rows].tolist(), self._owner_codes[rows].tolist(), strict=True):
+        for g, code in zip(self.number_of[rows].tolist(), self._owner_codes[rows].tolist(), strict=True):
             found[g].add(self.names[code])
         return {g: frozenset(names) for g, names in found.items()}
 
@@ -230,6 +228,10 @@ class GroupTable:
             *(None if values.silent else values.known(NO_AMOUNT) for values in (size, traffic)),
         )
 
+    def past(self, g: int) -> tuple[PastRows, ...]:
+        """Return the log ends that are known alone, before a group's snapshot."""
+        return self._past_of[g] if len(self._past) else ()
+
     @cached_property
     def _past_of(self) -> list[tuple[PastRows, ...]]:
         """The log ends that are known alone, before each group's snapshot."""
@@ -239,10 +241,11 @@ class GroupTable:
         order = np.lexsort((columns[1], columns[0], number_of))
         bounds = np.searchsorted(number_of[order], np.arange(len(keys) + 1))
         past: defaultdict[str, list[PastRows]] = defaultdict(list)
+        topics = tuple(self.topics)
         for number, (ts, group) in enumerate(keys):
             if (micros := time_micros(ts)) is not None:
                 here = order[bounds[number] : bounds[number + 1]]
-                past[group].append(PastRows(micros, tuple(self.topics), *(column[here] for column in columns)))
+                past[group].append(PastRows(micros, topics, *(column[here] for column in columns)))
         times: defaultdict[str, list[int | None]] = defaultdict(list)
         for ts, group in self.keys:
             times[group].append(time_micros(ts))
@@ -376,8 +379,8 @@ def _numbered(offsets: CheckedRows, rows: Whole, label: str) -> tuple[Whole, lis
     return number_of, [(times[key % len(rank)], names[key // len(rank)]) for key in known.tolist()]
 
 
-def _numbers_in(members: CheckedRows, keys: Sequence[tuple[str | None, str]], label: str) -> Whole:
-    """Return the number of the group and snapshot that each row of the members table belongs to; −1 for none."""
+def numbers_in(members: CheckedRows, keys: Sequence[tuple[str | None, str]], label: str) -> Whole:
+    """Return the number of the group and snapshot that each row of a members table belongs to; −1 for none."""
     place = {(_instant(ts), group): number for number, (ts, group) in enumerate(keys)}
     stamps, groups = members.values["snapshot_ts"], members.values["group"]
     instants = [*map(_instant, stamps.names), None]
@@ -399,5 +402,5 @@ def _plain(values: Values) -> Sequence[Any]:
     """Return the values of rows as Python objects; None where there is none."""
     if values.names:
         return list(values.named())
-    missing = values.null.tolist()
+    missing = (values.null | values.wrong).tolist()
     return [None if null else value for value, null in zip(values.data.tolist(), missing, strict=True)]

@@ -68,9 +68,14 @@ def matched(headings: Sequence[str], kind: TableKind, place: str) -> dict[str, s
 
 
 def check_headings(
-    headings: Sequence[str], kind: TableKind, place: str, *, many_snapshots: bool = False
+    headings: Sequence[str],
+    kind: TableKind,
+    place: str,
+    *,
+    many_snapshots: bool = False,
+    absent: Collection[str] = (),
 ) -> dict[str, str]:
-    """Return `matched`, if the table has all required columns.
+    """Return `matched`, if the table has all required columns, or all but those that may be `absent`.
 
     Raises
     ------
@@ -79,10 +84,12 @@ def check_headings(
     """
     names = matched(headings, kind, place)
     try:
-        check_columns(list(names), kind, place, many_snapshots=many_snapshots)
+        check_columns([*names, *(set(absent) - names.keys())], kind, place, many_snapshots=many_snapshots)
     except SourceError as error:
         had = [heading for heading in headings if heading not in UNMENTIONED]
-        raise SourceError(f"{error}; this one has {some(had) or 'none'}") from None
+        alone = len(headings) == 1 and any(mark in headings[0] for mark in ";\t|")
+        hint = "; separate columns by commas" if alone else ""
+        raise SourceError(f"{error}{hint}; this one has {some(had) or 'none'}") from None
     return names
 
 

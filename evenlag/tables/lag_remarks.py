@@ -3,61 +3,73 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
-from evenlag.model.lag import Lag, partition_lag
-from evenlag.tables.row_checks import Row, partition_of, some
+import numpy as np
 
-LATEST = "latest"
+from evenlag.model.arrays import Bools, Whole
+from evenlag.model.lag import MAX_LAG
+from evenlag.tables.defaults import AUTO_OFFSET_RESET
+from evenlag.tables.headings import some
+from evenlag.tables.rules import LAG_NEGATIVE, LAG_UNKNOWN, NO_LOG_START, USABLE, CheckedRows
 
 _WHOLE, _AT_MOST = "the whole log", "the log end offset, its upper limit, as the text has no log start offset"
 
 
 class LagRemarks:
-    """Calculator of lags that collects the partitions that need a note."""
+    """Notes on lags of checked rows, some of which become usable by the leniency of plans for one group.
 
-    def __init__(self) -> None:
-        self._unknown: set[str] = set()
-        self._negative: set[str] = set()
-        self._uncommitted: defaultdict[str, set[str]] = defaultdict(set)
+    A lag below 0 is taken as 0. If the reset rule is "earliest" and a text has no log start offset, the lag of a
+    partition without a commit is its log end offset. A partition whose lag is unknown is left out.
 
-    def lag_of(self, row: Row, auto_offset_reset: str, of_text: bool) -> Lag | None:
-        """Return the lag of a row by the lag rule; None if it is unknown.
+    Parameters
+    ----------
+    checked : CheckedRows
+        Rows of the offsets table, before copies are found; changed in place.
+    of_text : bool array (N,)
+        True for rows of another tool's text.
+    auto_offset_reset : str
+    """
 
-        A lag below 0 is taken as 0. If `auto_offset_reset` is "earliest" and a text has no log start offset, the lag of
-        a partition without a commit is its log end offset.
+    def __init__(self, checked: CheckedRows, of_text: Bools, auto_offset_reset: str) -> None:
+        self._checked, self._reset = checked, auto_offset_reset
+        self._negative = _with_reason(checked, LAG_NEGATIVE)
+        lag, end = checked.values["lag"], checked.values["log_end_offset"]
+        self._at_most = _with_reason(checked, NO_LOG_START) & of_text & (end.data <= MAX_LAG)
+        self._unknown = _with_reason(checked, LAG_UNKNOWN)
+        forgiven = self._negative | self._at_most
+        checked.reason_of[forgiven] = USABLE
+        data = np.where(self._at_most, end.data, lag.data)
+        checked.values["lag"] = replace(lag, data=data, null=lag.null & ~forgiven)
+        self._uncommitted = checked.by_reset & checked.usable
+        self.remarkable = np.flatnonzero(forgiven | self._unknown | self._uncommitted)
 
-        Raises
-        ------
-        InvalidProblemError
-            The row names no partition, or its values contradict each other.
-        """
-        topic, partition = partition_of(row)
-        name = f"{topic}-{partition}"
-        start, end, current, lag = (
-            row[column] for column in ("log_start_offset", "log_end_offset", "current_offset", "lag")
-        )
-        if lag is None and end is None:
-            self._unknown.add(name)
-            return None
-        if lag is None and current is None:
-            taken = "0" if auto_offset_reset.lower() == LATEST else _WHOLE
-            if taken != "0" and start is None and of_text:
-                start, taken = 0, _AT_MOST
-            self._uncommitted[f"{taken} (auto.offset.reset {auto_offset_reset})"].add(name)
-        elif lag is not None and lag < 0 and (end is None or current is None):
-            self._negative.add(name)
-            lag = 0
-        return partition_lag(start, end, current, lag, auto_offset_reset)
-
-    def notes(self) -> list[str]:
-        """Return the notes on unknown and corrected lags."""
+    def notes(self, rows: Whole) -> list[str]:
+        """Return the notes on unknown and corrected lags among some of the `remarkable` rows."""
         notes = []
-        if self._unknown:
+        if unknown := self._names(rows[self._unknown[rows]]):
             notes.append(
-                f"{some(self._unknown)}: lag unknown, as there is no log end offset (no leader, or the topic was "
+                f"{some(unknown)}: lag unknown, as there is no log end offset (no leader, or the topic was "
                 "deleted); left out of the plan, so not moved"
             )
-        notes += [f"{some(names)}: never committed; lag taken as {taken}" for taken, names in self._uncommitted.items()]
-        if self._negative:
-            notes.append(f"{some(self._negative)}: lag below 0, taken as 0")
+        taken: defaultdict[str, list[int]] = defaultdict(list)
+        resets = self._checked.values["auto_offset_reset"]
+        for row in rows[self._uncommitted[rows]].tolist():
+            reset = self._reset if resets.data[row] < 0 else resets.names[resets.data[row]]
+            lag = "0" if reset.lower() == AUTO_OFFSET_RESET else _AT_MOST if self._at_most[row] else _WHOLE
+            taken[f"{lag} (auto.offset.reset {reset})"].append(row)
+        notes += [f"{some(self._names(of))}: never committed; lag taken as {lag}" for lag, of in taken.items()]
+        if negative := self._names(rows[self._negative[rows]]):
+            notes.append(f"{some(negative)}: lag below 0, taken as 0")
         return notes
+
+    def _names(self, rows: Whole | list[int]) -> set[str]:
+        topics, partitions = self._checked.values["topic"], self._checked.values["partition"]
+        places = zip(topics.data[rows].tolist(), partitions.data[rows].tolist(), strict=True)
+        return {f"{topics.names[topic]}-{partition}" for topic, partition in places}
+
+
+def _with_reason(checked: CheckedRows, reason: str) -> Bools:
+    """Return the rows with a reason."""
+    codes = [code for code, each in enumerate(checked.reasons) if each == reason]
+    return np.isin(checked.reason_of, codes)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evenlag.errors import SourceError
 from evenlag.model.in_memory import File, InMemory
 from evenlag.model.names import did_you_mean
-from evenlag.tables.columns import TABLES, Row, TableKind, check_columns
-from evenlag.tables.copies import Numbered
-from evenlag.tables.files import JSON_SUFFIXES, csv_rows, json_rows, open_text, parquet_rows, reading, shown_files
+from evenlag.tables.columns import TABLES, Numbered, Row, TableKind
+from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, shown_files, table_rows
 from evenlag.tables.formats import FORMATS, Reading
+from evenlag.tables.headings import check_headings, plain, unused
 from evenlag.tables.times_of_names import time_in_name
-from evenlag.tables.values import plain_value, snapshot_order
+from evenlag.tables.values import snapshot_order
 
 PROBLEM = "problem"
 TABLE_FORMS = ("csv", "jsonl", "parquet")
@@ -26,6 +25,9 @@ FORMS = (PROBLEM, *TABLE_FORMS, *FORMATS)
 _READ_SUFFIXES = (".csv", ".txt", *JSON_SUFFIXES, ".parquet")
 _FIELDS_OF_PROBLEM = {"group", "topics", "members", "pins", "scenarios", "assignor"}
 _KNOWN = {column.name for table in TABLES.values() for column in table}
+_PLAIN = {plain(name) for name in _KNOWN}
+_ALIKE = _PLAIN.union(plain(name) for table in TABLES.values() for column in table for name in column.also)
+_OF_ROWS = {"partition", "consumerid", "lag"}  # a row of either table has one of these
 
 
 def what_is_read() -> str:
@@ -71,8 +73,16 @@ def form_of(path: File, form: str | None = None) -> str:
 
 
 def _is_csv_header(line: str) -> bool:
-    names = {name.strip() for name in next(csv.reader([line]), [])}
-    return len(names & _KNOWN) > 2
+    return len(_KNOWN.intersection(_fields(line))) > 2
+
+
+def _may_be_csv_header(line: str) -> bool:
+    """Return whether a line that is of no other format has names of columns, perhaps in another spelling."""
+    return len(_ALIKE.intersection(map(plain, _fields(line)))) > 2
+
+
+def _fields(line: str) -> list[str]:
+    return [name.strip() for name in next(csv.reader([line]), [])]
 
 
 def _is_table_row(line: str) -> bool:
@@ -81,7 +91,8 @@ def _is_table_row(line: str) -> bool:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return isinstance(row, dict) and "group" in row and bool({"partition", "consumer_id", "lag"} & set(row))
+    names = {*map(plain, row)} if isinstance(row, dict) else set()
+    return "group" in names and bool(_OF_ROWS & names)
 
 
 def _json_form(path: File, text: str) -> str | None:
@@ -117,7 +128,8 @@ def _is_problem(document: object) -> bool:
 
 def _has_columns(document: object) -> bool:
     """Return whether a document may be a row of a snapshot table, possibly with missing columns."""
-    return isinstance(document, dict) and ("group" in document or len(_KNOWN & set(document)) > 1)
+    names = {*map(plain, document)} if isinstance(document, dict) else set()
+    return "group" in names or len(_PLAIN & names) > 1
 
 
 def _unread_json(path: File) -> SourceError:
@@ -128,6 +140,8 @@ def _text_form(path: File, text: str) -> str | None:
     found, suffix = _recognised(text), _suffix(path)
     if found is not None:
         return found
+    if _may_be_csv_header(text.split("\n", 1)[0]):
+        return "csv"
     if _begins_with_other_json(text):
         raise _unread_json(path)
     if suffix in JSON_SUFFIXES:
@@ -156,13 +170,13 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
 
     Every row has exactly the columns of `TABLES[kind]`: missing columns are None, other columns are left out. Values
     are converted to the type of their column. A value that cannot be converted stays unchanged, so that the caller can
-    reject the row and show it. Tables are read lazily, so errors may be raised after some rows.
+    reject the row and show it. Files are read one by one, so errors may be raised after some rows.
 
     Parameters
     ----------
     path
-        CSV (an empty field is null; topics are joined by `;`), JSON Lines (`.jsonl`, `.ndjson`, `.json`), or a text in
-        one of `FORMATS`, such as `kafka-consumer-groups --describe`; each also with `.gz`. Or Parquet.
+        CSV (topics are joined by `;`), JSON Lines (`.jsonl`, `.ndjson`, `.json`), or a text in one of `FORMATS`, such
+        as `kafka-consumer-groups --describe`; each also with `.gz`. Or Parquet.
     kind
         `"offsets"` or `"members"`.
 
@@ -173,12 +187,10 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
     """
     parts = _parts(Path(path))
     for part in parts:
-        form = form_of(part)
-        if form in FORMATS:
-            read = _read_text_part(part, form, kind, Path(path).name if len(parts) > 1 else None)
-            yield from ({**row, "group": row["group"] or read.group} for _, row in _rows(read, kind))
-        else:
-            yield from ({**row} for _, row in typed(table_rows(part, kind, form), kind))
+        read = _read_part(part, kind, form_of(part), Path(path) if len(parts) > 1 else None)
+        yield from (
+            {**row, "group": row["group"] or read.group or None} for _, row in read.rows(kind).typed(TABLES[kind])
+        )
 
 
 def read_file(path: File, kind: TableKind, form: str | None = None, latest: int | None = None) -> list[Reading]:
@@ -199,24 +211,8 @@ def read_file(path: File, kind: TableKind, form: str | None = None, latest: int 
     SourceError
         As `read_table` and `form_of`.
     """
-    found = []
-    folder = path.name if len(_parts(path)) > 1 else None
-    for part in latest_parts(path, latest):
-        known = form_of(part, form)
-        if known in FORMATS:
-            read = _read_text_part(part, known, kind, folder)
-        else:
-            read = Reading(source=str(part), unit="row" if known == "parquet" else "line")
-            raw = list(table_rows(part, kind, known))
-            rows = list(typed(raw, kind))
-            if kind == "offsets":
-                read.offsets = rows
-                if raw and known != "jsonl" and "consumer_id" not in raw[0][1]:  # JSON may omit nulls
-                    read.unknown_members = {row["group"] for _, row in rows}
-            else:
-                read.members = rows
-        found.append(read)
-    return found
+    folder = path if isinstance(path, Path) and len(_parts(path)) > 1 else None
+    return [_read_part(part, kind, form_of(part, form), folder) for part in latest_parts(path, latest)]
 
 
 def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None) -> list[Reading]:
@@ -235,27 +231,40 @@ def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None)
     SourceError
         As in `read_file`; or a file name has no time.
     """
-    return [_read_text_part(path, form_of(path, form), "offsets", group) for path in paths]
+    return [_read_part(path, "offsets", form_of(path, form), Path(group)) for path in paths]
 
 
-def _rows(read: Reading, kind: TableKind) -> list[Numbered]:
-    return read.offsets if kind == "offsets" else read.members
-
-
-def _read_text_part(part: File, form: str, kind: TableKind, folder: str | None) -> Reading:
-    """Read a text; if it is one of several in a folder, take the time from its name."""
+def _read_part(part: File, kind: TableKind, form: str, folder: Path | None) -> Reading:
+    """Read a file; if it is a text and one of several in a folder, take the time from its name."""
+    if form not in FORMATS:
+        return _read_columns(part, kind, form, str(folder or part))
     read = read_text_file(part, form)
-    members = read.members if kind == "offsets" else read.named_members()
-    read.offsets, read.members = list(typed(read.offsets, "offsets")), list(typed(members, "members"))
+    if kind == "members":
+        read.members = read.named_members()
     if folder is not None:
-        _date(read, part, folder)
+        _date(read, part, folder.name)
+    return read
+
+
+def _read_columns(part: File, kind: TableKind, form: str, place: str) -> Reading:
+    """Read a CSV, JSON Lines or Parquet file; `place` is its name, or its folder's, in notes."""
+    read = Reading(source=str(part), unit="row" if form == "parquet" else "line")
+
+    def choice(headings: Sequence[str]) -> Mapping[str, str]:
+        absent = ("lag",) if form == "jsonl" else ()  # writers may omit nulls, so no row need have a lag
+        names = check_headings(headings, kind, str(part), absent=absent)
+        read.notes += unused(headings, names, kind, place)
+        read.shows_owners = form == "jsonl" or "consumer_id" in names
+        return names
+
+    read.tables[kind] = table_rows(part, form, choice)
     return read
 
 
 def _date(read: Reading, part: File, group: str) -> None:
     """Set the time of a text's rows from its file name, and `group` as its group if it names none."""
     rows = [*read.offsets, *read.members]
-    if all(row["snapshot_ts"] for _, row in rows):
+    if all(row.get("snapshot_ts") for _, row in rows):
         return
     time = time_in_name(bare(part).stem)
     if time is None:
@@ -264,7 +273,7 @@ def _date(read: Reading, part: File, group: str) -> None:
             "20260131T130000Z.txt or offsets-2026-01-31_13-00-00.txt, or read the texts one by one"
         )
     dated: list[list[Numbered]] = [
-        [(number, {**row, "snapshot_ts": row["snapshot_ts"] or time}) for number, row in table]
+        [(number, {**row, "snapshot_ts": row.get("snapshot_ts") or time}) for number, row in table]
         for table in (read.offsets, read.members)
     ]
     read.offsets, read.members = dated
@@ -285,32 +294,6 @@ def read_text_file(path: File, form: str) -> Reading:
     read.source = read.source or str(path)
     read.group = read.group or bare(path).stem
     return read
-
-
-def table_rows(path: File, kind: TableKind, form: str) -> Iterator[Numbered]:
-    """Yield the rows of a snapshot table with their numbers in the file, without converting values."""
-    check = partial(_check, kind=kind)
-    with reading(path):
-        if form == "parquet":
-            yield from parquet_rows(path, [column.name for column in TABLES[kind]], check)
-            return
-        with open_text(path) as file:
-            if form == "csv":
-                yield from csv_rows(path, file, check)
-            else:  # writers may omit nulls, so the first row need not have a lag
-                yield from json_rows(path, file, lambda path, names: check(path, [*{*names, "lag"}]))
-
-
-def typed(rows: Iterable[Numbered], kind: TableKind) -> Iterator[Numbered]:
-    """Yield rows with exactly the columns of a table, and their values in the columns' types where possible."""
-    columns = TABLES[kind]
-    for number, raw in rows:
-        given = ((column.name, raw.get(column.name), column.kind) for column in columns)
-        yield number, {name: None if value is None else plain_value(value, kind) for name, value, kind in given}
-
-
-def _check(path: File, names: Sequence[str], kind: TableKind) -> None:
-    check_columns(names, kind, str(path))
 
 
 def _parts(path: File) -> Sequence[File]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from evenlag.errors import SourceError
 from evenlag.figures import number, quantity
 from evenlag.model.defaults import PAUSE
 from evenlag.model.values import exact
-from evenlag.tables.files import parquet_rows, shown_files
+from evenlag.tables.files import shown_files, table_rows
 
 TABLE = "groups"
 COLUMNS = ("group", "pause_seconds", "pauses", "capacity", "capacity_source", "capacity_cases")
@@ -124,7 +125,8 @@ def read_past(place: str | os.PathLike[str]) -> Measured:
     files = [path for path in shown_files(folder / TABLE) if path.suffix == ".parquet"]
     if not files:
         raise SourceError(f"{folder}: no table {TABLE} here; give the folder that evenlag history wrote (its --out)")
-    return measured_in(str(folder), (row for path in files for _, row in parquet_rows(path, COLUMNS, _check)))
+    rows = (row for path in files for _, row in table_rows(path, "parquet", partial(_columns, path)).raw())
+    return measured_in(str(folder), rows)
 
 
 def measured_in(place: str, rows: Iterable[Mapping[str, Any]]) -> Measured:
@@ -138,7 +140,8 @@ def _measured(row: Mapping[str, Any], place: str) -> MeasuredGroup:
     return MeasuredGroup(exact(row["pause_seconds"]), row["pauses"], capacity)
 
 
-def _check(path: Any, names: Any) -> None:
-    missing = [name for name in COLUMNS if name not in names]
+def _columns(path: Path, headings: Sequence[str]) -> Mapping[str, str]:
+    missing = [name for name in COLUMNS if name not in headings]
     if missing:
         raise SourceError(f"{path}: no column {', '.join(missing)}; this is not the table {TABLE} of evenlag history")
+    return {name: name for name in COLUMNS}

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.compare.log_ends import UNKNOWN, LogEnds
-from evenlag.errors import InvalidProblemError
-from evenlag.tables.row_checks import Row, partition_of
 
 Ints = NDArray[np.int64]
 Key = tuple[str, int]  # topic and partition
@@ -37,18 +35,6 @@ class PastRows:
     partition_ids: Ints
     ends: Ints
 
-    @classmethod
-    def of_ends(cls, micros: int, ends: Mapping[Key, int]) -> PastRows:
-        """Make the rows from log ends by partition."""
-        topics = {topic: place for place, topic in enumerate(dict.fromkeys(topic for topic, _ in ends))}
-        return cls(
-            micros,
-            tuple(topics),
-            np.array([topics[topic] for topic, _ in ends], dtype=np.int64),
-            np.array([partition for _, partition in ends], dtype=np.int64),
-            np.array(list(ends.values()), dtype=np.int64),
-        )
-
     def placed(self, place: Mapping[Key, int]) -> tuple[Ints, Ints]:
         """Return the rows of known partitions, as indices, and the places of these partitions."""
         keys = zip(self.topic_of.tolist(), self.partition_ids.tolist(), strict=True)
@@ -61,24 +47,6 @@ class PastRows:
         """Return whether both have the same partitions in the same order."""
         arrays = ((self.topic_of, other.topic_of), (self.partition_ids, other.partition_ids))
         return self.topics == other.topics and all(np.array_equal(mine, theirs) for mine, theirs in arrays)
-
-
-def add_log_end(past: dict[int, dict[Key, int]], row: Row, micros: int | None) -> None:
-    """Add a row with a log end alone, and its time in microseconds, to the log ends by time and partition.
-
-    Raises
-    ------
-    InvalidProblemError
-        A value is missing or invalid, or another row of the same time and partition has another log end.
-    """
-    topic, partition = partition_of(row)
-    name, end = f"{topic}-{partition}", row["log_end_offset"]
-    if micros is None:
-        raise InvalidProblemError(f"{name}: snapshot_ts of a log_only row must be a time such as 2026-01-31T12:00:00Z")
-    if end is None or end < 0:
-        raise InvalidProblemError(f"{name}: a log_only row needs a log_end_offset of 0 or more")
-    if past.setdefault(micros, {}).setdefault((topic, partition), end) != end:
-        raise InvalidProblemError(f"{name}: another log_only row of this time has another log_end_offset; keep one")
 
 
 def before_each(past: Sequence[PastRows], times: Sequence[int | None]) -> list[tuple[PastRows, ...]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from evenlag.compare.foresight import AUTO, ahead_micros
 from evenlag.compare.history import Capacity, Snapshot
@@ -17,11 +17,11 @@ from evenlag.model.in_memory import File, InMemory
 from evenlag.model.problem import Problem
 from evenlag.tables.columns import TableKind
 from evenlag.tables.formats import FORMATS, Reading
-from evenlag.tables.loading import PROBLEM, bare, form_of, read_dated_texts, read_file, read_table
-from evenlag.tables.one_group import OneGroup
-from evenlag.tables.past import snapshots
-from evenlag.tables.row_checks import at
+from evenlag.tables.loading import PROBLEM, bare, form_of, read_dated_texts, read_file
 from evenlag.tables.times_of_names import time_in_name
+
+if TYPE_CHECKING:  # imports pyarrow, which a problem file does not need
+    from evenlag.tables.one_group import OneGroup
 
 AUTO_OFFSET_RESETS = ("latest", "earliest")
 RECORD = 30  # latest snapshots used to estimate rates and capacity for one plan
@@ -78,7 +78,7 @@ def read_group(
     problem = _problem(path, members, group, horizon, form)
     if problem is not None:
         return problem, []
-    return _latest(_one_group(path, members, group, auto_offset_reset, form), horizon, capacity)
+    return latest(_one_group(path, members, group, auto_offset_reset, form), horizon, capacity)
 
 
 def read_recorded_group(
@@ -98,8 +98,10 @@ def read_recorded_group(
     problem = _problem(path, members, group, horizon, form)
     if problem is not None:
         return problem, [], []
+    from evenlag.tables.past import snapshots
+
     rows = _one_group(path, members, group, auto_offset_reset, form)
-    problem, notes = _latest(rows, horizon, capacity)
+    problem, notes = latest(rows, horizon, capacity)
     if len(rows.times) < 2 and not rows.past_times:
         return problem, notes, []
     try:
@@ -108,21 +110,52 @@ def read_recorded_group(
         return problem, [*notes, f"rates and capacity unknown, as earlier snapshots cannot be used: {error}"], []
 
 
-def read_history(
+def read_snapshots(
     path: Input,
     members: Input | None = None,
     group: str | None = None,
     auto_offset_reset: str = "latest",
     form: str | None = None,
 ) -> tuple[list[Snapshot], list[str]]:
-    """Read all snapshots of one group, for a replay; parameters, notes and errors are those of `read_group`."""
+    """Read all snapshots of one group, for a replay, and notes on each and on the input.
+
+    Parameters and errors are those of `read_group`; `evenlag.read_history` has the notes in the snapshots' problems.
+    """
+    from evenlag.tables.past import snapshots
+
     rows = _one_group(path, members, group, auto_offset_reset, form)
     rows_at_times, notes_at_times = zip(*map(rows.rows_at, rows.times), strict=True)
     notes = rows.notes + [
         f"snapshot of {ts}: {note}" for ts, notes in zip(rows.times, notes_at_times, strict=True) for note in notes
     ]
-    with at(rows.source):
+    try:
         return snapshots(rows_at_times), notes
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{rows.source}: {error}") from error
+
+
+def read_every_group(
+    path: Input, members: Input | None = None, auto_offset_reset: str = "latest", form: str | None = None
+) -> tuple[dict[str, tuple[Problem, list[str]]], dict[str, InvalidProblemError]]:
+    """Read all groups in their latest snapshots, with the notes on each, and the errors of those that cannot be used.
+
+    Parameters and errors are those of `read_group`.
+    """
+    problem = _problem(path, members, None, 0, form)
+    if problem is not None:
+        return {problem.group: (problem, [])}, {}
+    from evenlag.tables.one_group import OneGroup, all_groups
+
+    listed = None if members is None else readings(members, "members", None)
+    groups = all_groups(name_of(path), readings(path, "offsets", form), listed, auto_offset_reset)
+    found: dict[str, tuple[Problem, list[str]]] = {}
+    errors: dict[str, InvalidProblemError] = {}
+    for name in groups.names:
+        try:
+            found[name] = latest(OneGroup(groups, name))
+        except InvalidProblemError as error:
+            errors[name] = error
+    return found, errors
 
 
 def records(paths: Sequence[Path], form: str | None = None) -> list[Input]:
@@ -145,50 +178,52 @@ def is_problem(path: File, form: str | None = None) -> bool:
 
 
 def holds_many_groups(path: Path) -> bool:
-    """Return whether a snapshot table has more than one group; stop reading at the second."""
-    first: Any = None
-    for row in read_table(path, "offsets"):
-        if row["group"] and first not in (None, row["group"]):
-            return True
-        first = first or row["group"]
-    return False
+    """Return whether a snapshot table has more than one group."""
+    from evenlag.tables.source_groups import SourceGroups
+
+    return len(SourceGroups(str(path), read_file(path, "offsets"), None).names) > 1
 
 
 def _one_group(
     path: Input, members: Input | None, group: str | None, auto_offset_reset: str, form: str | None
 ) -> OneGroup:
-    listed = None if members is None else _readings(members, "members", None)
-    return OneGroup(_source(path), _readings(path, "offsets", form), listed, group, auto_offset_reset)
+    from evenlag.tables.one_group import one_group
+
+    listed = None if members is None else readings(members, "members", None)
+    return one_group(name_of(path), readings(path, "offsets", form), listed, group, auto_offset_reset)
 
 
-def _readings(given: Input, kind: TableKind, form: str | None) -> list[Reading]:
+def readings(given: Input, kind: TableKind, form: str | None) -> list[Reading]:
+    """Return the rows of an input, one reading per file."""
     if isinstance(given, Path | InMemory):
         return read_file(given, kind, form)
     return [given] if isinstance(given, Reading) else list(given)
 
 
-def _source(given: Input) -> str:
+def name_of(given: Input) -> str:
+    """Return the name of an input in errors."""
     if isinstance(given, Path | InMemory):
         return str(given)
-    readings = [given] if isinstance(given, Reading) else [given[0], given[-1]]
-    return " to ".join(dict.fromkeys(reading.source for reading in readings))
+    ends = [given] if isinstance(given, Reading) else [given[0], given[-1]]
+    return " to ".join(dict.fromkeys(reading.source for reading in ends))
 
 
-def _latest(group: OneGroup, horizon: float | str, capacity: float | None) -> tuple[Problem, list[str]]:
+def latest(group: OneGroup, horizon: float | str = 0, capacity: float | None = None) -> tuple[Problem, list[str]]:
+    """Return a group in its latest snapshot, and notes."""
     ahead = ahead_micros(horizon)
-    latest = group.times[-1]
-    rows, notes = group.rows_at(latest)
+    newest = group.times[-1]
+    rows, notes = (group.ahead(ahead) if ahead else group).rows_at(newest)
     notes = [*group.notes, *notes]
-    if ahead:
-        rows = group.predicted(rows, ahead)
     past = group.past_times
     if len(group.times) > 1 or past:
         where = "folder" if Path(group.source).is_dir() else "file"
         held = "1 snapshot" if len(group.times) == 1 else f"{len(group.times)} snapshots"
         also = f" and log ends of {past} earlier times" if past else ""
-        notes.insert(0, f"{held}{also} in the {where}; planning for the latest, {latest}")
-    with at(group.source):
+        notes.insert(0, f"{held}{also} in the {where}; planning for the latest, {newest}")
+    try:
         problem = rows.problem()
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{group.source}: {error}") from error
     if horizon == AUTO and (len(group.times) > 1 or past):
         problem, assumed = group.foreseen(problem, Capacity.of_user(capacity))
         notes += assumed

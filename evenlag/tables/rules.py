@@ -24,6 +24,9 @@ from evenlag.tables.defaults import AUTO_OFFSET_RESET
 
 BEYOND_END, BEFORE_START = 1, 2  # codes of a clamped commit; see `model.lag.Lag`
 USABLE = -1
+LAG_UNKNOWN = "neither log_end_offset nor lag is known"
+LAG_NEGATIVE = "lag is negative"
+NO_LOG_START = "log_start_offset is missing, and auto_offset_reset needs it"
 
 _KINDS = {"integer": "a whole number", "boolean": "true or false"}
 Fault = tuple[str, str, Bools]
@@ -47,9 +50,11 @@ class CheckedRows:
     reason_of : int16 array (N,)
         Index of each row's reason in `reasons`, or `USABLE`.
     reasons : list of str
-        Why rows cannot be used.
+        The reasons why rows cannot be used.
     at_fault : list of str
         The column that shows each reason, or an empty text.
+    by_reset : bool array (N,)
+        True for rows whose lag follows from the reset rule; empty for members.
     predicted : bool array (N,) or None
         With a horizon: true where `lag` is predicted, false where the rate is not known.
     """
@@ -62,6 +67,7 @@ class CheckedRows:
     reason_of: NDArray[np.int16]
     reasons: list[str] = field(default_factory=list)
     at_fault: list[str] = field(default_factory=list)
+    by_reset: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
     predicted: Bools | None = None
 
     def __len__(self) -> int:
@@ -157,7 +163,9 @@ def check_rows(
 def _value_faults(column: Column, values: Values) -> Iterator[tuple[str, Bools]]:
     """Yield the reasons that the declaration of a column gives, and the rows that have them."""
     name, present = column.name, ~(values.null | values.wrong)
-    if column.kind in ("strings", "racks"):
+    if column.kind == "string":
+        yield f"{name} is not a text", values.wrong
+    elif column.kind in ("strings", "racks"):
         yield f"{name} is not a list of names", values.wrong
     elif column.kind == "number":
         least, most = (f"{limit:g}".replace("e-0", "e-").replace("e+0", "e") for limit in (column.least, column.most))
@@ -211,25 +219,32 @@ def _set_lags(checked: CheckedRows, auto_offset_reset: str) -> None:
     ):
         lag = np.where(rows, amount, lag)
     for reason, column, rows in (
+        ("snapshot_ts of a log_only row is not a time", "snapshot_ts", log_only & ~_timed(values["snapshot_ts"])),
         ("log_end_offset is missing in a log_only row", "log_end_offset", log_only & no_end),
         ("log_start_offset is negative", "log_start_offset", ~no_start & (start < 0)),
         ("log_end_offset is negative", "log_end_offset", ~no_end & (end < 0)),
         ("current_offset is negative", "current_offset", ~no_current & (current < 0)),
         ("log_end_offset is below log_start_offset", "log_end_offset", ~no_start & ~no_end & (end < start)),
-        ("lag is negative", "lag", ~committed & ~no_given & (given < 0)),
-        ("neither log_end_offset nor lag is known", "", unknown & no_end),
-        ("log_start_offset is missing, and auto_offset_reset needs it", "", whole & no_start),
+        (LAG_NEGATIVE, "lag", ~committed & ~no_given & (given < 0)),
+        (LAG_UNKNOWN, "", unknown & no_end),
+        (NO_LOG_START, "", whole & no_start),
         ("lag is above 2^62", "lag", lag > MAX_LAG),
     ):
         checked.reject(reason, column, rows)
     known = checked.usable & ~log_only
     checked.clamped[beyond & known], checked.clamped[before & known] = BEYOND_END, BEFORE_START
     values["lag"] = Values(np.where(known, lag, 0), ~known, np.zeros(len(lag), dtype=bool))
+    checked.by_reset = unknown
 
 
 def _difference(more: Whole, less: Whole) -> Whole:
     with np.errstate(over="ignore"):  # only of negative offsets, which are faults
         return more - less
+
+
+def _timed(times: Values) -> Bools:
+    """Return for each row whether its `snapshot_ts` is an instant."""
+    return np.asarray(np.array([*(time_micros(name) is not None for name in times.names), False])[times.data])
 
 
 def _latest(resets: Values, default: str) -> Bools:
@@ -244,7 +259,7 @@ def _latest(resets: Values, default: str) -> Bools:
 def reject_copies(checked: CheckedRows, rule: CopyRule) -> None:
     """Reject copies of usable rows, and rows with one key that contradict each other.
 
-    Of several copies the one with the lowest offsets is kept, whatever the order of the rows.
+    The copy with the lowest offsets is kept, whatever the order of the rows.
     """
     rows = np.flatnonzero(checked.usable)
     codes = partial(_codes_of, checked, rows)
@@ -263,10 +278,28 @@ def reject_copies(checked: CheckedRows, rule: CopyRule) -> None:
         checked.reject(reason, "", of_rows)
 
 
+def contradiction(checked: CheckedRows, rule: CopyRule, row: int) -> tuple[int, list[str]]:
+    """Return the first row that contradicts a row with the same key, and the columns in which they differ."""
+    alike = np.flatnonzero(checked.reason_of == checked.reason_of[row])
+    keys = [_codes_of(checked, alike, name) for name in rule.key]
+    content = [*rule.content]
+    if checked.kind == "offsets":
+        keys.append(checked.log_only[alike])
+        content += ["log_end_offset"] if checked.log_only[row] else []
+    mine = int(np.searchsorted(alike, row))
+    same = np.all([key == key[mine] for key in keys], axis=0)
+    differ = {}
+    for name in content:
+        codes = _codes_of(checked, alike, name)
+        differ[name] = same & (codes != codes[mine]) & ~((codes != codes) & (codes[mine] != codes[mine]))
+    other = int(np.flatnonzero(np.any(list(differ.values()), axis=0))[0])
+    return int(alike[other]), [name for name, found in differ.items() if found[other]]
+
+
 def _codes_of(checked: CheckedRows, rows: NDArray[Any], name: str) -> NDArray[Any]:
     """Return numbers that are equal where the values of a column are."""
     values = checked.values[name].take(rows)
-    if values.names or not values.null.any():
+    if len(values.names) or not values.null.any():
         return values.data
     if values.data.dtype == np.float64:
         return np.where(values.null, np.nan, values.data)

@@ -13,7 +13,7 @@ from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError, exists_already
 from evenlag.model.files import written_aside
 from evenlag.tables.columns import Column, Table
-from evenlag.tables.files import JSON_SUFFIXES, open_text, pyarrow_modules, reading, reason, shown_files
+from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, reason, shown_files
 from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, replay_row
 
 
@@ -72,9 +72,10 @@ def columns_of(folder: Path, columns: Table) -> Table:
         with reading(parts[0]), open_text(parts[0]) as file:
             names = next(csv.reader(file), [])
     elif parts and parts[0].suffix == ".parquet":
-        _, parquet = pyarrow_modules(parts[0])
+        import pyarrow.parquet as pq
+
         with reading(parts[0]):
-            names = parquet.read_schema(parts[0]).names
+            names = pq.read_schema(parts[0]).names
     declared = {column.name: column for column in columns}
     return Table(declared[name] for name in names) if names and declared.keys() >= {*names} else columns
 
@@ -90,11 +91,13 @@ def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns
         with part.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps({n: row.get(n) for n in names}, ensure_ascii=False) + "\n" for row in rows)
     elif path.suffix == ".parquet":
-        arrow, parquet = pyarrow_modules(path)
-        table = arrow.Table.from_pylist(
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_pylist(
             [{name: row.get(name) for name in names} for row in rows], schema=Table(columns).arrow()
         )
-        parquet.write_table(table, part)
+        pq.write_table(table, part)
     else:
         raise SourceError(f"{path}: unknown format; give the file the suffix .csv, .jsonl or .parquet")
 

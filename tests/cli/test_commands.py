@@ -244,11 +244,14 @@ def test_an_error_in_a_problem_file_is_one_line_that_names_the_place(tmp_path: P
 BAD_ROWS = {
     "end before beginning": (
         "g,t,0,50,10,0,",
-        "offsets.csv, line 2: log_end_offset is below log_start_offset: g,t,0,50,10,0,",
+        "offsets.csv, line 2: t-0: log_end_offset is below log_start_offset: 10: g,t,0,50,10,0,",
     ),
     "a negative offset": ("g,t,0,0,10,-5,", "current_offset is negative"),
     "a fractional offset": ("g,t,0,0,10.5,5,", "log_end_offset is not a whole number"),
-    "NaN in an offset": ("g,t,0,0,NaN,5,", "log_end_offset is not a whole number"),
+    "NaN in an offset": (
+        "g,t,0,0,NaN,5,",
+        "nothing to plan, because no partition of group 'g' has a known lag: t-0: lag unknown",
+    ),
     "a partition twice": (
         "g,t,0,0,10,5,\ng,t,0,0,10,4,",
         "offsets.csv, line 3: partition t-0 is also in line 2",

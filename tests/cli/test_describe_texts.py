@@ -10,7 +10,7 @@ import pytest
 from evenlag.errors import SourceError
 from evenlag.tables.formats import FORMATS
 from evenlag.tables.loading import form_of
-from evenlag.tables.read import read_group, read_history
+from evenlag.tables.read import read_group, read_snapshots
 from tests.support.command import evenlag, refused
 
 TEXTS = Path(__file__).parents[1] / "texts"
@@ -19,7 +19,7 @@ HOURS = ["2026-01-31T12:00:00Z", "2026-01-31T13:00:00Z"]
 
 
 def test_a_folder_of_dated_texts_is_a_record() -> None:
-    history, _ = read_history(DATED)
+    history, _ = read_snapshots(DATED)
     assert [each.ts for each in history] == HOURS
     for words in (("plan",), ("audit", "--time-limit", 1), ("frontier", "--time-limit", 1)):
         shown = " ".join(evenlag(words[0], DATED, *words[1:]).stdout.split())

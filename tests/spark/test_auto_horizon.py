@@ -11,9 +11,9 @@ import evenlag
 from evenlag.compare.foresight import Foresight
 from evenlag.compare.history import Capacity, intervals
 from evenlag.tables.loading import read_file
-from evenlag.tables.one_group import OneGroup
+from evenlag.tables.one_group import one_group
 from evenlag.tables.past import Past
-from evenlag.tables.read import read_group, read_history
+from evenlag.tables.read import read_group, read_snapshots
 from tests.support.command import evenlag as command
 from tests.support.fleet import OFFSET_NAMES, Row, write_csv
 from tests.support.frames import OFFSETS_DDL, assert_same_rows, table
@@ -32,7 +32,7 @@ def write_rows_until(rows: Sequence[Row], ts: str, path: Path) -> Path:
 
 def test_each_snapshot_of_a_table_is_planned_as_if_it_were_the_last(tmp_path: Path) -> None:
     rows = record("g", 8)
-    history, _ = read_history(write_csv(tmp_path / "all.csv", rows, OFFSET_NAMES))
+    history, _ = read_snapshots(write_csv(tmp_path / "all.csv", rows, OFFSET_NAMES))
     past = Past([rows_read_at(tmp_path / "all.csv", ts) for ts in times_of(rows)])
     assert past.rates(times_of(rows)[0]) is None
     for n, ts in enumerate(times_of(rows)):
@@ -44,12 +44,12 @@ def test_each_snapshot_of_a_table_is_planned_as_if_it_were_the_last(tmp_path: Pa
 
 
 def rows_read_at(path: Path, ts: str) -> Any:
-    return OneGroup(str(path), read_file(path, "offsets"), None, None, "latest").rows_at(ts)[0]
+    return one_group(str(path), read_file(path, "offsets")).rows_at(ts)[0]
 
 
 def test_a_given_capacity_is_used_by_the_forecast(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "offsets.csv", record("g", 12), OFFSET_NAMES)
-    history, _ = read_history(path)
+    history, _ = read_snapshots(path)
     course = list(intervals(history))
     lags: list[Any] = []
     for capacity in (None, 2.5, 12.0):

@@ -1,14 +1,15 @@
-"""Copies of a row: one counts; rows that contradict one another do not. Spark, NumPy and Python agree on which."""
+"""Copies of a row: one counts; rows that contradict one another do not. Spark and the rule of a row agree on which."""
 
 import random
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenlag.errors import InvalidProblemError
 from evenlag.spark.worker.arrow_groups import group_rows
-from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, first_copies
+from evenlag.tables import rows as columns
+from evenlag.tables.columns import TABLES, TableKind
+from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
+from evenlag.tables.rules import check_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,46 +27,6 @@ PAIRS = {"replica_racks": None, "move_size": None, "traffic": None}
 
 def member(name: str, **content: Any) -> dict[str, Any]:
     return {"snapshot_ts": "now", "group": "billing", "consumer_id": name} | content
-
-
-def test_the_first_copy_is_used_and_the_others_are_counted() -> None:
-    rows = [partition(0, 7), partition(1, 7), partition(0, 7, log_end_offset=20), partition(0, 7)]
-    assert first_copies(enumerate(rows, start=1), PARTITION_ROWS) == ([(1, rows[0]), (2, rows[1])], 2)
-    members = [member("c0", topics=["orders"], weight=1.0), member("c0", topics=["orders"], weight=1)]
-    assert first_copies(enumerate(members, start=1), MEMBER_ROWS) == ([(1, members[0])], 1)
-
-
-def test_rows_of_other_partitions_snapshots_or_groups_are_not_copies() -> None:
-    rows = [partition(0, 7), partition(1, 7), partition(0, 7) | {"group": "b"}, partition(0, 8) | {"snapshot_ts": "z"}]
-    assert first_copies(enumerate(rows), PARTITION_ROWS) == (list(enumerate(rows)), 0)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            [partition(0, 7, replica_racks=["a"]), partition(0, 7, replica_racks=["b"], move_size=3)],
-            "row 2: partition orders-0 is also in row 1, but the rows differ in replica_racks, move_size; keep one",
-        ),
-        (
-            [partition(0, 7), partition(3, 1), partition(0, 8, "c0")],
-            "row 3: partition orders-0 is also in row 1, but the rows differ in lag, consumer_id; keep one",
-        ),
-        (
-            [partition(0, 7), partition(0, 7), partition(0, 7, "c0")],
-            "row 3: partition orders-0 is also in row 1, but the rows differ in consumer_id; keep one",
-        ),
-    ],
-)
-def test_contradicting_rows_of_a_partition_are_named(rows: Rows, message: str) -> None:
-    with pytest.raises(InvalidProblemError) as error:
-        first_copies(enumerate(rows, start=1), PARTITION_ROWS)
-    assert str(error.value) == message
-
-
-def test_contradicting_rows_of_a_member_are_named() -> None:
-    with pytest.raises(InvalidProblemError, match=r"row 5: member c0 is also in row 4, but the rows differ in weight;"):
-        first_copies(enumerate([member("c0"), member("c0", weight=2)], start=4), MEMBER_ROWS)
 
 
 OFFSETS_DDL = "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, lag BIGINT, consumer_id STRING"
@@ -99,21 +60,15 @@ def random_rows(chance: random.Random) -> tuple[Rows, Rows]:
     return offsets, members
 
 
-def judged_by_python(rows: Rows, rule: CopyRule) -> tuple[set[Any], int, int]:
+def judged_in_columns(rows: Rows, rule: CopyRule) -> tuple[set[Any], int, int]:
     """Keys that count, copies that were left out, rows that contradict others."""
-    of_key: defaultdict[Any, Rows] = defaultdict(list)
-    for row in rows:
-        of_key[tuple(row[name] for name in rule.key)].append(row)
-    keys, copies, contradicting = set(), 0, 0
-    for key, same in of_key.items():
-        try:
-            (kept,), more = first_copies(enumerate(same), rule)
-        except InvalidProblemError:
-            contradicting += len(same)
-        else:
-            keys.add((*key, *map(str, (kept[1][name] for name in rule.content))))
-            copies += more
-    return keys, copies, contradicting
+    kind: TableKind = "offsets" if rule is PARTITION_ROWS else "members"
+    table = columns.Rows.of_dicts(list(enumerate(rows)), TABLES[kind]).table
+    checked = check_rows(table, {name: name for name in table.column_names}, kind)
+    reasons = [None if code < 0 else checked.reasons[code] for code in checked.reason_of.tolist()]
+    kept = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
+    keys = {(*(row[name] for name in rule.key), *(str(row[name]) for name in rule.content)) for row in kept}
+    return keys, reasons.count(rule.again), reasons.count(rule.differ)
 
 
 def judged_by_spark(checked: "DataFrame", rule: CopyRule) -> tuple[set[Any], int, int]:
@@ -129,14 +84,14 @@ def judged_by_spark(checked: "DataFrame", rule: CopyRule) -> tuple[set[Any], int
 
 
 @pytest.mark.spark
-def test_spark_numpy_and_python_agree(spark: "SparkSession") -> None:
+def test_spark_and_the_rule_of_a_row_agree(spark: "SparkSession") -> None:
     from evenlag.spark.native import row_checks
     from evenlag.spark.native.row_checks import task_rows
 
     offsets, members = random_rows(random.Random(4))
     offsets_df = spark.createDataFrame([tuple(row.values()) for row in offsets], OFFSETS_DDL)
     members_df = spark.createDataFrame([tuple(row.values()) for row in members], MEMBERS_DDL)
-    plain = judged_by_python(offsets, PARTITION_ROWS), judged_by_python(members, MEMBER_ROWS)
+    plain = judged_in_columns(offsets, PARTITION_ROWS), judged_in_columns(members, MEMBER_ROWS)
     assert all(len(keys) > 1 and copies and contradicting for keys, copies, contradicting in plain)
     assert judged_by_spark(row_checks.check_offsets(offsets_df), PARTITION_ROWS) == plain[0]
     assert judged_by_spark(row_checks.check_members(members_df), MEMBER_ROWS) == plain[1]

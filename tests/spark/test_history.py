@@ -17,7 +17,7 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.protocol.membership import BAD_ASSIGNMENT, BAD_SUBSCRIPTION, OTHER_KIND
 from evenlag.protocol.record_decoding import CoordinatorRecord, decode_record
 from evenlag.tables.measured import read_past
-from evenlag.tables.read import read_history
+from evenlag.tables.read import read_snapshots
 from tests.support.command import evenlag
 from tests.support.coordinator_states import states_in_python
 from tests.support.golden_records import golden_records
@@ -107,7 +107,7 @@ def test_replays_of_twenty_histories_are_the_same_after_a_way_through_kafkas_rec
         pq.write_table(pq.read_table(tmp_path / "past" / name), path)
     how = ReplayOptions.of(strategies=("range", "lag-aware"), horizon=0)
     for name, _, original in made:
-        again, _ = read_history(tables["offsets"], tables["members"], name, "latest", None)
+        again, _ = read_snapshots(tables["offsets"], tables["members"], name, "latest", None)
         expected, got = run(original, how), run(again, how)
         assert [vars(row) for row in got.summary] == [vars(row) for row in expected.summary]
         assert (got.recorded_lag, got.capacity, got.snapshots) == (

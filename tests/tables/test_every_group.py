@@ -88,7 +88,7 @@ def test_a_bad_row_is_its_own_groups_error(tmp_path: Path) -> None:
     path.write_text("group,topic,partition,lag,consumer_id\ng,t,0,many,a\nh,t,0,5,b\n")
     groups = found(path)
     assert isinstance(groups["h"], GroupNow)
-    assert str(groups["g"]).startswith(f"{path}, line 2: t: lag is not a whole number")
+    assert str(groups["g"]).startswith(f"{path}, line 2: t-0: lag is not a whole number")
 
 
 def test_a_row_without_a_group_is_an_error_of_the_whole(tmp_path: Path) -> None:

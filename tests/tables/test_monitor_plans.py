@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evenlag.errors import InvalidProblemError
-from evenlag.tables.read import read_group, read_history
+from evenlag.tables.read import read_group, read_snapshots
 from tests.support.command import evenlag, refused
 from tests.support.monitors import ANSWERS, PLAIN, RECORDED
 
@@ -63,7 +63,7 @@ def test_named_members_replace_counted_ones(tmp_path: Path) -> None:
 
 def test_a_range_is_a_record_with_rates(tmp_path: Path) -> None:
     path = write_answer(tmp_path, matrix(4, members=2), "day.json")
-    snapshots, _ = read_history(path)
+    snapshots, _ = read_snapshots(path)
     assert [sum(snapshot.problem.lags.tolist()) for snapshot in snapshots] == [200, 260, 320, 380]
     problem, _ = read_group(path, horizon=60)
     assert problem.total_lag == 380 + 2 * 60

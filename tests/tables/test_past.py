@@ -9,9 +9,8 @@ import pytest
 from evenlag.compare.history import Capacity
 from evenlag.errors import InvalidProblemError
 from evenlag.tables.formats import Reading
-from evenlag.tables.group_members import GroupMembers
 from evenlag.tables.loading import read_file
-from evenlag.tables.one_group import OneGroup
+from evenlag.tables.one_group import OneGroup, one_group
 from evenlag.tables.past import Past, snapshots
 from evenlag.tables.read_within import Draining
 
@@ -32,7 +31,7 @@ FIRST, SECOND, LAST = (f"2026-01-01T00:0{minute}:00Z" for minute in range(3))
 def group(tmp_path: Path) -> OneGroup:
     path = tmp_path / "offsets.csv"
     path.write_text(ROWS)
-    return OneGroup(str(path), read_file(path, "offsets"), None, None, "latest")
+    return one_group(str(path), read_file(path, "offsets"))
 
 
 @pytest.fixture
@@ -99,15 +98,18 @@ def test_a_snapshot_without_a_valid_time_is_refused(group: OneGroup, ts: str | N
         snapshots([replace(rows, snapshot_ts=ts)])
 
 
-def test_members_without_a_time_apply_to_every_time_only_next_to_texts(group: OneGroup, tmp_path: Path) -> None:
+def test_members_without_a_time_apply_to_every_time_only_next_to_texts(tmp_path: Path) -> None:
     path = tmp_path / "members.csv"
     path.write_text("group,consumer_id,topics\ng,a,t\n")
-    rows, listed = group.rows_at(LAST)[0], read_file(path, "members")
-    text, table = Reading(source="text", group="g"), Reading(source="table")
-    of_texts, _ = GroupMembers("g", [text, text], listed).at(LAST, rows)
-    assert [member.consumer_id for member in of_texts or ()] == ["a"]
-    mixed, _ = GroupMembers("g", [text, table], listed).at(LAST, rows)
-    assert mixed == ()
+    listed = read_file(path, "members")
+    first, last = (
+        (1, {"snapshot_ts": ts, "group": group, "topic": "t", "partition": 0, "lag": 5})
+        for ts, group in ((FIRST, None), (LAST, "g"))
+    )
+    for name, members in (("g", ("a",)), ("", ())):
+        readings = [Reading([first], source="text", group="g"), Reading([last], source="more", group=name)]
+        rows, _ = one_group("source", readings, listed).rows_at(LAST)
+        assert tuple(member.consumer_id for member in rows.members or ()) == members
 
 
 def test_the_log_start_of_a_lost_row_is_the_last_one_seen(tmp_path: Path) -> None:
@@ -120,6 +122,6 @@ def test_the_log_start_of_a_lost_row_is_the_last_one_seen(tmp_path: Path) -> Non
     path.write_text(
         "".join(line for line in rows.splitlines(keepends=True) if ",1,0,560,560,0,b" not in line or "02:" in line)
     )
-    group = OneGroup(str(path), read_file(path, "offsets"), None, None, "latest")
+    group = one_group(str(path), read_file(path, "offsets"))
     taken = snapshots([group.rows_at(ts)[0] for ts in group.times])
     assert [each.log_starts.tolist() for each in taken] == [[40, 50], [60, 50], [0, 0]]

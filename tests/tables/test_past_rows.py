@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,10 +18,10 @@ import evenlag
 from evenlag.compare.history import Capacity
 from evenlag.errors import InvalidProblemError
 from evenlag.tables.loading import read_file
-from evenlag.tables.one_group import OneGroup
+from evenlag.tables.one_group import one_group
 from evenlag.tables.past import Past
 from evenlag.tables.past_rows import PastRows, before_each
-from evenlag.tables.read import read_group, read_history, read_recorded_group
+from evenlag.tables.read import read_group, read_recorded_group, read_snapshots
 from tests.support.command import evenlag as command
 from tests.support.fleet import OFFSET_NAMES, Row, write_csv
 from tests.support.frames import OFFSETS_DDL, assert_same_rows, table
@@ -39,7 +40,7 @@ def with_log_only(rows: Sequence[Row], times: Collection[str]) -> list[Row]:
 
 
 def past_of(path: Path, given: Capacity | None = None) -> Past:
-    group = OneGroup(str(path), read_file(path, "offsets"), None, None, "latest")
+    group = one_group(str(path), read_file(path, "offsets"))
     return Past([group.rows_at(ts)[0] for ts in group.times], given)
 
 
@@ -82,7 +83,7 @@ def test_a_size_uses_the_rates_of_log_ends(rows: list[Row], tmp_path: Path) -> N
 def test_a_time_with_log_ends_alone_is_no_snapshot(rows: list[Row], tmp_path: Path) -> None:
     times = times_of(rows)
     path = write_csv(tmp_path / "offsets.csv", with_log_only(rows, times[:3] + times[4:11]), OFFSET_NAMES)
-    history, _ = read_history(path)
+    history, _ = read_snapshots(path)
     assert [each.ts for each in history] == [times[3], times[11]]
     _, _, recorded = read_recorded_group(path)
     assert [each.ts for each in recorded] == [times[3], times[11]]
@@ -101,23 +102,23 @@ def test_never_committed_is_not_the_same_as_unknown(rows: list[Row], tmp_path: P
     times = times_of(rows)
     never = [row | {"current_offset": None} for row in rows]
     path = write_csv(tmp_path / "never.csv", never, OFFSET_NAMES)
-    history, _ = read_history(path)
+    history, _ = read_snapshots(path)
     assert len(history) == len(times)
     assert {lag for each in history for lag in each.problem.lags.tolist()} == {0}
-    history, _ = read_history(path, auto_offset_reset="earliest")
+    history, _ = read_snapshots(path, auto_offset_reset="earliest")
     assert all(each.problem.lags.all() for each in history)
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"log_end_offset": None}, "needs a log_end_offset of 0 or more"),
-        ({"log_end_offset": -1}, "needs a log_end_offset of 0 or more"),
+        ({"log_end_offset": None}, "log_end_offset is missing in a log_only row"),
+        ({"log_end_offset": -1}, "log_end_offset is negative: -1"),
         ({"log_only": "perhaps"}, "log_only is not true or false: 'perhaps'"),
-        ({"snapshot_ts": "noon"}, "snapshot_ts of a log_only row must be a time such as"),
+        ({"snapshot_ts": "noon"}, "snapshot_ts of a log_only row is not a time: 'noon'"),
         (
             {"partition": 1, "log_end_offset": 7},
-            "another log_only row of this time has another log_end_offset; keep one",
+            "partition orders-1 is also in line 2, but the rows differ in log_end_offset; keep one",
         ),
     ],
 )
@@ -131,7 +132,7 @@ def test_a_bad_row_is_named(rows: list[Row], change: dict[str, Any], reason: str
 
 @given(st.lists(st.integers(0, 30)), st.lists(st.integers(0, 30) | st.none(), unique=True))
 def test_each_log_end_belongs_to_the_next_snapshot(past: list[int], times: list[int | None]) -> None:
-    rows = [PastRows.of_ends(micros, {("t", 0): micros}) for micros in past]
+    rows = [PastRows(micros, ("t",), np.array([0]), np.array([0]), np.array([micros])) for micros in past]
     found = before_each(rows, times)
     for ts, mine in zip(times, found, strict=True):
         earlier = [each for each in times if each is not None and ts is not None and each < ts]

@@ -21,7 +21,7 @@ from evenlag.model.rates import (
     predicted_lag,
     time_micros,
 )
-from evenlag.tables.read import holds_many_groups, read_group, read_history, read_recorded_group
+from evenlag.tables.read import holds_many_groups, read_group, read_recorded_group, read_snapshots
 from tests.support.command import evenlag
 from tests.support.fleet import MEMBER_NAMES, OFFSET_NAMES, write_csv
 
@@ -170,7 +170,7 @@ def test_the_latest_snapshot_does_not_depend_on_time_zones(tmp_path: Path) -> No
     assert read_group(path, horizon="10m")[0].lags.tolist() == [2700, 50]
     assert read_group(path, horizon="auto")[0].scenario_weights
     assert [each.ts for each in read_recorded_group(path)[2]] == times[:-1]
-    assert [each.ts for each in read_history(path)[0]] == times[:-1]
+    assert [each.ts for each in read_snapshots(path)[0]] == times[:-1]
 
 
 def test_snapshots_may_be_numbered(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_an_unusable_record_leaves_todays_lag(tmp_path: Path) -> None:
     assert (found.lags.tolist(), found.scenario_weights) == ([1], ())
     [note] = [note for note in notes if note.startswith("horizon auto")]
     assert "the current lag alone, as the earlier snapshots cannot be used" in note
-    assert "line 2: t: current_offset is not a whole number" in note
+    assert "line 2: t-0: current_offset is not a whole number" in note
 
 
 def test_files_without_rates_refuse_a_horizon(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_files_without_rates_refuse_a_horizon(tmp_path: Path) -> None:
         read_group(problem, horizon="10m")
     bad = rows(("2026-01-01", {0: (1, "x")}), ("2026-01-02", {0: (2, 1)}))
     path = write_csv(tmp_path / "offsets.csv", bad, OFFSET_NAMES)
-    with pytest.raises(InvalidProblemError, match="line 2: t: current_offset is not a whole number"):
+    with pytest.raises(InvalidProblemError, match="line 2: t-0: current_offset is not a whole number"):
         read_group(path, horizon=60)
 
 
@@ -234,7 +234,7 @@ def test_a_history_is_read_with_its_members_of_each_time(tmp_path: Path) -> None
         for name in names.split()
     ]
     path = write_csv(tmp_path / "offsets.csv", offsets + rows(("2026-01-01", {0: (1, 1)}), group="h"), OFFSET_NAMES)
-    history, _ = read_history(path, write_csv(tmp_path / "members.csv", members, MEMBER_NAMES), "g")
+    history, _ = read_snapshots(path, write_csv(tmp_path / "members.csv", members, MEMBER_NAMES), "g")
     assert [each.problem.members for each in history] == [("c0", "c1"), ("c0", "c1", "idle")]
     assert [each.problem.lags.tolist() for each in history] == [[8, 0], [0, 11]]
     assert holds_many_groups(path)
@@ -340,7 +340,7 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
     good = [line for line in (tmp_path / "offsets.csv").read_text().splitlines(keepends=True) if ",x," not in line]
     (tmp_path / "good.csv").write_text("".join(good))
     for group in ("shop-0", "shop-1"):
-        history, _ = read_history(tmp_path / "good.csv", tmp_path / "members.csv", group)
+        history, _ = read_snapshots(tmp_path / "good.csv", tmp_path / "members.csv", group)
         expected = replay(history, **options, rebalance_above=0.5)
         steps += len(expected.steps)
         for summed in expected.summary:

@@ -211,13 +211,13 @@ kafka_consumergroup_members{consumergroup="g"} 3
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"lag": [1, 2, 3.5, 4]}, "the DataFrame, row 2: orders: lag is not a whole number: 3.5"),
-        ({"lag": ["1", "2", "many", "4"]}, "the DataFrame, row 2: orders: lag is not a whole number: 'many'"),
-        ({"partition": [0, -1, 2, 0]}, "the DataFrame, row 1: orders: partition must be 0, 1, 2, …, not -1"),
+        ({"lag": [1, 2, 3.5, 4]}, "the DataFrame, row 2: orders-2: lag is not a whole number: 3.5"),
+        ({"lag": ["1", "2", "many", "4"]}, "the DataFrame, row 2: orders-2: lag is not a whole number: 'many'"),
+        ({"partition": [0, -1, 2, 0]}, "the DataFrame, row 1: orders: partition is negative: -1"),
         ({"partition": [0, True, 2, 0]}, "row 1: orders: partition is not a whole number: True"),
         ({"topic": ["orders", None, "orders", "paid"]}, "the DataFrame, row 1: topic is missing"),
-        ({"topic": ["orders", 7, "orders", "paid"]}, "the DataFrame, row 1: topic is not a text: 7"),
-        ({"consumer_id": [1, 2, 3, 4]}, "the DataFrame, row 0: consumer_id is not a text: 1"),
+        ({"topic": ["orders", [7], "orders", "paid"]}, "the DataFrame, row 1: topic is not a text: [7]"),
+        ({"consumer_id": [["a"]] * 4}, "the DataFrame, row 0: orders-0: consumer_id is not a text: ['a']"),
         ({"lag": [2**63, 2, 1, 4]}, "row 0"),
         ({"partition": [0, 0, 2, 0]}, "row 1"),
     ],
@@ -231,8 +231,13 @@ def test_an_error_names_row_and_column(change: dict[str, list[Any]], message: st
     assert "\n" not in str(caught.value)
 
 
+def test_a_number_may_name_a_topic_or_a_member() -> None:
+    problem = evenlag.read(PANDAS.assign(topic=7, partition=range(4), consumer_id=[1, 2, 2.0, 2]))
+    assert (problem.topics, problem.members) == (("7",), ("1", "2"))
+
+
 def test_a_missing_column_is_named_with_the_present_ones() -> None:
-    with pytest.raises(SourceError, match=r"the DataFrame: no column partition; .*; the DataFrame has .*partitions"):
+    with pytest.raises(SourceError, match=r"the DataFrame: no column partition; .*; this one has .*partitions"):
         evenlag.read(PANDAS.rename(columns={"partition": "partitions"}))
     with pytest.raises(SourceError, match=r"no column log_end_offset \(or lag\)"):
         evenlag.read(PANDAS.drop(columns="lag"))

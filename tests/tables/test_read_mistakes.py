@@ -30,8 +30,8 @@ def test_a_frame_without_owners_needs_members(frame: pd.DataFrame, group: str | 
 
 
 def test_a_misspelled_column_of_owners_is_named() -> None:
-    with pytest.raises(InvalidProblemError, match="'consumerid'; did you mean 'consumer_id'"):
-        evenlag.read(LAGS.assign(consumerid="x"))
+    with pytest.raises(InvalidProblemError, match="'consumr_id'; did you mean 'consumer_id'"):
+        evenlag.read(LAGS.assign(consumr_id="x"))
 
 
 def test_a_frame_without_any_owner_is_a_group_without_members() -> None:

@@ -144,7 +144,7 @@ def test_members_are_read_from_csv(tmp_path: Path) -> None:
     path = tmp_path / "members.csv"
     path.write_text("group,consumer_id,topics,weight\ng,a,x; y;,1e1\ng,b,,nan\ng,c,;,1_0\n")
     rows = [(row["topics"], row["weight"]) for row in read_table(path, "members")]
-    assert rows == [(["x", "y"], 10.0), (None, "nan"), ([], "1_0")]
+    assert rows == [(["x", "y"], 10.0), (None, None), ([], "1_0")]
 
 
 def test_json_values_get_the_type_of_their_column_or_stay(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_json_values_get_the_type_of_their_column_or_stay(tmp_path: Path) -> Non
     names = ("group", "consumer_id", "topics", "weight", "generation")
     assert [tuple(row[name] for name in names) for row in read_table(path, "members")] == [
         ("g", "a", ["x"], 2, 3),
-        (5, None, ["x", "y"], 2.5, 4),
+        ("5", None, ["x", "y"], 2.5, 4),
         ("g", "b", None, None, 1.5),
     ]
 
@@ -181,7 +181,7 @@ def test_parquet_of_pandas_is_read(tmp_path: Path, zone: str | None) -> None:
     path = tmp_path / "offsets.snappy.parquet"
     frame.to_parquet(path)
     hour = 2 if zone == "Europe/Berlin" else 3
-    expected = offsets_row(snapshot_ts=f"2026-01-02T{hour:02}:04:05.678Z", group="g", topic="t", partition=1)
+    expected = offsets_row(snapshot_ts=f"2026-01-02T{hour:02}:04:05.678901Z", group="g", topic="t", partition=1)
     assert list(read_table(path, "offsets")) == [expected]
 
 
@@ -262,17 +262,6 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         list(read_table(tmp_path / "absent.csv", "offsets"))
     with pytest.raises(SourceError, match=r"the folder has no file with a suffix of \.csv"):
         list(read_table(tmp_path, "offsets"))
-
-
-def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_table(tmp_path / "a.parquet", ROWS["offsets"], OFFSETS)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    for use in (
-        lambda: list(read_table(tmp_path / "a.parquet", "offsets")),
-        lambda: write_table(tmp_path / "b.parquet", [], OFFSETS),
-    ):
-        with pytest.raises(SourceError, match=r"in a clone of evenlag: pip install '\.\[spark\]'"):
-            use()
 
 
 def test_tables_and_snapshots_need_no_spark() -> None:

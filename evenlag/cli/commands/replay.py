@@ -48,7 +48,7 @@ def replay(
     options.keep_inputs(plot, path, members)
     how = compare.simulation.ReplayOptions.of(time_limit=group_time_limit, **parameters)
     with working("reading"):
-        history, read = tables.read_history(path, members, group, auto_offset_reset, input_format)
+        history, read = tables.read_snapshots(path, members, group, auto_offset_reset, input_format)
     name = history[0].problem.group
     how, of_past = how.with_past(past.pause_of(name), past.capacity_of(name))
     try:

@@ -1,25 +1,30 @@
-"""The interface of a format: how to recognise its texts, and the result of reading one."""
+"""Rows as readers of texts, files and DataFrames return them, and the interface of a text's format."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from evenlag.tables.copies import Numbered
+from evenlag.tables.columns import TABLES, Numbered, TableKind
+
+if TYPE_CHECKING:
+    from evenlag.tables.rows import Rows  # imports pyarrow
 
 _OF_MEMBERS = ("snapshot_ts", "group", "consumer_id", "client_id", "host")  # columns of both tables
 
 
 @dataclass
 class Reading:
-    """The rows of a text, with the column names of the snapshot tables.
+    """The rows of a text, a file or a DataFrame, with the column names of the snapshot tables.
 
     Attributes
     ----------
     offsets, members : list of (int, mapping)
         Rows of the offsets and members tables, each with its line number (or item number in JSON). Columns that the
         format lacks may be absent. `group` is None if the text does not name the group.
+    tables : dict of "offsets" or "members" to Rows
+        The rows of a file or a DataFrame, in place of `offsets` and `members`.
     notes : list of str
         Notes for the user: skipped lines, assumptions, partitions with unknown lag.
     notes_of : mapping of str to list of str
@@ -28,6 +33,8 @@ class Reading:
         Notes on members by group; ignored if a members table is given.
     unknown_members : set of str
         Groups that may have members, although the text lists neither members nor owners.
+    shows_owners : bool
+        False if a table has no column of owners, so that any of its groups may have members.
     passed_over : list of (int, str)
         Skipped lines with their numbers.
     source : str
@@ -52,6 +59,16 @@ class Reading:
     notes_of: dict[str, list[str]] = field(default_factory=dict)
     member_notes: dict[str, list[str]] = field(default_factory=dict)
     unknown_members: set[str] = field(default_factory=set)
+    shows_owners: bool = True
+    tables: dict[TableKind, Rows] = field(default_factory=dict)
+
+    def rows(self, kind: TableKind) -> Rows:
+        """Return the rows of a table in columns."""
+        from evenlag.tables.rows import Rows
+
+        if kind not in self.tables:
+            self.tables[kind] = Rows.of_dicts(self.offsets if kind == "offsets" else self.members, TABLES[kind])
+        return self.tables[kind]
 
     def named_members(self) -> list[Numbered]:
         """Return all named members: those listed, and the other owners of partitions, each once."""

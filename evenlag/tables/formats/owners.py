@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from evenlag.tables.copies import Numbered
+from evenlag.tables.columns import Numbered
 from evenlag.tables.formats.base import Reading
 from evenlag.tables.formats.remarks import Remarks
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from evenlag.tables.formats.base import Reading
-from evenlag.tables.row_checks import some
+from evenlag.tables.headings import some
 
 
 @dataclass

@@ -15,7 +15,7 @@ from evenlag.tables.formats.exporters import EXPORTERS, Exporter, cluster_of, co
 from evenlag.tables.formats.remarks import Remarks
 from evenlag.tables.formats.samples import Partition, Sample, partition_of
 from evenlag.tables.formats.series_rows import GroupReader, GroupSeries
-from evenlag.tables.row_checks import some
+from evenlag.tables.headings import some
 
 Time = float | None
 Group = tuple[str | None, str]  # cluster and name

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from evenlag.errors import SourceError
-from evenlag.tables.copies import Numbered
+from evenlag.tables.columns import Numbered
 from evenlag.tables.formats.exporters import Exporter
 from evenlag.tables.formats.owners import owners_of
 from evenlag.tables.formats.remarks import GroupRemarks

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from evenlag.tables.columns import TableKind
-from evenlag.tables.copies import Numbered
+from evenlag.tables.columns import Numbered, TableKind
 from evenlag.tables.formats.base import Format, Reading
 from evenlag.tables.formats.describe.consistency import Fields
 from evenlag.tables.formats.describe.headers import looks_like_a_header
