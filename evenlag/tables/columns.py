@@ -112,7 +112,7 @@ class Table(tuple[Column, ...]):
         import pyarrow as pa
 
         texts = pa.list_(pa.string())
-        types = {**arrow_types(), "strings": texts, "racks": texts}
+        types = {**arrow_types(), "strings": texts, "racks": texts, "bytes": pa.binary()}
         return pa.schema([(column.name, types[column.kind]) for column in self])
 
     def markdown(self) -> str:

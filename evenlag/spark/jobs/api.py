@@ -11,7 +11,7 @@ from evenlag.compare.foresight import AUTO
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import Progress
 from evenlag.spark.jobs.fleet import Fleet
-from evenlag.spark.jobs.fleet_solver import AuditKeywords, FleetSolver, PlanKeywords, fleet_options
+from evenlag.spark.jobs.fleet_solver import AuditKeywords, FleetSolver, PlanKeywords, Solved, fleet_options
 from evenlag.spark.jobs.placement import TaskPacking
 from evenlag.spark.jobs.raw_rows import RawTables
 from evenlag.spark.jobs.results import audit_rows, group_rows, plan_rows, reject_rows
@@ -34,8 +34,12 @@ class SolvedFleet:
         The rejected rows (`outputs.REJECTS`).
     """
 
-    _solved: DataFrame
+    _results: Solved
     _fleet: Fleet
+
+    @property
+    def _solved(self) -> DataFrame:
+        return self._results.all
 
     @property
     def plans(self) -> DataFrame:
@@ -132,7 +136,7 @@ def solve(
     solver = FleetSolver(options, want, time_limit, group_time_limit, horizon, progress, data)
     fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
     solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED.ddl))
-    return SolvedFleet(solved.all, fleet)
+    return SolvedFleet(solved, fleet)
 
 
 def plans(
@@ -226,5 +230,6 @@ def rejects(
         A table lacks a required column.
     """
     tables = RawTables.of(offsets_df, members_df)
-    rows = TaskPacking(driver_of(offsets_df.sparkSession).slots(), by=("group",)).repartition(tables.rows())
+    packing = TaskPacking(driver_of(offsets_df.sparkSession).slots(), by=("group",))
+    rows = packing.repartition(tables.rows(packing.by))
     return rows.mapInArrow(Rejecter(tables.rules(auto_offset_reset), REJECTS.arrow()), REJECTS.ddl)

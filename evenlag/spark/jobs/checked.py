@@ -106,4 +106,5 @@ def _checked(df: DataFrame, kind: TableKind, auto_offset_reset: str) -> DataFram
 
 def _dealt(df: DataFrame, names: dict[str, str], kind: TableKind) -> DataFrame:
     """Return the rows as tasks read them, all rows of a group in one task."""
-    return TaskPacking(driver_of(df.sparkSession).slots(), by=("group",)).repartition(placed(df, names, kind))
+    packing = TaskPacking(driver_of(df.sparkSession).slots(), by=("group",))
+    return packing.repartition(placed(df, names, kind, packing.by))

@@ -57,7 +57,7 @@ class Fleet:
 
     def dealt(self, ended: DataFrame | None = None) -> DataFrame:
         """Return the rows for `TableRules.checked`, each in the task of its group; without those of ended tasks."""
-        return self.packing.repartition(self.tables.rows(), ended)
+        return self.packing.repartition(self.tables.rows(self.packing.by), ended)
 
     def dated(self, df: DataFrame) -> DataFrame:
         """Return a table with `snapshot_ts` in its input type."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from functools import cached_property
+from typing import Any
 
-from pyspark.sql import DataFrame, types
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import InvalidProblemError, SourceError
@@ -42,12 +42,17 @@ class Solved:
     ----------
     table : DataFrame
         What tasks returned before the deadline, which is written and only read.
-    late : DataFrame or None
-        The groups of the other tasks with their first plans, which are made when this table is used.
+    planned_late : callable or None
+        Returns `late`.
     """
 
     table: DataFrame
-    late: DataFrame | None = None
+    planned_late: Callable[[], DataFrame] | None = None
+
+    @cached_property
+    def late(self) -> DataFrame | None:
+        """The groups of the other tasks with their first plans, which are made when this table is used."""
+        return None if self.planned_late is None else self.planned_late()
 
     @property
     def all(self) -> DataFrame:
@@ -204,7 +209,7 @@ class FleetSolver:
             deterministic=self._options.deterministic,
             reserve=WRITING if self._want == Want.BOTH else RESERVE,
         )
-        schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED.ddl)))
+        schema = SOLVED.arrow()
         total = fleet.groups or 0  # unknown only without progress reports
         solver = Solver(
             fleet.rules, replace(self._options, threads=driver.task_cpus()), budget, self._want, schema, attempt,
@@ -215,12 +220,12 @@ class FleetSolver:
         with named, watched as (done, failed), driver.batches_by_rows():
             counted = replace(solver, done=done, failed=failed)
             solving = kept(fleet.dealt().mapInArrow(counted, SOLVED.ddl), place, self.until)
-        ended = solving.table.select("task").filter("task is not null").distinct()
         if not solving.whole:
             self._report_cut(solving.table, total)
             late = replace(solver, budget=replace(budget, deadline=self._started))
-            return Solved(solving.table, fleet.dealt(ended).mapInArrow(late, SOLVED.ddl))
-        if solving.hint and ended.count() != packing.tasks:
+            ended = solving.table.select("task").distinct
+            return Solved(solving.table, lambda: fleet.dealt(ended()).mapInArrow(late, SOLVED.ddl))
+        if solving.hint and solving.table.select("task").distinct().count() != packing.tasks:
             raise SourceError(solving.hint)
         report_end(self._progress, total, (done, failed))
         return Solved(solving.table)

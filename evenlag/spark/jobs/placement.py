@@ -87,7 +87,7 @@ class TaskPacking:
             others = sf.broadcast(ended.withColumnRenamed(TASK, ENDED))
             df = df.join(others, on=number == sf.col(ENDED), how="left_anti")
         places = sf.from_json(sf.lit(str(partition_keys(self.tasks))), "array<int>")  # one call for any number of tasks
-        placed = df.withColumn(TASK, places[number]).drop(*KEY)  # what is not needed any more is not moved
+        placed = df.withColumn(TASK, places[number]).drop(*self.by)  # what is not needed any more is not moved
         return placed.repartition(self.tasks, TASK).drop(TASK)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, types
+from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
-from evenlag.spark.native.typed import column_named
+from evenlag.spark.native.typed import micros_of, quoted
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.tables.columns import LOG_ONLY, TableKind
 from evenlag.tables.headings import check_headings
@@ -70,12 +70,12 @@ class RawTables:
         """Return what tasks need to check the rows."""
         return TableRules(self.offset_names, self.member_names, auto_offset_reset, ahead)
 
-    def rows(self) -> DataFrame:
-        """Return the rows of both tables: `snapshot_ts, group` that place them, and a struct for each table."""
-        offsets = placed(self.offsets, self.offset_names, "offsets")
+    def rows(self, by: Sequence[str] = KEY) -> DataFrame:
+        """Return the rows of both tables: a struct for each, and the columns `by` of their key, which place them."""
+        offsets = placed(self.offsets, self.offset_names, "offsets", by)
         if self.members is None or self.member_names is None:
             return offsets
-        members = placed(self.members, self.member_names, "members")
+        members = placed(self.members, self.member_names, "members", by)
         return offsets.unionByName(members, allowMissingColumns=True)
 
     def sizes(self) -> DataFrame:
@@ -86,32 +86,35 @@ class RawTables:
         DataFrame
             `snapshot_ts, group, rows, taken`.
         """
-        past = sf.lit(False)
+        past = "false"
         if LOG_ONLY in self.offset_names:
-            text = sf.trim(column_named(self.offset_names[LOG_ONLY]).cast("string"))
-            past = sf.coalesce(sf.lower(text) == "true", sf.lit(False))
-        keys = self.offsets.select(*_keys(self.offset_names), past.alias("past"))
-        taken = sf.count_if(~sf.col("past")).alias("taken")
-        return keys.dropna().groupBy(*KEY).agg(sf.count("*").alias("rows"), taken)
+            past = f"coalesce(lower(trim(cast({quoted(self.offset_names[LOG_ONLY])} as string))) = 'true', false)"
+        keys = self.offsets.selectExpr(*_keys(self.offset_names, KEY), f"{past} as past")
+        return keys.dropna().groupBy(*KEY).agg(sf.count("*").alias("rows"), sf.count_if(~sf.col("past")).alias("taken"))
 
 
-def placed(df: DataFrame, names: Mapping[str, str], kind: TableKind) -> DataFrame:
-    """Return the rows of a table as one column of structs, named `kind`, with `snapshot_ts, group` that place them."""
-    row = sf.struct(*(_movable(field).alias(field.name) for field in df.schema))
-    return df.select(*_keys(names), row.alias(kind))
+def placed(df: DataFrame, names: Mapping[str, str], kind: TableKind, by: Sequence[str]) -> DataFrame:
+    """Return the rows of a table as one column of structs, named `kind`, with the columns `by` of their key.
+
+    All is written in SQL, because each call of a Spark function goes to Java.
+    """
+    moved = [_movable(field) for field in df.schema]
+    row = "*" if all(text is None for text in moved) else ", ".join(
+        f"{text or quoted(field.name)} as {quoted(field.name)}" for field, text in zip(df.schema, moved, strict=True)
+    )  # fmt: skip
+    return df.selectExpr(*_keys(names, by), f"struct({row}) as {kind}")
 
 
-def _keys(names: Mapping[str, str]) -> list[Column]:
-    """Return what places a row: its group, and its time, alike for all spellings of an instant."""
-    text = column_named(names["snapshot_ts"]).cast("string")
-    instant = sf.unix_micros(text.try_cast("timestamp")).cast("string")
-    group = column_named(names["group"]).cast("string")
-    return [sf.coalesce(instant, text).alias("snapshot_ts"), group.alias("group")]
+def _keys(names: Mapping[str, str], by: Sequence[str]) -> list[str]:
+    """Return what places a row, in SQL: its group, and its time, alike for all spellings of an instant."""
+    text = f"cast({quoted(names['snapshot_ts'])} as string)"
+    keys = {"snapshot_ts": f"coalesce(cast({micros_of(text)} as string), {text})"}
+    keys["group"] = f"cast({quoted(names['group'])} as string)"
+    return [f"{keys[name]} as `{name}`" for name in by]
 
 
-def _movable(field: types.StructField) -> Column:
-    """Return a column in a type that tasks can read: as it is, or as text."""
-    column = column_named(field.name)
+def _movable(field: types.StructField) -> str | None:
+    """Return a column as text, in SQL, if it has a type that tasks cannot read; else None."""
     if isinstance(field.dataType, types.VariantType):
-        return sf.to_json(column)
-    return column if isinstance(field.dataType, _ARROW) else column.cast("string")
+        return f"to_json({quoted(field.name)})"
+    return None if isinstance(field.dataType, _ARROW) else f"cast({quoted(field.name)} as string)"

@@ -15,9 +15,14 @@ from evenlag.tables.values import NUMBER, WHOLE
 _WHOLE, _NUMBER = (rf"\A{pattern}\z" for pattern in (WHOLE, NUMBER))
 
 
+def quoted(name: str) -> str:
+    """Return the name of a column for SQL, which may contain dots, spaces and backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def column_named(name: str) -> Column:
-    """Return the column of exactly this name, which may contain dots, spaces and backticks."""
-    return sf.col("`" + name.replace("`", "``") + "`")
+    """Return the column of exactly this name."""
+    return sf.col(quoted(name))
 
 
 def text_number(text: Column) -> Column:
@@ -25,16 +30,17 @@ def text_number(text: Column) -> Column:
     return sf.regexp_extract(text, _NUMBER, 1).try_cast("double")
 
 
-def text_micros(text: Column) -> Column:
-    """Return `model.rates.time_micros` of a column of text, independent of the session's time zone."""
-    date, *parts = (sf.regexp_extract(text, TIME, n) for n in range(1, 5))
-    others = (
-        sf.when(part == "", other).otherwise(part) for part, other in zip(parts, ("00:00", ":00", "Z"), strict=True)
-    )
-    whole = sf.concat(date, sf.lit("T"), *others)
-    return sf.unix_micros(
-        sf.when(date != "", whole).try_cast("timestamp_ltz")
-    )  # independent of the session's default timestamp type
+def micros_of(text: str) -> str:
+    """Return `model.rates.time_micros` of a text in SQL, independent of the session's time zone and time types."""
+    date, *parts = (f"regexp_extract({text}, r'{TIME}', {n})" for n in range(1, 5))
+    filled = (f"if({part} = '', '{other}', {part})" for part, other in zip(parts, ("00:00", ":00", "Z"), strict=True))
+    whole = f"concat({date}, 'T', {', '.join(filled)})"
+    return f"unix_micros(try_cast(if({date} = '', null, {whole}) as timestamp_ltz))"
+
+
+def text_micros(name: str) -> Column:
+    """Return `micros_of` a column of text."""
+    return sf.expr(micros_of(quoted(name)))
 
 
 def _time_text(time: Column) -> Column:
