@@ -1,7 +1,6 @@
 """Columns are declared once: types, headers, checks and the docs follow."""
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -14,9 +13,6 @@ from evenlag.tables.group import Member
 from evenlag.tables.rows import Rows
 from evenlag.tables.rules import check_rows
 from tests.support.column_tables import PAGES, ROOT, renewed
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 OUTPUTS = {name: value for name, value in vars(outputs).items() if isinstance(value, Table)}
 
@@ -131,22 +127,3 @@ def test_values_that_do_not_fit_their_column_are_refused_in_the_members_table(co
 )
 def test_other_columns_are_ignored(kind: TableKind, column: Column) -> None:
     assert reason(kind, **{column.name: ["of", "any", "type"]}) is None
-
-
-@pytest.mark.spark
-def test_spark_rejects_the_values_that_a_single_group_refuses(spark: "SparkSession") -> None:
-    from evenlag.spark.native import row_checks
-
-    wrong = {
-        column.name: [value for value in WRONG[column.kind] if isinstance(value, str | float | int)]
-        for column in OFFSETS
-        if column.checked and column.kind == "integer"
-    }
-    assert len(wrong) > 4
-    rows = [{"snapshot_ts": "1"} | row_of(OFFSETS)]
-    rows += [rows[0] | {name: value} for name, values in wrong.items() for value in values]
-    text = [{name: str(value) for name, value in row.items() if name != "replica_racks"} for row in rows]
-    checked = row_checks.typed_offsets(spark.createDataFrame(text, ", ".join(f"`{name}` STRING" for name in text[0])))
-    reasons = [row["reason"] for row in checked.collect()]
-    assert reasons[0] is None
-    assert [reason for reason in reasons[1:] if reason is None] == []
