@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
@@ -28,34 +28,59 @@ LOOK = 0.25  # seconds between checks of a running job, and between cancellation
 T = TypeVar("T")
 
 
+class Running(Generic[T]):
+    """Work with Spark in a thread of its own, which inherits the properties of jobs from this one.
+
+    The thread does not keep the driver from ending.
+    """
+
+    def __init__(self, spark: SparkSession, work: Callable[[], T]) -> None:
+        self._driver, self._tag = driver_of(spark), f"evenlag-{uuid.uuid4().hex}"
+        self._future: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                self._driver.tag(self._tag)
+                self._future.set_result(work())
+            except BaseException as error:
+                self._future.set_exception(error)
+
+        Thread(target=inheritable_thread_target(spark)(run), name="evenlag", daemon=True).start()
+
+    def ends(self, until: float | None) -> bool:
+        """Wait until the work has ended, at most until a time (epoch), and return whether it has."""
+        idle = self._driver.watch()
+        while not _ended(self._future, until):
+            idle.look()
+            if until is not None and time.time() >= until:
+                return False
+        return True
+
+    def result(self) -> T:
+        """Return the result of the work that has ended, or raise its error."""
+        return self._future.result()
+
+    def cancel(self) -> bool:
+        """Cancel the jobs of the work, and return whether it had succeeded by then."""
+        if not self._future.done():
+            Thread(
+                target=_cancel, args=(self._driver, self._tag, self._future), name="evenlag-cancel", daemon=True
+            ).start()
+        wait([self._future], CANCELLED)
+        return self._future.done() and self._future.exception() is None
+
+
 def within(spark: SparkSession, until: float | None, work: Callable[[], T]) -> T | None:
     """Return the result of some work with Spark; None if its jobs had to be cancelled at `until` (epoch)."""
     if until is not None and time.time() >= until:
         return None
-    driver, tag = driver_of(spark), f"evenlag-{uuid.uuid4().hex}"
-
-    def tagged() -> T:
-        driver.tag(tag)
-        return work()
-
-    pool = ThreadPoolExecutor(1, thread_name_prefix="evenlag")
-    future: Future[T] = pool.submit(inheritable_thread_target(spark)(tagged))
-    pool.shutdown(wait=False)
-    idle = driver.watch()
+    running = Running(spark, work)
     try:
-        while not _ended(future, until):
-            idle.look()
-            if until is not None and time.time() >= until:
-                break
-        else:
-            return future.result()
-    finally:
-        if not future.done():
-            Thread(target=_cancel, args=(driver, tag, future), name="evenlag-cancel", daemon=True).start()
-    wait([future], CANCELLED)
-    if future.done() and future.exception() is None:
-        return future.result()
-    return None
+        ended = running.ends(until)
+    except BaseException:
+        running.cancel()
+        raise
+    return running.result() if ended or running.cancel() else None
 
 
 def _cancel(driver: Driver, tag: str, future: Future[Any]) -> None:

@@ -32,6 +32,8 @@ class SolvedFleet:
         audits that were not requested are empty.
     rejects : DataFrame
         The rejected rows (`outputs.REJECTS`).
+    notes : tuple of str
+        Columns of the tables that are not read, and a missing column of owners. They are logged as warnings too.
     """
 
     _results: Solved
@@ -39,7 +41,17 @@ class SolvedFleet:
 
     @property
     def _solved(self) -> DataFrame:
-        return self._results.all
+        return self._results.all()
+
+    def now(self) -> SolvedFleet:
+        """Return the fleet without waiting for tasks that have not ended: their groups get first plans on use."""
+        self._results.table(0.0)
+        return self
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on the columns of both tables."""
+        return self._fleet.tables.notes
 
     @property
     def plans(self) -> DataFrame:
@@ -92,9 +104,10 @@ def solve(
         The requested results; with "both", a group's plan and audit share its time.
     time_limit : float or None
         Seconds for the whole call. First every group gets a plan no worse than the current one and the lag-aware
-        assignor's; the remaining time goes to the groups with the largest unproven gap. If Spark has not reached a
-        group by then, its first plan is made when the results are read, and it is marked `late`. Only groups whose rows
-        cannot be used are errors in `groups`.
+        assignor's; the remaining time goes to the groups with the largest unproven gap. If tasks have not ended by
+        then, the call returns all the same, and reading the results waits for them. If they still run a minute later,
+        their groups get first plans instead. Groups that were planned after the limit are marked `late`. Only groups
+        whose rows cannot be used are errors in `groups`.
     group_time_limit : float
         Time limit of one group, in seconds.
     auto_offset_reset : str
@@ -153,6 +166,8 @@ def plans(
 ) -> DataFrame:
     """Plan every group of a fleet on the executors, and return the `plans` of `solve`; parameters are the same.
 
+    Groups of tasks that have not ended at the limit get first plans when the DataFrame is used.
+
     Returns
     -------
     DataFrame
@@ -166,7 +181,7 @@ def plans(
     return solve(
         offsets_df, members_df, want=Want.PLAN, time_limit=time_limit, group_time_limit=group_time_limit,
         auto_offset_reset=auto_offset_reset, horizon=horizon, tasks=tasks, progress=progress, **solving,
-    ).plans  # fmt: skip
+    ).now().plans  # fmt: skip
 
 
 def audit(
@@ -211,7 +226,7 @@ def audit(
         offsets_df, members_df, want=Want.AUDIT, time_limit=time_limit, group_time_limit=group_time_limit,
         auto_offset_reset=auto_offset_reset, horizon=horizon, tasks=tasks, progress=progress,
         gap=gap, seed=seed, deterministic=deterministic, **terms,
-    ).audit  # fmt: skip
+    ).now().audit  # fmt: skip
 
 
 def rejects(

@@ -55,7 +55,7 @@ TOO_BUSY = (
     "{out}: Spark could not run all tasks within the time limit of {limit:g} s, nor soon after it, so nothing was "
     "written; raise --time-limit, or wait for free executors"
 )
-LEAST_WAIT = 60.0  # seconds for the first plans of groups that were not reached in time
+LEAST_WAIT = 10.0  # seconds to wait for tasks after the limit, and then for first plans of their groups
 MOST_LISTED = 20  # notes, and failed groups, in a report
 
 _ORDER = {
@@ -193,11 +193,11 @@ def run_with(
         fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
         places = [Folder(spark, f"{folder}/{name}", SOLVED.ddl) for name in ("solved", "late")]
         try:
-            found = solver.run(fleet, places[0])
-            solved = found.table
+            found, patience = solver.run(fleet, places[0]), max(solver.time_limit or 0.0, LEAST_WAIT)
+            solved = found.table(patience)
             if found.late is not None:
                 with described(spark, "planning the groups that were not reached in time"):
-                    late = kept(found.late, places[1], time.time() + max(solver.time_limit or 0.0, LEAST_WAIT))
+                    late = kept(found.late, places[1], time.time() + patience)
                 if not late.whole:
                     raise SourceError(TOO_BUSY.format(out=out, limit=solver.time_limit))
                 solved = solved.unionByName(late.table)

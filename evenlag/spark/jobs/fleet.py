@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,8 @@ from evenlag.spark.native.typed import column_named
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import KEY
+
+logger = logging.getLogger("evenlag.pipeline")
 
 GROUPS_PER_TASK = 8  # few, so that progress is visible and tasks are even
 TASKS_PER_SLOT = (2, 16)  # smallest and largest number; the overhead of a task is up to 0.1 s
@@ -105,6 +108,8 @@ def check_tables(
         raise InvalidProblemError(f"tasks must be a whole number >= 1, not {shown(tasks)}")
     ahead = ahead_micros(horizon)
     tables = RawTables.of(offsets_df, members_df)
+    for note in tables.notes:
+        logger.warning(note)
     whole = whole or ahead > 0
     spark = offsets_df.sparkSession
     driver = driver_of(spark)

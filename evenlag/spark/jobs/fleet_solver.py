@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -18,7 +17,7 @@ from evenlag.heuristics.by_columns import BY_COLUMNS
 from evenlag.search.options import SolveKeywords, SolveOptions, TermKeywords, check_seconds, solving_options
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.executors import check_executors
-from evenlag.spark.driver.kept import kept
+from evenlag.spark.driver.kept import Running
 from evenlag.spark.driver.protocol import Driver, Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables, check_topics
@@ -31,33 +30,48 @@ from evenlag.tables.outputs import SOLVED
 
 GRACE = 0.85  # seconds after the time limit for cancelling jobs
 BEYOND = 0.05  # share of the limit that is added to it
+PATIENCE = 60.0  # seconds in which results that are read are waited for, after the limit
 WRITING = 0.2  # share of the time limit reserved if tables are sorted and written after the last plan
 
 
-@dataclass(frozen=True)
 class Solved:
-    """The results of a fleet (`outputs.SOLVED`).
+    """The results of a fleet (`outputs.SOLVED`), which may still be on their way when the call's time is up.
 
-    Attributes
+    Parameters
     ----------
-    table : DataFrame
-        What tasks returned before the deadline, which is written and only read.
-    planned_late : callable or None
-        Returns `late`.
+    running : Running
+        The job that writes them.
+    place : Place
+    planned_late : callable (DataFrame) -> DataFrame
+        Returns first plans of the groups that are not among given results; they are made when the table is used.
     """
 
-    table: DataFrame
-    planned_late: Callable[[], DataFrame] | None = None
+    def __init__(self, running: Running[None], place: Place, planned_late: Callable[[DataFrame], DataFrame]) -> None:
+        self._running, self._place, self._planned_late = running, place, planned_late
+        self._whole: DataFrame | None = None
+        self._late: DataFrame | None = None
 
-    @cached_property
-    def late(self) -> DataFrame | None:
-        """The groups of the other tasks with their first plans, which are made when this table is used."""
-        return None if self.planned_late is None else self.planned_late()
+    def table(self, patience: float) -> DataFrame:
+        """Return the results that tasks have returned; wait for their job, and after `patience` seconds cancel it."""
+        if self._whole is None:
+            if self._running.ends(time.time() + patience):
+                self._running.result()
+            elif not self._running.cancel():
+                done = self._place.read()
+                self._whole, self._late = done, self._planned_late(done)
+                return done
+            self._whole = self._place.read()
+        return self._whole
 
     @property
-    def all(self) -> DataFrame:
-        """All results."""
-        return self.table if self.late is None else self.table.unionByName(self.late)
+    def late(self) -> DataFrame | None:
+        """First plans for the groups of tasks that `table` lacks; None if it has all."""
+        return self._late
+
+    def all(self, patience: float = PATIENCE) -> DataFrame:
+        """Return `table` and `late`."""
+        table = self.table(patience)
+        return table if self._late is None else table.unionByName(self._late)
 
 
 class PlanKeywords(SolveKeywords, DataKeywords, total=False):
@@ -218,17 +232,28 @@ class FleetSolver:
         named = described(spark, f"solving {total:,} groups" if total else "solving all groups")
         watched = driver.reporting(self._progress, total, packing.tasks)
         with named, watched as (done, failed), driver.batches_by_rows():
-            counted = replace(solver, done=done, failed=failed)
-            solving = kept(fleet.dealt().mapInArrow(counted, SOLVED.ddl), place, self.until)
-        if not solving.whole:
-            self._report_cut(solving.table, total)
-            late = replace(solver, budget=replace(budget, deadline=self._started))
-            ended = solving.table.select("task").distinct
-            return Solved(solving.table, lambda: fleet.dealt(ended()).mapInArrow(late, SOLVED.ddl))
-        if solving.hint and solving.table.select("task").distinct().count() != packing.tasks:
-            raise SourceError(solving.hint)
-        report_end(self._progress, total, (done, failed))
-        return Solved(solving.table)
+            solving = fleet.dealt().mapInArrow(replace(solver, done=done, failed=failed), SOLVED.ddl)
+            running = Running(spark, lambda: place.write(solving))
+            try:
+                ended = running.ends(self.until)
+            except BaseException:
+                running.cancel()
+                raise
+        late = replace(solver, budget=replace(budget, deadline=self._started), done=None, failed=None)
+
+        def planned_late(found: DataFrame) -> DataFrame:
+            others = fleet.dealt(found.select("task").distinct())
+            return others.mapInArrow(late, SOLVED.ddl).persist()
+
+        solved = Solved(running, place, planned_late)
+        if not ended:
+            self._report_cut(place.read(), total)
+        else:
+            table = solved.table(0.0)
+            if place.hint and table.select("task").distinct().count() != packing.tasks:
+                raise SourceError(place.hint)
+            report_end(self._progress, total, (done, failed))
+        return solved
 
     def _report_cut(self, solved: DataFrame, total: int) -> None:
         """Report the progress of a cancelled job, counted by the rows of its completed tasks."""

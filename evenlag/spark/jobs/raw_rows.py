@@ -12,7 +12,7 @@ from evenlag.errors import SourceError
 from evenlag.spark.native.typed import micros_of, quoted
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.tables.columns import LOG_ONLY, TableKind
-from evenlag.tables.headings import check_headings
+from evenlag.tables.headings import check_headings, unused
 from evenlag.tables.outputs import KEY
 
 NESTED = (types.StructType, types.ArrayType, types.MapType, types.VariantType)  # no times
@@ -60,6 +60,19 @@ class RawTables:
                 f"snapshot_ts is {tables.snapshot_type.simpleString()} in the offsets table; cast it to text"
             )
         return tables
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on columns that are not read, and on owners if no column has them."""
+        found = unused(self.offsets.columns, self.offset_names, "offsets", "the offsets table")
+        if self.members is not None and self.member_names is not None:
+            found += unused(self.members.columns, self.member_names, "members", "the members table")
+        if "consumer_id" not in self.offset_names:
+            found.append(
+                "the offsets table: no column consumer_id (or member, owner), so no partition has an owner and each "
+                "counts as newly assigned"
+            )
+        return tuple(found)
 
     @property
     def snapshot_type(self) -> types.DataType:
