@@ -40,7 +40,7 @@ def partition_lag(
 
     KIP-169 takes the log end offset minus the committed offset. For a group that never committed, it applies
     `auto.offset.reset`: a lag of 0 with `latest`, the whole log with anything else.
-    `evenlag.spark.native.lag_columns` implements the same rule on Spark columns.
+    `evenlag.tables.rules` implements the same rule for whole columns.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ def group_growth(rows: Sequence[tuple[Hashable, Offsets]]) -> list[Growth | None
     """Compare every row of a group's history with the latest earlier row of its partition.
 
     If snapshots are missing, the growth covers the longer time. Among several earlier rows of one time, the one with
-    the highest offsets is used. `evenlag.spark.native.lag_columns` implements the same rule on Spark columns.
+    the highest offsets is used. `evenlag.tables.growth` implements the same rule for whole columns.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def horizon_micros(horizon: float | str, name: str = "horizon", also: str = "") 
 def time_micros(text: object) -> int | None:
     """Return a `TIME` in microseconds since the epoch (UTC unless it names a zone), or None.
 
-    `evenlag.spark.native.lag_columns` implements the same rule on Spark columns.
+    `evenlag.spark.native.typed` implements the same rule on Spark columns.
 
     Examples
     --------
