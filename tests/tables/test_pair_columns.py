@@ -5,7 +5,10 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 import evenlag
 from evenlag import Problem
@@ -15,6 +18,7 @@ from evenlag.tables import read_snapshots
 from evenlag.tables.columns import MEMBERS, OFFSETS
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PairColumns
 from evenlag.tables.writing import write_table
+from tests.support.fleet_tasks import batches, rules
 from tests.support.problems import seeds
 
 if TYPE_CHECKING:
@@ -119,12 +123,7 @@ def test_a_lost_row_keeps_its_racks_in_a_history(tmp_path: Path) -> None:
     assert between.same_as(last)
 
 
-@pytest.mark.spark
-def test_groups_of_spark_give_the_problem_of_plain_values(spark: "SparkSession", tmp_path: Path) -> None:
-    from evenlag.spark.jobs.fleet import check_tables
-    from evenlag.spark.native.row_checks import task_rows
-    from evenlag.spark.worker.arrow_groups import group_rows
-
+def test_groups_of_a_task_give_the_problem_of_plain_values(tmp_path: Path) -> None:
     offsets: Rows = []
     members: Rows = []
     wanted = {}
@@ -134,17 +133,24 @@ def test_groups_of_spark_give_the_problem_of_plain_values(spark: "SparkSession",
         offsets += [row | {"group": name} for row in more_offsets]
         members += [row | {"group": name} for row in more_members]
         wanted[name] = problem
-    paths = write_both(tmp_path, "parquet", offsets, members)
-    frames = [spark.read.parquet(str(path)) for path in paths]
-    as_text = [spark.read.csv(str(path), header=True) for path in write_both(tmp_path, "csv", offsets, members)]
-    for offsets_df, members_df in (frames, as_text):
-        for copies in (False, True):
-            fleet = check_tables(offsets_df, members_df, "latest", None, copies=copies)
-            groups = group_rows(task_rows(fleet.offsets, fleet.members).toArrow().to_batches())
-            assert [rows.group for rows in groups] == sorted(wanted)
-            for rows in groups:
-                assert rows.problem().pairs.same_as(wanted[rows.group].pairs), rows.group
-                assert rows.problem().same_structure(wanted[rows.group])
+    typed = [pq.read_table(path) for path in write_both(tmp_path, "parquet", offsets, members)]
+    texts = [as_texts(path) for path in write_both(tmp_path, "csv", offsets, members)]
+    for tables in (typed, texts):
+        checked = rules(*tables).checked(batches(*tables))
+        assert checked is not None
+        assert list(checked.rejects()) == []
+        groups = list(checked.groups().groups())
+        assert [rows.group for rows in groups] == sorted(wanted)
+        for rows in groups:
+            assert rows.problem().pairs.same_as(wanted[rows.group].pairs), rows.group
+            assert rows.problem().same_structure(wanted[rows.group])
+
+
+def as_texts(path: Path) -> Any:
+    """Read a CSV file as Spark does, with all columns as text."""
+    names = path.read_text().partition("\n")[0].strip().split(",")
+    options = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True)
+    return csv.read_csv(path, convert_options=options)
 
 
 @pytest.mark.spark

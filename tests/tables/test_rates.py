@@ -243,56 +243,6 @@ def test_a_history_is_read_with_its_members_of_each_time(tmp_path: Path) -> None
 
 # ---- Spark -----------------------------------------------------------------------------------------------------------
 
-DDL = (
-    "n INT, snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, "
-    "log_end_offset BIGINT, current_offset BIGINT"
-)
-
-
-@pytest.mark.spark
-@settings(max_examples=1)
-@given(st.integers(0, 2**32))
-def test_rates_in_spark_columns_equal_those_of_the_model(spark: "SparkSession", seed: int) -> None:
-    from pyspark.sql import functions as sf
-
-    from evenlag.spark.native.lag_columns import with_predicted_lags, with_rates
-
-    rng = random.Random(seed)
-    some = [None, 0, 5, 9, 30, 2**62]
-    drawn = [
-        (n, rng.choice([*TIMES, "1970-01-01T00:00:02Z", "1970-01-01T00:00:03Z"]), rng.choice("gh"), "t",
-         rng.randint(0, 2), rng.choice(some), rng.choice(some))
-        for n in range(250)
-    ]  # fmt: skip
-    zone = spark.conf.get("spark.sql.session.timeZone")
-    try:
-        spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
-        df = spark.createDataFrame(drawn, DDL).withColumn("lag", sf.lit(3).cast("bigint"))
-        rated = {row["n"]: row for row in with_rates(df).collect()}
-        predicted = {row["n"]: row for row in with_predicted_lags(df, "2s").collect()}
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", zone)
-    timed = [(row, time_micros(row[1])) for row in drawn]
-    history = [(row[2:5], Offsets(micros, *row[5:])) for row, micros in timed if micros is not None]
-    numbers = [row[0] for row, micros in timed if micros is not None]
-    expected = dict(zip(numbers, group_growth(history), strict=True))
-    assert any(each is not None and each.produced for each in expected.values())
-    for n in range(250):
-        grown = expected.get(n)
-        by_spark = rated[n]
-        if grown is None:
-            assert (by_spark["elapsed"], by_spark["produced"], by_spark["consumed"], by_spark["produce_rate"]) == (
-                None,
-            ) * 4
-        else:
-            assert (by_spark["elapsed"], by_spark["produced"]) == (grown.micros / SECOND, grown.produced)
-            assert by_spark["consumed"] == grown.consumed
-            assert by_spark["produce_rate"] == pytest.approx(grown.produce_rate) if grown.produced is not None else True
-            assert by_spark["consume_rate"] == pytest.approx(grown.consume_rate) if grown.consumed is not None else True
-        assert predicted[n]["lag"] == predicted_lag(3, grown, 2 * SECOND)
-        assert predicted[n]["predicted"] == (grown is not None and grown.produced is not None)
-
-
 @pytest.mark.spark
 def test_the_pipeline_balances_predicted_lags(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag import pipeline

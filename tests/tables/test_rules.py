@@ -50,7 +50,7 @@ def as_texts(rows: list[Row], names: list[str]) -> Any:
 # ---- values ----------------------------------------------------------------------------------------------------------
 
 IS_NOT = {
-    "string": [], "boolean": ["yes", 1, 0.5], "strings": [[None], ["a", ""], 5, True, "[1]"],
+    "string": [["a"], {"x": 1}], "boolean": ["yes", 1, 0.5], "strings": [[None], ["a", ""], 5, True, "[1]"],
     "racks": [["a", None], 5, '["a'], "integer": ["x", 1.5, True, 2.0**63, Decimal("0.5"), ["1"], str(2**63)],
     "number": ["x", True, ["1"], 2e9, 0.0, -1, "1e-10", "Infinity"],
 }  # fmt: skip
@@ -177,6 +177,7 @@ def test_rows_of_log_ends_alone_have_no_lag() -> None:
     assert checked.values["lag"].null.all()
     assert checked.log_only.tolist() == [True] * 6
     assert reasons(check([row | {"log_only": "perhaps"}])) == ["log_only is not true or false"]
+    assert reasons(check([row | {"snapshot_ts": "noon"}])) == ["snapshot_ts of a log_only row is not a time"]
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------

@@ -1,62 +1,44 @@
-"""Values of a table: Python's reader and Spark's columns agree on every text."""
+"""Values of a table, and where Spark's columns read them too: whole numbers, times, and the order of snapshots."""
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evenlag.model.rates import time_micros
 from evenlag.tables.values import plain_value, snapshot_order
+from tests.support.values import NUMBERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SPACED = ["7", " 7 ", "\t7\n", "7\r\n", "\x0b7\f", "\xa07", "7\u2028", "7\x85", "7 7"]
-WHOLE = ["7.", "7.0", "7.00", "7.5", "+7", "-7", "--7", "007", "7_0", "٣", "0x7", str(2**63 - 1), ".0"]
-REAL = [
-    ".5",
-    "-.5",
-    "5.",
-    "1e1",
-    "1E+1",
-    "1e-1",
-    "7E3",
-    "7e3.0",
-    "1.5e1",
-    "1e999",
-    "1e1000",
-    "e1",
-    "1e",
-    ".",
-    "1d",
-    "1f",
-]
-WORDS = ["", " ", "   ", "NaN", "Infinity", "null", "true", "seven", "1,5"]
-NUMBERS = SPACED + WHOLE + REAL + WORDS
-LISTS = ["a", "a;b", " a ; b ", ";", "", " ", "a;;b", '["a","b"]', "[]", '["a', "[1"]
+@pytest.mark.spark
+def test_python_and_spark_read_a_text_as_the_same_whole_number(spark: "SparkSession") -> None:
+    from evenlag.spark.native.typed import Typed
 
-KINDS = {"integer": (int,), "number": (float, int), "strings": (list,), "racks": (list,)}
-
-
-def value_of(text: str, kind: str) -> Any:
-    """The value that Python's reader makes of a text; None where it leaves the text as it is."""
-    value = plain_value(text, kind)
-    return value if isinstance(value, KINDS[kind]) else None
+    df = spark.createDataFrame([(text,) for text in NUMBERS], "value STRING")
+    rows = df.select("value", Typed(df).whole("value").alias("typed")).collect()
+    found = {text: plain_value(text, "integer") for text in NUMBERS}
+    assert {row["value"]: row["typed"] for row in rows} == {
+        text: value if isinstance(value, int) else None for text, value in found.items()
+    }
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("kind", "texts"), [("integer", NUMBERS), ("number", NUMBERS), ("strings", LISTS),
-                                              ("racks", [*LISTS, ";a", '["","a"]'])])  # fmt: skip
-def test_python_and_spark_read_a_text_as_the_same_value(spark: "SparkSession", kind: str, texts: list[str]) -> None:
-    from evenlag.spark.native.typed import Typed
+def test_python_and_spark_read_a_text_as_the_same_time(spark: "SparkSession") -> None:
+    from evenlag.spark.native.typed import text_micros
 
-    table = Typed(df := spark.createDataFrame([(text,) for text in texts], "value STRING"))
-    read = {"integer": table.whole, "number": table.number, "strings": table.names}
-    column = table.names("value", blanks=True) if kind == "racks" else read[kind]("value")
-    rows = df.select("value", column.alias("typed"), table.present("value").alias("present")).collect()
-    in_64_bits = {text: value for text in texts if not isinstance(value := value_of(text, kind), int) or value < 2**63}
-    assert {row["value"]: row["typed"] for row in rows if row["value"] in in_64_bits} == in_64_bits
-    assert {row["value"]: row["present"] for row in rows} == {
-        text: plain_value(text, kind) is not None for text in texts
-    }
+    days = ["2026-10-25", "0001-01-01", "9999-12-31", "2026-02-30", " 2026-10-25", "2026-1-1", "20261025"]
+    hours = ["", "T02:30", " 02:30:00", "T02:30:00.5", "T02:30:00.123456789", "T24:00", "T2:30", "t02:30"]
+    texts = [f"{day}{hour}{zone}" for day in days for hour in hours for zone in ("", "Z", "+02:00", "-01:30", "+0200")]
+    texts += [*NUMBERS, "2026-10-25T02:30:00Z\n", "2026", "2026-10", "now", "epoch", "größe"]
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+        df = spark.createDataFrame([(text,) for text in texts], "at STRING")
+        rows = df.select("at", text_micros("at").alias("micros")).collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert {row["at"]: row["micros"] for row in rows} == {text: time_micros(text) for text in texts}
 
 
 def test_whole_numbers_may_have_any_length() -> None:
