@@ -12,8 +12,7 @@ from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import Progress
 from evenlag.spark.jobs.fleet import Fleet
 from evenlag.spark.jobs.fleet_solver import AuditKeywords, FleetSolver, PlanKeywords, Solved, fleet_options
-from evenlag.spark.jobs.placement import TaskPacking
-from evenlag.spark.jobs.raw_rows import RawTables
+from evenlag.spark.jobs.raw_rows import RawTables, gathered
 from evenlag.spark.jobs.results import audit_rows, group_rows, plan_rows, reject_rows
 from evenlag.spark.worker.one_group import Want
 from evenlag.spark.worker.rows_of_task import Rejecter
@@ -245,6 +244,6 @@ def rejects(
         A table lacks a required column.
     """
     tables = RawTables.of(offsets_df, members_df)
-    packing = TaskPacking(driver_of(offsets_df.sparkSession).slots(), by=("group",))
-    rows = packing.repartition(tables.rows(packing.by))
-    return rows.mapInArrow(Rejecter(tables.rules(auto_offset_reset), REJECTS.arrow()), REJECTS.ddl)
+    return gathered(tables.rows(("group",))).mapInArrow(
+        Rejecter(tables.rules(auto_offset_reset), REJECTS.arrow()), REJECTS.ddl
+    )

@@ -8,9 +8,7 @@ from pyspark.sql import DataFrame, types
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.errors import SourceError
-from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.jobs.placement import TaskPacking
-from evenlag.spark.jobs.raw_rows import placed
+from evenlag.spark.jobs.raw_rows import gathered, placed
 from evenlag.spark.worker.checked_rows import Checker, Rater
 from evenlag.tables.columns import Column, Table, TableKind
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
@@ -93,7 +91,7 @@ def with_rates(df: DataFrame) -> DataFrame:
         raise SourceError(f"the offsets table: column {there[0]} would appear twice; rename it")
     schema = types.StructType([*df.schema, *cast(types.StructType, types.StructType.fromDDL(added.ddl))])
     arrow = to_arrow_schema(schema)
-    return _dealt(df, names, "offsets").mapInArrow(Rater(names, arrow), schema)
+    return gathered(placed(df, names, "offsets", ("group",))).mapInArrow(Rater(names, arrow), schema)
 
 
 def _checked(df: DataFrame, kind: TableKind, auto_offset_reset: str) -> DataFrame:
@@ -101,10 +99,4 @@ def _checked(df: DataFrame, kind: TableKind, auto_offset_reset: str) -> DataFram
     columns = Table((*looked_at(kind), *([Column("clamped", "string")] if kind == "offsets" else []), *FOUND))
     schema = cast(types.StructType, types.StructType.fromDDL(columns.ddl))
     checker = Checker(names, kind, auto_offset_reset, to_arrow_schema(schema))
-    return _dealt(df, names, kind).mapInArrow(checker, schema)
-
-
-def _dealt(df: DataFrame, names: dict[str, str], kind: TableKind) -> DataFrame:
-    """Return the rows as tasks read them, all rows of a group in one task."""
-    packing = TaskPacking(driver_of(df.sparkSession).slots(), by=("group",))
-    return packing.repartition(placed(df, names, kind, packing.by))
+    return gathered(placed(df, names, kind, ("group",))).mapInArrow(checker, schema)

@@ -17,7 +17,7 @@ from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.kept import within
 from evenlag.spark.driver.protocol import described
 from evenlag.spark.jobs.placement import MOST_PACKED, Key, TaskPacking
-from evenlag.spark.jobs.raw_rows import RawTables
+from evenlag.spark.jobs.raw_rows import RawTables, gathered
 from evenlag.spark.native.typed import column_named
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.tables.fleet_data import FleetData
@@ -58,9 +58,13 @@ class Fleet:
     packing: TaskPacking
     slots: int
 
-    def dealt(self, ended: DataFrame | None = None) -> DataFrame:
-        """Return the rows for `TableRules.checked`, each in the task of its group; without those of ended tasks."""
-        return self.packing.repartition(self.tables.rows(self.packing.by), ended)
+    def dealt(self) -> DataFrame:
+        """Return the rows for `TableRules.checked`, each in the task of its group."""
+        return self.packing.repartition(self.tables.rows(self.packing.by))
+
+    def others(self, ended: DataFrame) -> DataFrame:
+        """Return the rows for `TableRules.checked` that are not in tasks that have ended, for use outside the call."""
+        return gathered(self.packing.others(self.tables.rows(), ended))
 
     def dated(self, df: DataFrame) -> DataFrame:
         """Return a table with `snapshot_ts` in its input type."""

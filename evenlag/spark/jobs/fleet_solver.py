@@ -242,8 +242,7 @@ class FleetSolver:
         late = replace(solver, budget=replace(budget, deadline=self._started), done=None, failed=None)
 
         def planned_late(found: DataFrame) -> DataFrame:
-            others = fleet.dealt(found.select("task").distinct())
-            return others.mapInArrow(late, SOLVED.ddl).persist()
+            return fleet.others(found.select("task").distinct()).mapInArrow(late, SOLVED.ddl).persist()
 
         solved = Solved(running, place, planned_late)
         if not ended:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from evenlag.model.balance import count_rule
@@ -71,24 +71,31 @@ class TaskPacking:
         task_of = {key: rank[task] for (key, _), task in zip(rows, plan.member_of.tolist(), strict=True)}
         return cls(tasks, task_of, loads, by)
 
-    def repartition(self, df: DataFrame, ended: DataFrame | None = None) -> DataFrame:
+    def repartition(self, df: DataFrame) -> DataFrame:
         """Repartition a table with the columns of the key, so that each row is in the task of its group.
 
-        The columns of the key are dropped. Rows of the tasks that `ended` (a column `task`) are left out.
+        The columns of the key are dropped.
         """
-        number = sf.pmod(sf.xxhash64(*self.by), sf.lit(self.tasks)).cast("int")
-        if self.task_of:
-            keys = dict(zip(self.by, map(list, zip(*self.task_of, strict=True)), strict=True))
-            table = pa.table({**keys, TASK: pa.array(list(self.task_of.values()), pa.int32())})
-            known = df.sparkSession.createDataFrame(table)  # from Arrow, as rows would need Python workers
-            df = df.join(sf.broadcast(known), on=list(self.by), how="left")
-            number = sf.coalesce(TASK, number)
-        if ended is not None:
-            others = sf.broadcast(ended.withColumnRenamed(TASK, ENDED))
-            df = df.join(others, on=number == sf.col(ENDED), how="left_anti")
+        df, number = self._numbered(df)
         places = sf.from_json(sf.lit(str(partition_keys(self.tasks))), "array<int>")  # one call for any number of tasks
         placed = df.withColumn(TASK, places[number]).drop(*self.by)  # what is not needed any more is not moved
         return placed.repartition(self.tasks, TASK).drop(TASK)
+
+    def others(self, df: DataFrame, ended: DataFrame) -> DataFrame:
+        """Return the rows of a table that are in other tasks than those that have `ended` (a column `task`)."""
+        df, number = self._numbered(df)
+        ended = sf.broadcast(ended.withColumnRenamed(TASK, ENDED))
+        return df.join(ended, on=number == sf.col(ENDED), how="left_anti")
+
+    def _numbered(self, df: DataFrame) -> tuple[DataFrame, Column]:
+        """Return a table, perhaps with a further column, and the number of each row's task."""
+        number = sf.pmod(sf.xxhash64(*self.by), sf.lit(self.tasks)).cast("int")
+        if not self.task_of:
+            return df, number
+        keys = dict(zip(self.by, map(list, zip(*self.task_of, strict=True)), strict=True))
+        table = pa.table({**keys, TASK: pa.array(list(self.task_of.values()), pa.int32())})
+        known = df.sparkSession.createDataFrame(table)  # from Arrow, as rows would need Python workers
+        return df.join(sf.broadcast(known), on=list(self.by), how="left"), sf.coalesce(TASK, number)
 
 
 def partition_keys(partitions: int) -> list[int]:

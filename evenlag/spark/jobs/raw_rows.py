@@ -106,6 +106,16 @@ class RawTables:
         return keys.dropna().groupBy(*KEY).agg(sf.count("*").alias("rows"), sf.count_if(~sf.col("past")).alias("taken"))
 
 
+def gathered(rows: DataFrame) -> DataFrame:
+    """Return one row per group with lists of its rows, from rows with the column `group`.
+
+    This is for tables that are computed when they are used. There Spark adds up the bytes of a batch for Python after
+    each of its rows, which takes ten times as long as all else; with lists there is a row per group.
+    """
+    kinds = [name for name in ("offsets", "members") if name in rows.columns]
+    return rows.groupBy("group").agg(*(sf.collect_list(name).alias(name) for name in kinds)).drop("group")
+
+
 def placed(df: DataFrame, names: Mapping[str, str], kind: TableKind, by: Sequence[str]) -> DataFrame:
     """Return the rows of a table as one column of structs, named `kind`, with the columns `by` of their key.
 

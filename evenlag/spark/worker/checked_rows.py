@@ -62,6 +62,8 @@ class Checker:
 
 def arrow_column(values: Values, kind: Any) -> Any:
     """Return values as an Arrow array."""
+    if values.silent:
+        return pa.nulls(len(values.data), kind)
     if values.names:
         return pa.array(values.named().tolist(), kind)
     return pa.array(values.data, mask=values.null | values.wrong).cast(kind, safe=False)

@@ -97,13 +97,17 @@ class Rejecter:
 def raw_tables(batches: Iterable[Any], kinds: Sequence[TableKind]) -> list[Any] | None:
     """Return the rows of each input table as they came, with texts dictionary-encoded to save memory.
 
-    None without any row. The batches have one column of structs per table, null in rows of the other table.
+    None without any row. The batches have one column of structs per table, null in rows of the other table, or one
+    column of lists of structs per table.
     """
     parts: list[list[Any]] = [[] for _ in kinds]
     for batch in batches:
         for part, kind in zip(parts, kinds, strict=True):
             rows = batch.column(batch.schema.get_field_index(kind))
-            rows = rows.filter(rows.is_valid()) if len(kinds) > 1 else rows
+            if pa.types.is_list(rows.type):
+                rows = rows.flatten()
+            elif len(kinds) > 1:
+                rows = rows.filter(rows.is_valid())
             table = pa.RecordBatch.from_struct_array(rows)
             encoded = [
                 column.dictionary_encode() if pa.types.is_string(column.type) else column for column in table.columns
