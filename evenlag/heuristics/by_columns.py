@@ -54,7 +54,7 @@ def _deal(lags: Whole, takers: Whole, starts: Whole, sizes: Whole, members: Whol
     held[column < members[:, None]] = 0
     for number in range(int(rounds.max())):
         left = int((rounds > number).sum())
-        if number and left * width < FEW_CELLS:
+        if left * width < FEW_CELLS:
             for topic in range(left):
                 first, last = int(starts[topic] + number * members[topic]), int(starts[topic] + sizes[topic])
                 takers[first:last] = _dealt(lags[first:last].tolist(), held[topic, : members[topic]].tolist())

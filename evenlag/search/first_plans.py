@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenlag.errors import InvalidProblemError
 from evenlag.heuristics.by_columns import lag_aware
 from evenlag.model.arrays import NOBODY, Bools, Whole
 from evenlag.model.balance import Balance
@@ -28,6 +29,7 @@ METHODS = ("current", "repair", "lag-aware", "construct", "exchanges")
 """Names of the stages, by their code in `FirstPlans.method`."""
 CURRENT, REPAIR, LAG_AWARE, CONSTRUCT, EXCHANGES = range(len(METHODS))
 
+MOST_MESSAGES = 2**62 - 1
 NO_PLAN = np.iinfo(np.int64).max  # objective
 
 
@@ -82,7 +84,17 @@ def first_plans(
     -------
     FirstPlans
         No objective is above that of today's assignment or of the lag-aware plan, if these keep the balance.
+
+    Raises
+    ------
+    InvalidProblemError
+        An objective of a group could reach 2**62.
     """
+    beyond = np.flatnonzero(price > (MOST_MESSAGES - groups.totals) // groups.sizes)
+    if len(beyond):
+        raise InvalidProblemError(
+            f"group {beyond[0]}: the lag and the price of all moves together reach 2**62 messages"
+        )
     rules = CountRules(groups, Balance.of(balance, "balance"))
     aim = Aim(ObjectiveKind.of(kind, "objective"), price, column_bounds(rules), deadline)
     best = _Best(rules, aim)

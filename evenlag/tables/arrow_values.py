@@ -221,8 +221,8 @@ def _as_text(column: Any) -> Values:
 def _as_whole(column: Any) -> Values:
     kind, null = column.type, _nulls(column)
     if pa.types.is_unsigned_integer(kind) and kind.bit_width == 64:
-        wrong = _flags(pc.fill_null(pc.greater(column, 2**63 - 1), False))
-        column = pc.if_else(pa.array(wrong), None, column) if wrong.any() else column
+        wrong = _flags(pc.fill_null(pc.greater(column, pa.scalar(2**63 - 1, kind)), False))
+        column = pc.if_else(pa.array(wrong), pa.scalar(0, kind), column) if wrong.any() else column
         return Values(_numbers(column.cast(pa.int64()).fill_null(0)), null, wrong)
     if pa.types.is_integer(kind):
         return Values(_numbers(column.cast(pa.int64()).fill_null(0)), null, np.zeros(len(column), dtype=bool))

@@ -33,10 +33,10 @@ class LagRemarks:
 
     def __init__(self, checked: CheckedRows, of_text: Bools, auto_offset_reset: str) -> None:
         self._checked, self._reset = checked, auto_offset_reset
-        self._negative = _with_reason(checked, LAG_NEGATIVE)
+        self._negative = checked.having(LAG_NEGATIVE)
         lag, end = checked.values["lag"], checked.values["log_end_offset"]
-        self._at_most = _with_reason(checked, NO_LOG_START) & of_text & (end.data <= MAX_LAG)
-        self._unknown = _with_reason(checked, LAG_UNKNOWN)
+        self._at_most = checked.having(NO_LOG_START) & of_text & (end.data <= MAX_LAG)
+        self._unknown = checked.having(LAG_UNKNOWN)
         forgiven = self._negative | self._at_most
         checked.reason_of[forgiven] = USABLE
         data = np.where(self._at_most, end.data, lag.data)
@@ -67,9 +67,3 @@ class LagRemarks:
         topics, partitions = self._checked.values["topic"], self._checked.values["partition"]
         places = zip(topics.data[rows].tolist(), partitions.data[rows].tolist(), strict=True)
         return {f"{topics.names[topic]}-{partition}" for topic, partition in places}
-
-
-def _with_reason(checked: CheckedRows, reason: str) -> Bools:
-    """Return the rows with a reason."""
-    codes = [code for code, each in enumerate(checked.reasons) if each == reason]
-    return np.isin(checked.reason_of, codes)

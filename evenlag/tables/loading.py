@@ -24,9 +24,9 @@ FORMS = (PROBLEM, *TABLE_FORMS, *FORMATS)
 
 _READ_SUFFIXES = (".csv", ".txt", *JSON_SUFFIXES, ".parquet")
 _FIELDS_OF_PROBLEM = {"group", "topics", "members", "pins", "scenarios", "assignor"}
-_KNOWN = {column.name for table in TABLES.values() for column in table}
-_PLAIN = {plain(name) for name in _KNOWN}
+_PLAIN = {plain(column.name) for table in TABLES.values() for column in table}
 _ALIKE = _PLAIN.union(plain(name) for table in TABLES.values() for column in table for name in column.also)
+_LINES = (".jsonl", ".ndjson")
 _OF_ROWS = {"partition", "consumerid", "lag"}  # a row of either table has one of these
 
 
@@ -60,7 +60,7 @@ def form_of(path: File, form: str | None = None) -> str:
         return "parquet"
     with reading(path), open_text(path) as file:
         first = next((line for line in file if line.strip()), "").strip()
-        if _is_csv_header(first):
+        if _is_csv_header(first, suffix):
             return "csv"
         if _is_table_row(first):
             return "jsonl"
@@ -72,17 +72,11 @@ def form_of(path: File, form: str | None = None) -> str:
     return found
 
 
-def _is_csv_header(line: str) -> bool:
-    return len(_KNOWN.intersection(_fields(line))) > 2
-
-
-def _may_be_csv_header(line: str) -> bool:
-    """Return whether a line that is of no other format has names of columns, perhaps in another spelling."""
-    return len(_ALIKE.intersection(map(plain, _fields(line)))) > 2
-
-
-def _fields(line: str) -> list[str]:
-    return [name.strip() for name in next(csv.reader([line]), [])]
+def _is_csv_header(line: str, suffix: str) -> bool:
+    names = [name.strip() for name in next(csv.reader([line]), [])]
+    if line.isupper() and suffix != ".csv":  # as kafka-consumer-groups writes its headings
+        return False
+    return len(_ALIKE.intersection(map(plain, names))) > (1 if suffix == ".csv" else 2)
 
 
 def _is_table_row(line: str) -> bool:
@@ -106,7 +100,7 @@ def _json_form(path: File, text: str) -> str | None:
         )
     is_problem = _is_problem(document)
     found = PROBLEM if is_problem and {"topics", "members"} <= set(document) else _recognised(text)
-    if found is None and _suffix(path) in (".jsonl", ".ndjson") and _has_columns(document):
+    if found is None and _suffix(path) in _LINES and _has_columns(document, _suffix(path)):
         return "jsonl"
     if found is None and not is_problem:
         raise _unread_json(path)
@@ -126,10 +120,10 @@ def _is_problem(document: object) -> bool:
     return set(document) <= _FIELDS_OF_PROBLEM or any(isinstance(document.get(f), dict) for f in ("topics", "members"))
 
 
-def _has_columns(document: object) -> bool:
+def _has_columns(document: object, suffix: str) -> bool:
     """Return whether a document may be a row of a snapshot table, possibly with missing columns."""
     names = {*map(plain, document)} if isinstance(document, dict) else set()
-    return "group" in names or len(_PLAIN & names) > 1
+    return "group" in names or len((_ALIKE if suffix in _LINES else _PLAIN) & names) > 1
 
 
 def _unread_json(path: File) -> SourceError:
@@ -140,22 +134,20 @@ def _text_form(path: File, text: str) -> str | None:
     found, suffix = _recognised(text), _suffix(path)
     if found is not None:
         return found
-    if _may_be_csv_header(text.split("\n", 1)[0]):
-        return "csv"
-    if _begins_with_other_json(text):
+    if _begins_with_other_json(text, suffix):
         raise _unread_json(path)
     if suffix in JSON_SUFFIXES:
         return PROBLEM if suffix == ".json" else "jsonl"
     return {".csv": "csv", ".txt": "describe", "": "describe"}.get(suffix)
 
 
-def _begins_with_other_json(text: str) -> bool:
+def _begins_with_other_json(text: str, suffix: str) -> bool:
     """Return whether the first line is a JSON object that is not a row of a snapshot table."""
     try:
         document = json.loads(text.split("\n", 1)[0])
     except (ValueError, RecursionError):
         return False
-    return isinstance(document, dict) and not _has_columns(document)
+    return isinstance(document, dict) and not _has_columns(document, suffix)
 
 
 def _recognised(text: str) -> str | None:

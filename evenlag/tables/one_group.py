@@ -42,9 +42,8 @@ class OneGroup:
         self._groups, self.name, self.source = groups, name, groups.source
         readings = (*groups.readings, *(groups.given or ()))
         self.group_notes = [note for reading in readings for note in reading.notes_of.get(name, ())]
-        self.notes = list(
-            dict.fromkeys(note for reading in readings for note in (*reading.notes, *reading.notes_of.get(name, ())))
-        )
+        every = [note for reading in readings for note in reading.notes]
+        self.notes = list(dict.fromkeys([*every, *groups.notes, *self.group_notes]))
         self._snapshots = {groups.table.keys[g][0]: g for g in groups.snapshots_of(name)}
         self.times: list[str | None] = list(self._snapshots)
         if not self.times:

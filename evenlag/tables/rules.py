@@ -84,6 +84,10 @@ class CheckedRows:
         """True for rows with log ends alone, shape (N,)."""
         return np.asarray(self.values[LOG_ONLY].data & ~self.values[LOG_ONLY].null)
 
+    def having(self, *reasons: str) -> Bools:
+        """Return which rows have one of these reasons, shape (N,)."""
+        return np.isin(self.reason_of, [code for code, each in enumerate(self.reasons) if each in reasons])
+
     def reject(self, reason: str, column: str, rows: Bools) -> None:
         """Give rows a reason, unless they have one already."""
         new = rows & self.usable

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
+from evenlag.figures import quantity
 from evenlag.model.arrays import Bools, Whole
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
@@ -19,7 +20,7 @@ from evenlag.tables.groups import GroupTable, numbers_in
 from evenlag.tables.growth import predict_lags
 from evenlag.tables.lag_remarks import LagRemarks
 from evenlag.tables.placed_rows import PlacedRows
-from evenlag.tables.rules import LAG_UNKNOWN, USABLE, CheckedRows, reject_copies
+from evenlag.tables.rules import LAG_UNKNOWN, CheckedRows, reject_copies
 
 _MOST_NAMES = 8  # groups listed in an error
 
@@ -43,6 +44,8 @@ class SourceGroups:
         The groups, sorted.
     offsets : CheckedRows
     remarks : LagRemarks
+    notes : list of str
+        Notes on rows that belong to no group.
     """
 
     def __init__(
@@ -62,6 +65,8 @@ class SourceGroups:
         groups = self.offsets.values["group"]
         self.names = [groups.names[code] for code in np.unique(groups.data).tolist() if code >= 0]
         self._code_of = {name: code for code, name in enumerate(groups.names)}
+        nameless = int(groups.null.sum())
+        self.notes = [f"{source}: left out {quantity(nameless, 'row')} without a group"] if nameless else []
 
     def chosen(self, group: str | None) -> str:
         """Return the requested group, or the only one.
@@ -171,38 +176,25 @@ class SourceGroups:
         return self._places.get(name, [])
 
     @cached_property
-    def _faults(self) -> tuple[ByGroup, ByGroup]:
-        """The rows of the offsets table that are errors, of each snapshot and of each group."""
-        rows = _errors(self.offsets, PARTITION_ROWS)
-        count = len(self.offsets.values["group"].names)
-        return self._by_snapshot(rows), ByGroup(rows, self.offsets.values["group"].data[rows], count)
+    def _rows(self) -> SnapshotRows:
+        return SnapshotRows(self.placed, self.offsets, PARTITION_ROWS, self.table.number_of, len(self.table))
 
     @cached_property
-    def _member_faults(self) -> ByGroup:
-        assert self.members is not None
-        rows = _errors(self.members, MEMBER_ROWS)
-        return ByGroup(rows, self._member_numbers[rows], len(self.table))
+    def _member_rows(self) -> SnapshotRows | None:
+        if self.members is None or self.placed_members is None:
+            return None
+        number_of = numbers_in(self.members, self.table.keys, "")
+        return SnapshotRows(self.placed_members, self.members, MEMBER_ROWS, number_of, len(self.table))
 
     @cached_property
-    def _member_numbers(self) -> Whole:
-        """The number of the snapshot of each row of members; −1 for none."""
-        assert self.members is not None
-        return numbers_in(self.members, self.table.keys, "")
-
-    @cached_property
-    def _copies(self) -> tuple[ByGroup, ByGroup | None]:
-        """The copies among the rows of both tables, of each snapshot."""
-        members = None
-        if self.members is not None:
-            rows = _with_reason(self.members, {MEMBER_ROWS.again})
-            members = ByGroup(rows, self._member_numbers[rows], len(self.table))
-        return self._by_snapshot(_with_reason(self.offsets, {PARTITION_ROWS.again})), members
+    def _group_faults(self) -> ByGroup:
+        """The rows of the offsets table that are errors, of each group."""
+        groups = self.offsets.values["group"]
+        return ByGroup(self._rows.faults, groups.data[self._rows.faults], len(groups.names))
 
     @cached_property
     def _remarkable(self) -> ByGroup:
-        return self._by_snapshot(self.remarks.remarkable)
-
-    def _by_snapshot(self, rows: Whole) -> ByGroup:
+        rows = self.remarks.remarkable
         return ByGroup(rows, self.table.number_of[rows], len(self.table))
 
     def check_snapshot(self, g: int) -> None:
@@ -213,28 +205,20 @@ class SourceGroups:
         InvalidProblemError
             The message names file and line.
         """
-        self._raise_first(np.union1d(self._faults[0].of(g), self._log_end_faults(self.table.keys[g][1])))
+        rows = self._group_faults.of(self._code_of[self.table.keys[g][1]])
+        if len(rows):
+            of_past = self.offsets.log_only | self.offsets.values["log_only"].wrong
+            rows = rows[of_past[rows] | (self.table.number_of[rows] == g)]
+        self._rows.check(rows)
 
     def check_group(self, name: str) -> None:
         """Raise the error of the first row of a group that cannot be used, in any snapshot."""
-        self._raise_first(self._faults[1].of(self._code_of[name]))
-
-    def _log_end_faults(self, name: str) -> Whole:
-        rows = self._faults[1].of(self._code_of[name])
-        if not len(rows):
-            return rows
-        marked = self.offsets.log_only | self.offsets.values["log_only"].wrong
-        return rows[marked[rows]]
-
-    def _raise_first(self, rows: Whole) -> None:
-        if len(rows):
-            raise self.placed.error(self.offsets, int(rows.min()))
+        self._rows.check(self._group_faults.of(self._code_of[name]))
 
     def check_members(self, g: int) -> None:
         """Raise the error of the first row of members in a snapshot that cannot be used."""
-        if self.members is not None and len(rows := self._member_faults.of(g)):
-            assert self.placed_members is not None
-            raise self.placed_members.error(self.members, int(rows.min()))
+        if self._member_rows is not None:
+            self._member_rows.check(self._member_rows.faults_of(g))
 
     def lag_notes(self, g: int) -> list[str]:
         """Return the notes on unknown and corrected lags of a snapshot."""
@@ -243,12 +227,11 @@ class SourceGroups:
 
     def copy_notes(self, g: int) -> list[str]:
         """Return a note if copies were dropped from a snapshot."""
-        return _dropped(self.source, len(self._copies[0].of(g)), PARTITION_ROWS)
+        return self._rows.copy_notes(g, self.source)
 
     def member_copy_notes(self, g: int, source: str) -> list[str]:
         """Return a note if copies of members were dropped from a snapshot."""
-        copies = self._copies[1]
-        return [] if copies is None else _dropped(source, len(copies.of(g)), MEMBER_ROWS)
+        return [] if self._member_rows is None else self._member_rows.copy_notes(g, source)
 
     def readings_of(self, g: int) -> list[Reading]:
         """Return the readings of a snapshot's partitions."""
@@ -277,19 +260,37 @@ class ByGroup:
         return self._rows[self._bounds[g] : self._bounds[g + 1]]
 
 
-def _errors(checked: CheckedRows, rule: CopyRule) -> Whole:
-    """Return the rows that are errors where one group is read."""
-    forgiven = _with_reason(checked, {LAG_UNKNOWN, rule.again})
-    faults = checked.reason_of != USABLE
-    faults[forgiven] = False
-    return np.flatnonzero(faults)
+class SnapshotRows:
+    """Rows of one table that are errors where one group is read, or copies that were dropped.
 
+    Parameters
+    ----------
+    placed : PlacedRows
+    checked : CheckedRows
+    rule : CopyRule
+    number_of : int array (N,)
+        Number of the snapshot of each row; −1 for none.
+    count : int
+        Number of snapshots.
+    """
 
-def _with_reason(checked: CheckedRows, reasons: set[str]) -> Whole:
-    codes = [code for code, each in enumerate(checked.reasons) if each in reasons]
-    return np.flatnonzero(np.isin(checked.reason_of, codes))
+    def __init__(self, placed: PlacedRows, checked: CheckedRows, rule: CopyRule, number_of: Whole, count: int) -> None:
+        self._placed, self._checked, self._rule = placed, checked, rule
+        self.faults = np.flatnonzero(~checked.usable & ~checked.having(LAG_UNKNOWN, rule.again))
+        copies = np.flatnonzero(checked.having(rule.again))
+        self._faults, self._copies = (ByGroup(rows, number_of[rows], count) for rows in (self.faults, copies))
 
+    def faults_of(self, g: int) -> Whole:
+        """Return the rows of a snapshot that are errors."""
+        return self._faults.of(g)
 
-def _dropped(source: str, copies: int, rule: CopyRule) -> list[str]:
-    dropped = "1 row repeats" if copies == 1 else f"{copies:,} rows repeat"
-    return [f"{source}: {dropped} an earlier row of the same {rule.what}; dropped"] if copies else []
+    def check(self, faults: Whole) -> None:
+        """Raise the error of the first of some rows."""
+        if len(faults):
+            raise self._placed.error(self._checked, int(faults.min()))
+
+    def copy_notes(self, g: int, source: str) -> list[str]:
+        """Return a note if copies were dropped from a snapshot; `source` is the name of the table."""
+        copies = len(self._copies.of(g))
+        dropped = "1 row repeats" if copies == 1 else f"{copies:,} rows repeat"
+        return [f"{source}: {dropped} an earlier row of the same {self._rule.what}; dropped"] if copies else []

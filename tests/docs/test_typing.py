@@ -58,6 +58,7 @@ change = evenlag.Change(members=1, balance="none", new_partitions="rehashed")
 way: evenlag.compare.Migration = evenlag.migrate(problem, assignor="range", balance="group")
 after: evenlag.compare.WhatIf = evenlag.whatif(problem, change, balance="both", stickiness=0)
 needed: evenlag.compare.Size = evenlag.size(problem, 900, 1000, balance="both")
+groups: dict[str, evenlag.Problem] = evenlag.read_groups("offsets.csv", members="members.csv", skip_errors=True)
 history: list[evenlag.compare.Snapshot] = evenlag.read_history("history.parquet", members=["a"])
 pause = evenlag.read_past("past")["billing"].pause
 replayed: evenlag.compare.Replay = evenlag.replay(history, strategies=["range", "evenlag"], horizon="auto")

@@ -1,6 +1,7 @@
 import gzip
 import json
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenlag.errors import SourceError
+from evenlag.tables import files
 from evenlag.tables.columns import MEMBERS, OFFSETS, TABLES, TableKind
 from evenlag.tables.formats import describe
 from evenlag.tables.loading import read_table
@@ -170,6 +172,30 @@ def test_json_may_omit_nulls(tmp_path: Path) -> None:
         offsets_row(group="g", topic="t", partition=0),
         offsets_row(group="g", lag=3),
     ]
+
+
+def test_a_csv_file_without_quotes_is_read_as_one_with_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def outcome() -> object:
+        try:
+            rows = files.table_rows(path, "csv", lambda headings: {name: name for name in headings})
+        except SourceError as error:
+            return str(error)
+        return list(rows.raw())
+
+    path, quick = tmp_path / "a.csv", 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        cells = ["a", "", "1", " x", "é", "-", "\t", "NaN", "null", "#N/A"]
+        rows = [[rng.choice(cells) for _ in range(2 if rng.random() < 0.03 else 3)] for _ in range(rng.randint(0, 4))]
+        end = rng.choice(["\n", "\r\n", "\r"])
+        text = end.join(["a,b,c", *map(",".join, rows)]) + rng.choice([end, "", end * 2])
+        path.write_text(text, newline="")
+        found = outcome()
+        quick += files._without_quotes(text, 3, {"a": 0}) is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "_without_quotes", lambda *_: None)
+            assert outcome() == found, text
+    assert 50 < quick < 250
 
 
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])

@@ -12,7 +12,7 @@ import numpy as np
 
 from evenlag.model.arrays import Whole
 from evenlag.model.objective import ObjectiveKind
-from evenlag.search.columns.rules import CountRules, numbered
+from evenlag.search.columns.rules import CountRules, numbered, spans
 
 MOST_GIANTS = 32  # biggest partitions for which the topics of their holders are looked at
 
@@ -127,10 +127,10 @@ def _pairs(bounds: ColumnBounds, rules: CountRules, descending: Whole) -> None:
 def _giants_by_topic(bounds: ColumnBounds, rules: CountRules) -> None:
     """Bound as `_oversized` does, and require the holders of the biggest partitions to hold enough of every topic."""
     groups = rules.groups
-    order = rules.classes.order
-    sums = np.concatenate([[0], np.cumsum(groups.lags[order])])
+    sums = np.concatenate([[0], np.cumsum(rules.classes.lags)])
     held = np.zeros(len(groups.topic_sizes), dtype=np.int64)  # of the biggest partitions, by topic
     top = np.zeros(len(groups), dtype=np.int64)  # their lag
+    firsts = np.searchsorted(groups.group_of_topic, np.arange(len(groups)))
     here = np.flatnonzero(rules.by_topic & (groups.members > 1))
     for j in range(1, MOST_GIANTS + 1):
         here = here[(j < groups.members[here]) & (j <= groups.sizes[here])]
@@ -141,12 +141,23 @@ def _giants_by_topic(bounds: ColumnBounds, rules: CountRules) -> None:
             return
         held[groups.topic_number[rows]] += 1
         top[here] += groups.lags[rows]
-        topics = np.flatnonzero(np.isin(groups.group_of_topic, here))
-        of, sizes, last = groups.group_of_topic[topics], groups.topic_sizes[topics], groups.topic_starts[1:][topics]
-        members = groups.members[of]
-        needed = np.maximum(j * (sizes // members), sizes - (members - j) * -(-sizes // members))
+        topics, place = spans(firsts[here], groups.topics[here])
+        of, sizes, last = here[place], groups.topic_sizes[topics], groups.topic_starts[1:][topics]
+        least, over = np.divmod(sizes, groups.members[of])
+        most = least + (over > 0)
+        needed = np.maximum(np.maximum(j * least, sizes - (groups.members[of] - j) * most), held[topics])
+        companions = needed - held[topics]
         heavy = top.copy()
-        np.add.at(heavy, of, sums[last] - sums[last - np.maximum(needed - held[topics], 0)])
+        np.add.at(heavy, of, sums[last] - sums[last - companions])
+        # Even totals may require more, of any topic that allows it: at best the smallest.
+        rest = groups.sizes[here] - (groups.members[here] - j) * rules.most[here]
+        more = np.maximum(j * rules.fewest[here], rest) - np.bincount(place, weights=needed).astype(np.int64)
+        spare = np.clip(np.minimum(sizes, j * most) - needed, 0, np.maximum(more, 0)[place])
+        options, which = spans(last - companions - spare, spare)
+        order = np.lexsort((rules.classes.lags[options], place[which]))
+        group = place[which[order]]
+        chosen = order[np.arange(len(order)) - np.searchsorted(group, group) < more[group]]
+        np.add.at(heavy, of[which[chosen]], rules.classes.lags[options[chosen]])
         bounds.raise_largest(here, -(-heavy[here] // j))
         bounds.lower_smallest(here, (groups.totals[here] - heavy[here]) // (groups.members[here] - j))
 

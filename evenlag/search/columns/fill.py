@@ -6,7 +6,6 @@ Without limits on the room, this is Graham's 1969 rule for the makespan.
 from __future__ import annotations
 
 import heapq
-from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from evenlag.model.group_columns import alike
 from evenlag.search.columns.rules import CountRules
 
 MOST_CELLS = 1 << 18  # of the tables in use at a time
-FEW_GROUPS = 16  # so few are faster one by one
+FEW_GROUPS = 16  # groups with as many partitions that are faster one by one
 FULL = np.iinfo(np.int64).max  # load of a member without room
 NO_LIMIT = 1 << 40  # room
 
@@ -46,27 +45,29 @@ def longest_first(rules: CountRules, chosen: Whole, member_of: Whole) -> Whole:
 
 
 def lightest(lags: Whole, of: Whole, class_of: Whole, loads: Whole, room: Whole) -> Whole:
-    """Return the member of each partition: in this order, the lightest one of its group with room for its class.
+    """Return the member of each partition: the lightest one of its group with room for its class.
+
+    Partitions are taken in their order.
 
     Parameters
     ----------
     lags, of, class_of : int64 arrays (R,)
-        Lag, group and class of each partition, by group.
+        Lag, group and class of each partition, by group, then by class.
     loads : int64 array (B, W)
         Load of each member of each group; updated in place.
     room : int64 array (K, W)
-        Partitions of each class that each member may still take, 0 where there is no member; updated in place. Each
-        class has room for all of its partitions.
+        Partitions of each class that each member may still take, 0 where there is no member. Each class has room
+        for all of its partitions. May be updated in place.
     """
     takers = np.empty(len(lags), dtype=np.int64)
-    if len(loads) <= FEW_GROUPS and len(room) == len(loads):
-        starts = np.searchsorted(of, np.arange(len(loads) + 1))
-        for number, (first, last) in enumerate(pairwise(starts.tolist())):
-            takers[first:last] = _one_group(lags[first:last].tolist(), loads[number].tolist(), room[number].tolist())
-        return takers
     rank = np.arange(len(of)) - np.searchsorted(of, of)
+    if len(of) <= FEW_GROUPS * (rank.max(initial=0) + 1):
+        changes = np.flatnonzero((np.diff(of) != 0) | (np.diff(class_of) != 0)) + 1
+        for items in np.split(np.arange(len(of)), changes) if len(of) else ():
+            _one_class(takers[items[0] : items[-1] + 1], lags[items], loads[of[items[0]]], room[class_of[items[0]]])
+        return takers
     by_rank = np.argsort(rank, kind="stable")
-    for items in np.split(by_rank, np.flatnonzero(np.diff(rank[by_rank])) + 1) if len(of) else []:
+    for items in np.split(by_rank, np.flatnonzero(np.diff(rank[by_rank])) + 1):
         group, kind = of[items], class_of[items]
         taker = np.where(room[kind] > 0, loads[group], FULL).argmin(axis=1)
         takers[items] = taker
@@ -75,17 +76,16 @@ def lightest(lags: Whole, of: Whole, class_of: Whole, loads: Whole, room: Whole)
     return takers
 
 
-def _one_group(lags: list[int], loads: list[int], room: list[int]) -> list[int]:
-    """Return the same for one group with one class."""
-    heap = [(load, member) for member, load in enumerate(loads) if room[member]]
+def _one_class(takers: Whole, lags: Whole, loads: Whole, room: Whole) -> None:
+    """Do the same for one class; `takers` and `loads` are written."""
+    members = np.flatnonzero(room)
+    heap = list(zip(loads[members].tolist(), members.tolist(), room[members].tolist(), strict=True))
     heapq.heapify(heap)
-    takers = []
-    for lag in lags:
-        load, member = heap[0]
-        takers.append(member)
-        room[member] -= 1
-        if room[member]:
-            heapq.heapreplace(heap, (load + lag, member))
+    for place, lag in enumerate(lags.tolist()):
+        load, member, left = heap[0]
+        takers[place] = member
+        loads[member] = load + lag
+        if left > 1:
+            heapq.heapreplace(heap, (load + lag, member, left - 1))
         else:
             heapq.heappop(heap)
-    return takers

@@ -23,6 +23,7 @@ MOST_CELLS = 1 << 18  # of the tables in use at a time: they fit in a processor'
 MOST_LAYERS = 64  # of more, those with the smallest ranges are merged in pairs first
 ALONE = 32  # layers with the largest ranges, which are not merged in pairs
 NO_COLUMN = 1  # in place of a load, which is negated and therefore <= 0: it sorts behind all loads
+MISSING = -1  # in place of the range of a layer that a group does not have
 NO_LOAD = np.iinfo(np.int64).max
 LATER = 1 << 62  # above every load
 
@@ -36,25 +37,39 @@ def differenced(rules: CountRules) -> Whole:
     # With even totals, the partitions beyond full layers form one more layer; without, one for each class.
     layers = each + ((over > 0) & ~rules.even[classes.group_of])
     rest = rules.even & (sums_over(over, classes.firsts) > 0)
-    height = np.maximum(sums_over(layers, classes.firsts) + rest, 1)
-    for part in alike(width, height, MOST_CELLS):
-        _fill(columns, rules, part, layers, rest[part])
+    height = sums_over(layers, classes.firsts) + rest
+    halved = _halvings(height)
+    for times in np.unique(halved).tolist():
+        here = np.flatnonzero((halved == times) & (height > 0))
+        for part in alike(width[here], height[here], MOST_CELLS):
+            chosen = here[part]
+            chosen = chosen[np.argsort(-height[chosen], kind="stable")]
+            _fill(columns, rules, chosen, layers, height[chosen], rest[chosen], times)
     member_of = np.empty_like(columns.column_of)
     member_of[classes.order] = columns.column_of
     return member_of
 
 
-def _fill(columns: Columns, rules: CountRules, part: Whole, layers: Whole, rest: Bools) -> None:
-    """Place what is left of some groups."""
+def _halvings(height: Whole) -> Whole:
+    """Return how many times the layers of each group are merged in pairs."""
+    times = np.zeros_like(height)
+    while (many := height > MOST_LAYERS).any():
+        height = np.where(many, ALONE + (height - ALONE + 1) // 2, height)
+        times += many
+    return times
+
+
+def _fill(
+    columns: Columns, rules: CountRules, part: Whole, layers: Whole, height: Whole, rest: Bools, times: int
+) -> None:
+    """Place what is left of some groups, in descending order of their numbers of layers (`height`)."""
     lags = rules.classes.lags
     classes, of = rules.classes.of_groups(part)
     width = (rules.groups.members - columns.full)[part]
     head, tail, layers = columns.head[classes], columns.tail[classes], layers[classes]
-    starts = np.searchsorted(of, np.arange(len(part) + 1))
-    height = sums_over(layers, starts)
     below = np.cumsum(layers) - layers
-    below -= below[starts[:-1]][of]  # layers of the group under those of each class
-    table = Table(width, int((height + rest).max()))
+    below -= below[np.searchsorted(of, of)]  # layers of the group under those of each class
+    table = Table(width, height, times)
     sizes = np.minimum(tail - head, layers * width[of])
     places, which = spans(head, sizes)
     layer, column = np.divmod(places - head[which], width[of[which]])
@@ -63,7 +78,7 @@ def _fill(columns: Columns, rules: CountRules, part: Whole, layers: Whole, rest:
         beyond = np.where(rest[of], tail - head - sizes, 0)
         more, which_more = spans(tail - beyond, beyond)
         slots = _dealt(lags, tail - beyond, beyond, of, width)
-        more_cells = table.put_rest(of[which_more], height[of[which_more]], slots, lags[more])
+        more_cells = table.put_rest(of[which_more], height[of[which_more]] - 1, slots, lags[more])
         places, which = np.concatenate([places, more]), np.concatenate([which, which_more])
         cells = np.concatenate([cells, more_cells])
     columns.column_of[places] = columns.full[part[of[which]]] + table.merged()[cells]
@@ -76,23 +91,28 @@ class Table:
     ----------
     width : int64 array (B,)
         Columns of each group.
-    height : int
-        Largest number of layers of a group; missing ones are layers without load, which can be merged freely.
+    height : int64 array (B,)
+        Layers of each group, in descending order. Groups have layers without load in place of missing ones.
+    times : int
+        How many times layers are merged in pairs.
     """
 
-    def __init__(self, width: Whole, height: int) -> None:
+    def __init__(self, width: Whole, height: Whole, times: int) -> None:
+        self.height, self.times = height, times
+        # Whatever is merged in pairs must have an even number of layers each time.
+        layers = ALONE + -(-(int(height[0]) - ALONE) // 2**times) * 2**times if times else int(height[0])
         self.columns = int(width.max())
         place = np.arange(self.columns)
         self.none = place >= width[:, None]  # columns that stand for no member, shape (B, W)
         self.reverse = np.where(self.none, place, width[:, None] - 1 - place)
-        self.negated = np.zeros((len(width), max(height, 1), self.columns), dtype=np.int64)
+        self.negated = np.zeros((len(width), layers, self.columns), dtype=np.int64)
         self.negated[np.broadcast_to(self.none[:, None], self.negated.shape)] = NO_COLUMN
         self.link = np.arange(self.negated.size)
 
     def put(self, group: Whole, layer: Whole, column: Whole, lags: Whole) -> Whole:
         """Put lags into cells, which are returned; each layer's must be in descending order."""
         _, height, columns = self.negated.shape
-        cells = (group * height + layer) * columns + column
+        cells: Whole = (group * height + layer) * columns + column
         self.negated.reshape(-1)[cells] = -lags
         return cells
 
@@ -109,49 +129,59 @@ class Table:
 
     def merged(self) -> Whole:
         """Merge all layers of each group and return the column of every cell."""
-        negated = self.negated
+        negated, height = self.negated, self.height
         cells = np.arange(negated.size).reshape(negated.shape)
-        while negated.shape[1] > MOST_LAYERS:
-            negated, cells = self._merge_pairs(negated, cells)
-        ranges = self._ranges(negated)
-        groups = np.arange(len(negated))
-        last = np.zeros(len(negated), dtype=np.int64)
-        for _ in range(negated.shape[1] - 1):
-            first = ranges.argmax(axis=1)
-            ranges[groups, first] = -1
-            last = ranges.argmax(axis=1)
-            ranges[groups, last] = -1
-            loads, heads = self._merge(
-                negated[groups, first], cells[groups, first], negated[groups, last], cells[groups, last]
+        for _ in range(self.times):
+            negated, cells = self._merge_pairs(negated, cells, height)
+            height = ALONE + (height - ALONE + 1) // 2
+        ranges = self._ranges(negated, height)
+        groups, last = np.arange(len(negated)), np.zeros(len(negated), dtype=np.int64)
+        for number in range(1, int(height[0])):
+            left = groups[: int((height > number).sum())]
+            first = ranges[left].argmax(axis=1)
+            ranges[left, first] = MISSING
+            last[left] = second = ranges[left].argmax(axis=1)
+            merged = self._merge(
+                left, negated[left, first], cells[left, first], negated[left, second], cells[left, second]
             )
-            negated[groups, last], cells[groups, last] = loads, heads
-            ranges[groups, last] = self._ranges(loads)
+            negated[left, second], cells[left, second] = merged
+            ranges[left, second] = self._range(left, merged[0])
         column = np.zeros(self.link.size, dtype=np.int64)
         column[cells[groups, last]] = np.arange(self.columns)
         link = self.link
         while not np.array_equal(link, further := link[link]):
             link = further
-        return column[link]
+        found: Whole = column[link]
+        return found
 
-    def _ranges(self, negated: Whole) -> Whole:
-        """Return the largest minus the smallest load of each layer."""
-        real = np.where(self.none if negated.ndim == 2 else self.none[:, None], NO_COLUMN - NO_LOAD, negated)
-        ranges: Whole = real.max(axis=-1) - negated[..., 0]
+    def _range(self, groups: Whole, negated: Whole) -> Whole:
+        """Return the largest minus the smallest load of layers of groups, one or several each."""
+        none = self.none[groups] if negated.ndim == 2 else self.none[groups, None]
+        ranges: Whole = np.where(none, NO_COLUMN - NO_LOAD, negated).max(axis=-1) - negated[..., 0]
         return ranges
 
-    def _merge_pairs(self, negated: Whole, cells: Whole) -> tuple[Whole, Whole]:
-        """Merge neighbours in the order of ranges, except for the largest ones."""
-        order = np.argsort(-self._ranges(negated), axis=1, kind="stable")[..., None]
-        alone = ALONE + (order.shape[1] - ALONE) % 2
-        alone, first, second = order[:, :alone], order[:, alone::2], order[:, alone + 1 :: 2]
-        parts = [np.take_along_axis(table, which, axis=1) for which in (first, second) for table in (negated, cells)]
-        loads, heads = self._merge(*parts)
-        left = [np.take_along_axis(table, alone, axis=1) for table in (negated, cells)]
-        return np.concatenate([loads, left[0]], axis=1), np.concatenate([heads, left[1]], axis=1)
+    def _ranges(self, negated: Whole, height: Whole) -> Whole:
+        """Return the range of each layer, `MISSING` for those that are missing; shape (B, H)."""
+        there = np.arange(negated.shape[1]) < height[:, None]
+        ranges: Whole = np.where(there, self._range(np.arange(len(negated)), negated), MISSING)
+        return ranges
 
-    def _merge(self, negated: Whole, cells: Whole, other: Whole, other_cells: Whole) -> tuple[Whole, Whole]:
-        """Return layers on top of others, big on small, and their cells."""
-        reverse, none = (self.reverse, self.none) if negated.ndim == 2 else (self.reverse[:, None], self.none[:, None])
+    def _merge_pairs(self, negated: Whole, cells: Whole, height: Whole) -> tuple[Whole, Whole]:
+        """Merge neighbours in the order of ranges, except for the largest ones."""
+        order = np.argsort(-self._ranges(negated, height), axis=1, kind="stable")[..., None]
+        alone, first, second = order[:, :ALONE], order[:, ALONE::2], order[:, ALONE + 1 :: 2]
+        parts = [np.take_along_axis(table, which, axis=1) for which in (first, second) for table in (negated, cells)]
+        loads, heads = self._merge(np.arange(len(negated)), *parts)
+        left = [np.take_along_axis(table, alone, axis=1) for table in (negated, cells)]
+        return np.concatenate([left[0], loads], axis=1), np.concatenate([left[1], heads], axis=1)
+
+    def _merge(
+        self, groups: Whole, negated: Whole, cells: Whole, other: Whole, other_cells: Whole
+    ) -> tuple[Whole, Whole]:
+        """Return layers of groups on top of others, big on small, and their cells."""
+        reverse, none = self.reverse[groups], self.none[groups]
+        if negated.ndim == 3:
+            reverse, none = reverse[:, None], none[:, None]
         self.link[np.take_along_axis(other_cells, reverse, axis=-1)] = cells
         total = negated + np.take_along_axis(other, reverse, axis=-1)
         total[np.broadcast_to(none, total.shape)] = NO_COLUMN

@@ -12,7 +12,6 @@ from evenlag.search.columns.rules import CountRules, numbered, spans
 
 MOST_CELLS = 1 << 20  # of the tables of counts in use at a time, unless a single group has more
 MOST_COUNTS = 1 << 22  # classes times members of a group; a larger one is not repaired
-MOST_STEPS = 4096  # partitions to place in a group with several classes; one with more is not repaired
 
 
 def repairable(rules: CountRules) -> Bools:
@@ -21,7 +20,6 @@ def repairable(rules: CountRules) -> Bools:
     classes = np.diff(rules.classes.firsts)
     unowned = groups.count_rows(groups.owner == NOBODY)
     able: Bools = (classes * groups.members <= MOST_COUNTS) & (unowned < groups.sizes)
-    able &= (classes == 1) | (groups.sizes <= MOST_STEPS)
     return able
 
 
@@ -58,29 +56,32 @@ def _repair(rules: CountRules, here: Whole, member_of: Whole) -> None:
     given = owned[_given(lags[owned], counts, targets, of, loads, groups.totals[here] // groups.members[here])]
     np.subtract.at(loads, (group[given], member_of[rows[given]]), lags[given])
     member_of[rows[given]] = NOBODY
-    free = np.flatnonzero(member_of[rows] == NOBODY)
-    free = free[np.lexsort((-lags[free], group[free]))]
+    free = np.flatnonzero(member_of[rows] == NOBODY)  # class after class: the one with the largest lag first
+    largest = lags[free[np.searchsorted(which[free], which[free])]]
+    free = free[np.lexsort((-lags[free], which[free], -largest, group[free]))]
     room = np.maximum(targets - counts, 0)
     member_of[rows[free]] = lightest(lags[free], group[free], which[free], loads, room)
 
 
 def _targets(rules: CountRules, here: Whole, counts: Whole, loads: Whole) -> Whole:
     """Return numbers of partitions by class and member that the rules allow and that are close to today's, (K, W)."""
-    groups = rules.groups
     classes, of = rules.classes.of_groups(here)
-    members = groups.members[here][of][:, None]
-    none = np.arange(counts.shape[1]) >= members
-    least, over = np.divmod(np.diff(rules.classes.starts)[classes][:, None], members)
-    # One more go to the members with the most today, and of these to the lightest.
-    by_load = np.argsort(loads, axis=1, kind="stable")[of]
-    ordered = np.where(np.take_along_axis(none, by_load, axis=1), 1, -np.take_along_axis(counts, by_load, axis=1))
-    order = np.take_along_axis(by_load, np.argsort(ordered, axis=1, kind="stable"), axis=1)
+    members, width = rules.groups.members[here], counts.shape[1]
+    none = np.arange(width) >= members[:, None]
+    least, over = np.divmod(np.diff(rules.classes.starts)[classes][:, None], members[of][:, None])
+    # The members with the most today have one more. Among equals, the turn passes on from class to class.
+    turns = np.maximum(over[:, 0] - (counts > least).sum(axis=1), 0)
+    before = np.cumsum(turns) - turns
+    before -= before[np.searchsorted(of, of)]
+    by_load = np.argsort(np.argsort(np.where(none, FULL, loads), axis=1, kind="stable"), axis=1)
+    turn = (by_load[of] - before[:, None]) % members[of][:, None]
+    order = np.argsort(np.where(none[of], FULL, turn - np.maximum(counts, least) * width), axis=1)
     more = np.zeros(counts.shape, dtype=bool)
-    np.put_along_axis(more, order, np.arange(counts.shape[1]) < over, axis=1)
+    np.put_along_axis(more, order, np.arange(width) < over, axis=1)
     several = np.flatnonzero(rules.even[here] & (np.diff(rules.classes.firsts)[here] > 1))
     if len(several):
-        _even_out(more, counts > least, of, groups.members[here], several)
-    targets: Whole = np.where(none, 0, least + more)
+        _even_out(more, counts > least, of, members, several)
+    targets: Whole = np.where(none[of], 0, least + more)
     return targets
 
 

@@ -95,7 +95,7 @@ class Classes:
     @cached_property
     def firsts(self) -> Whole:
         """First class of each group, and K; shape (G + 1,)."""
-        return np.searchsorted(self.group_of, np.arange(self.group_of[-1] + 2))
+        return np.searchsorted(self.group_of, np.arange(self.group_of.max(initial=-1) + 2))
 
     def of_groups(self, groups: Whole) -> tuple[Whole, Whole]:
         """Return the classes of some groups, and the place of each one's group among them."""

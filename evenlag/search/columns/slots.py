@@ -12,6 +12,7 @@ from evenlag.model.group_columns import grouped
 from evenlag.search.columns.rules import CountRules, spans
 
 Number = TypeVar("Number", np.int64, np.int32, np.float32)
+Shares = NDArray[np.float32]
 
 MOST_EXTRAS = 1 << 22  # cells of the table of topic counts; beyond, only partitions of one topic are exchanged
 FREE_SLOTS = 2  # of each member beyond its partitions, where total counts have no rule
@@ -20,8 +21,9 @@ FREE_SLOTS = 2  # of each member beyond its partitions, where total counts have 
 class Slots:
     """Plans of B groups of at most W members with K slots each.
 
-    An exchange swaps the contents of two slots of two members. An empty slot counts as a partition of no lag, so a
-    transfer is an exchange as well.
+    An exchange swaps the contents of two slots of two members. An empty slot counts as a partition without lag, so a
+    transfer is an exchange as well. Member m of group b has the row b · W + m in all tables; slot k of it has the place
+    (b · W + m) · K + k.
 
     Parameters
     ----------
@@ -33,132 +35,139 @@ class Slots:
 
     Attributes
     ----------
-    row : int64 array (B, W, K)
-        Partition in each slot; N is none.
-    lag : int64 array (B, W, K)
-        Its lag in messages.
-    share : float32 array (B, W, K)
-        Its lag as a share of the group's mean load, to compare exchanges.
-    home : int32 array (B, W, K)
-        Its owner, or `NOBODY`.
-    topic : int32 array (B, W, K) or None
-        Its topic within the group, T if the slot is empty; None if topics do not count.
-    extras : int16 array (B, W, T + 1) or None
-        Partitions of each topic beyond the fewest a member may have, 0 or 1, then its empty slots. None if topics do
-        not count, or if there are too many.
-    empty : int64 array (B, W)
-        Empty slots of each member.
-    loads : int64 array (B, W)
+    loads : int64 array (B · W,)
         In messages.
+    sizes : int64 array (B,)
+        Slots of each member of a group; other slots are closed.
+    closed : bool array (B, K)
+    empty : int64 array (B · W,)
+        Empty slots of each member.
+    none : bool array (B, W)
+        True where there is no member.
+    content : int64 array (B · W, K)
+        Partition in each slot, N if it is empty.
+    share : float32 array (B · W, K)
+        Its lag as a share of the group's mean load, by which exchanges are compared.
+    home : int32 array (B · W, K)
+        Row of its owner, or `NOBODY`.
+    topic : int32 array (B · W, K) or None
+        Its topic within the group, T if the slot is empty; None if topics do not count.
+    extras : int16 array (B · W, T + 1) or None
+        Partitions of each topic beyond the fewest that a member may have, then its empty slots. None if topics do not
+        count, or if the table would be too large.
     """
 
     def __init__(self, rules: CountRules, part: Whole, member_of: Whole) -> None:
         groups = rules.groups
         self.part, self.nothing = part, len(groups.lags)
-        self.members = groups.members[part]
-        self.even = rules.even[part]
-        self.rows = groups.by_lag[groups.rows(part)]
-        self.of = np.repeat(np.arange(len(part)), groups.sizes[part])
-        width = int(self.members.max())
-        numbers = self.of * width + member_of[self.rows]
-        counts = np.bincount(numbers, minlength=len(part) * width)
-        slots = np.where(self.even, rules.most[part], counts.reshape(len(part), width).max(axis=1) + FREE_SLOTS)
-        self.shape = len(part), width, int(slots.max())
-        self.none = np.arange(width) >= self.members[:, None]  # stand for no member, shape (B, W)
-        order = grouped(np.arange(len(self.rows)), numbers)
-        place = np.arange(len(order)) - (np.cumsum(counts) - counts)[numbers[order]]
-        cells = numbers[order] * self.shape[2] + place
-        rows = self.rows[order]
-        self.closed = np.arange(self.shape[2]) >= np.where(self.even, slots, self.shape[2])[:, None]  # shape (B, K)
-        self.row = self._table(cells, rows, self.nothing)
-        self.lag = self._table(cells, groups.lags[rows], 0)
-        mean = np.maximum(groups.totals[part] / self.members, 1)
-        self.scale = 1 / mean
-        self.share = self._table(cells, (groups.lags[rows] * self.scale[self.of[order]]).astype(np.float32), 0)
-        self.home = self._table(cells, groups.owner[rows].astype(np.int32), NOBODY)
-        self.loads = self.lag.sum(axis=2)
-        self.empty = slots[:, None] - counts.reshape(self.shape[:2])
+        self.members, self.even = groups.members[part], rules.even[part]
+        self.width = int(self.members.max())
+        self.none = np.arange(self.width) >= self.members[:, None]
+        rows = groups.by_lag[groups.rows(part)]
+        of = np.repeat(np.arange(len(part)), groups.sizes[part])
+        member = of * self.width + member_of[rows]
+        counts = np.bincount(member, minlength=self.none.size)
+        fullest = counts.reshape(self.none.shape).max(axis=1)
+        self.sizes = np.where(self.even, rules.most[part], fullest + FREE_SLOTS)
+        self.slots = int(self.sizes.max())
+        self.closed = np.arange(self.slots) >= self.sizes[:, None]
+        self.empty = np.repeat(self.sizes, self.width) - counts
+        order = grouped(np.arange(len(rows)), member)
+        rows, of, member = rows[order], of[order], member[order]
+        place = member * self.slots + np.arange(len(rows)) - (np.cumsum(counts) - counts)[member]
+        self.scale = self.members / np.maximum(groups.totals[part], 1)  # shares of the mean load per message
+        self.lags = np.append(groups.lags, 0)
+        self.loads = np.zeros(self.none.size, dtype=np.int64)
+        np.add.at(self.loads, member, groups.lags[rows])
+        owner = groups.owner[rows]
+        home = np.where(owner == NOBODY, NOBODY, of * self.width + owner).astype(np.int32)
+        self.content = self._table(place, rows, self.nothing)
+        self.share = self._table(place, (groups.lags[rows] * self.scale[of]).astype(np.float32), 0)
+        self.home = self._table(place, home, NOBODY)
         self.topic: NDArray[np.int32] | None = None
         self.extras: NDArray[np.int16] | None = None
         if rules.by_topic[part[0]]:
-            self._count_topics(rules, cells, rows)
+            self._count_topics(rules, rows, of, place)
 
-    def _table(self, cells: Whole, values: NDArray[Number], otherwise: int) -> NDArray[Number]:
-        table = np.full(self.shape, otherwise, dtype=values.dtype)
-        table.reshape(-1)[cells] = values
+    def _table(self, place: Whole, values: NDArray[Number], otherwise: int) -> NDArray[Number]:
+        table = np.full((self.none.size, self.slots), otherwise, dtype=values.dtype)
+        table.reshape(-1)[place] = values
         return table
 
-    def _count_topics(self, rules: CountRules, cells: Whole, rows: Whole) -> None:
+    def _count_topics(self, rules: CountRules, rows: Whole, of: Whole, place: Whole) -> None:
         groups = rules.groups
         first = np.searchsorted(groups.group_of_topic, self.part)  # topic of each group
         kinds = int(groups.topics[self.part].max()) + 1  # topics, and empty slots
-        batch, width, slots = self.shape
-        topic = (groups.topic_number[rows] - first[cells // (width * slots)]).astype(np.int32)
-        self.topic = self._table(cells, topic, kinds - 1)
-        if batch * width * kinds > MOST_EXTRAS:
+        topic = groups.topic_number[rows] - first[of]
+        self.topic = self._table(place, topic.astype(np.int32), kinds - 1)
+        if self.none.size * kinds > MOST_EXTRAS:
             return
-        counts = np.bincount(cells // slots * kinds + topic, minlength=batch * width * kinds)
-        extras = counts.reshape(batch, width, kinds)
-        topics, of = spans(first, groups.topics[self.part])
-        fewest = groups.topic_sizes[topics] // self.members[of]
-        extras[of, :, topics - first[of]] -= fewest[:, None]
-        extras[..., -1] = self.empty
-        self.extras = extras.astype(np.int16)
+        cells = place // self.slots * kinds + topic
+        extras = np.bincount(cells, minlength=self.none.size * kinds).reshape(*self.none.shape, kinds)
+        topics, group = spans(first, groups.topics[self.part])
+        extras[group, :, topics - first[group]] -= (groups.topic_sizes[topics] // self.members[group])[:, None]
+        extras[..., -1] = self.empty.reshape(self.none.shape)
+        self.extras = extras.reshape(-1, kinds).astype(np.int16)
 
-    # ---- exchanges, of slots given as indices (group, member, slot) --------------------------------------------------
+    # ---- what exchanges would do -------------------------------------------------------------------------------------
 
-    def new_moves(self, of: tuple[Whole, ...], taker: Whole) -> Whole:
-        """Return by how many the moves grow if another member gets what is in these slots: 1, 0 or -1."""
-        home = self.home[of]
-        more: Whole = (home == of[1]).astype(np.int64) - (home == taker)
-        return more
+    def stuck(self, group: Whole, member: Whole, taker: Whole) -> Bools:
+        """Return True for slots of members, shape (n, K), that are closed, or empty when the taker has one itself."""
+        shut = self.closed[group]
+        full = np.flatnonzero(self.even[group] & (self.empty[taker] > 0))
+        shut[full] |= self.content[member[full]] == self.nothing
+        return shut
 
-    def stuck(self, of: tuple[Whole, ...], taker: Whole) -> Bools:
-        """Return True for empty slots that the taker may not get, as it would have two."""
-        full = self.even[of[0]] & (self.empty[of[0], taker] > 0)
-        found: Bools = full & (self.row[of] == self.nothing) if full.any() else np.zeros(1, dtype=bool)
-        return found
+    def free(self, group: Whole, member: Whole, taker: Whole) -> Bools:
+        """Return True for slots whose content may go to the taker without a partition of its topic in return.
 
-    def free(self, of: tuple[Whole, ...], taker: Whole) -> Bools:
-        """Return True for slots whose content may go to another member without a partition of the same topic in return.
-
-        The giver has one more than the fewest of this topic, the taker has not.
+        The member has more than the fewest of this topic, the taker has not. Shape (n, K).
         """
         assert self.topic is not None
         assert self.extras is not None
-        topic = self.topic[of]
-        may: Bools = (self.extras[of[0], of[1], topic] > 0) & (self.extras[of[0], taker, topic] == 0)
-        may |= (topic == self.extras.shape[2] - 1) & ~self.even[of[0]]
+        topic = self.topic[member]
+        more, fewest = self.extras[member] > 0, self.extras[taker] == 0
+        may: Bools = np.take_along_axis(more & fewest, topic, axis=1)
+        may |= (topic == self.extras.shape[1] - 1) & ~self.even[group][:, None]
         return may
+
+    def new_moves(self, home: NDArray[np.int32], member: Whole, taker: Whole) -> NDArray[np.int8]:
+        """Return by how many the moves grow if partitions go from a member to the taker: 1, 0 or -1."""
+        more: NDArray[np.int8] = np.subtract(home == member, home == taker, dtype=np.int8)
+        return more
 
     @property
     def moves(self) -> Whole:
         """Partitions of each group that are not with their owner, shape (B,)."""
-        away = (self.home != NOBODY) & (self.home != np.arange(self.shape[1])[:, None])
-        moves: Whole = np.count_nonzero(away, axis=(1, 2))
+        away = (self.home != NOBODY) & (self.home != np.arange(self.none.size)[:, None])
+        moves: Whole = away.sum(axis=1).reshape(self.none.shape).sum(axis=1)
         return moves
 
-    def exchange(self, group: Whole, giver: Whole, slot: Whole, taker: Whole, other: Whole) -> None:
-        """Swap a slot's content with another's, for different groups or different pairs of members at a time."""
-        gained = self.lag[group, taker, other] - self.lag[group, giver, slot]
-        self.loads[group, giver] += gained
-        self.loads[group, taker] -= gained
+    # ---- exchanges ---------------------------------------------------------------------------------------------------
+
+    def exchange(self, given: Whole, taken: Whole) -> None:
+        """Swap the contents of two places each; no member may be concerned twice."""
+        giver, taker = given // self.slots, taken // self.slots
+        contents = self.content.reshape(-1)
+        left, entered = contents[given], contents[taken]
+        gained = self.lags[entered] - self.lags[left]
+        self.loads[giver] += gained
+        self.loads[taker] -= gained
+        freed = (entered == self.nothing).astype(np.int64) - (left == self.nothing)
+        self.empty[giver] += freed
+        self.empty[taker] -= freed
         if self.extras is not None and self.topic is not None:
-            left, entered = self.topic[group, giver, slot], self.topic[group, taker, other]
-            for member, gone, new in ((giver, left, entered), (taker, entered, left)):
-                self.extras[group, member, gone] -= 1
-                self.extras[group, member, new] += 1
-        freed = (self.row[group, taker, other] == self.nothing).astype(np.int64)
-        freed -= self.row[group, giver, slot] == self.nothing
-        self.empty[group, giver] += freed
-        self.empty[group, taker] -= freed
-        for table in (self.row, self.lag, self.share, self.home, self.topic):
+            gone, new = self.topic.reshape(-1)[given], self.topic.reshape(-1)[taken]
+            self.extras[giver, gone] -= 1
+            self.extras[giver, new] += 1
+            self.extras[taker, new] -= 1
+            self.extras[taker, gone] += 1
+        for table in (self.content, self.share, self.home, self.topic):
             if table is not None:
-                kept = table[group, giver, slot]
-                table[group, giver, slot] = table[group, taker, other]
-                table[group, taker, other] = kept
+                flat = table.reshape(-1)
+                flat[given], flat[taken] = flat[taken], flat[given]
 
     def write(self, member_of: Whole) -> None:
         """Write the plans into `member_of`, shape (N,)."""
-        group, member, slot = np.nonzero(self.row != self.nothing)
-        member_of[self.row[group, member, slot]] = member
+        row, slot = np.nonzero(self.content != self.nothing)
+        member_of[self.content[row, slot]] = row % self.width

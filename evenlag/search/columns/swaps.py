@@ -14,22 +14,24 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import NOBODY, Bools, Whole
 from evenlag.model.group_columns import alike
 from evenlag.model.objective import ObjectiveKind
 from evenlag.search.columns.bounds import ColumnBounds
 from evenlag.search.columns.rules import CountRules
-from evenlag.search.columns.slots import Slots
+from evenlag.search.columns.slots import Shares, Slots
 
 MOST_CELLS = 1 << 18  # of the tables in use at a time
 MOST_PAIRED = 1 << 20  # pairs of partitions compared at a time
 MOST_SLOTS = 1 << 22  # of a group; a larger one is not improved
 SEEN = 48  # slots of a member that are compared in one step; others follow in the next ones
-STEPS, STEPS_PER_MEMBER = 40, 4  # at most
+STEPS, STEPS_PER_MEMBER, MOST_COUNTED = 40, 4, 100  # most steps: of any group, and per member up to a number
 # In turn n, so many of the heaviest (n odd) or of the lightest members (n even) are skipped: 0, 1, 1, 2, 2, …
 SKIPPED = np.unique([0, 1, 2, 3, 4, *(2**n + 2 ** (n - 1) * half for n in range(2, 40) for half in (0, 1))])
 PAIRS, PRICED_PAIRS = 8, 16  # one pair per so many members; fewer with a price, so that moves are not wasted
@@ -38,9 +40,6 @@ DEAR_TURNS = 3  # turns in a row without an exchange after which the factor is h
 CLOSE = 1000  # a plan within the mean load divided by this from the bound is not improved
 NEVER = np.float32(1e30)  # difference of an exchange that is not allowed
 LAST = np.iinfo(np.int64).max
-
-
-Shares = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +90,9 @@ class _Search:
     def __init__(self, slots: Slots, aim: Aim) -> None:
         self.slots, self.aim = slots, aim
         part = slots.part
-        self.price = aim.price[part]
-        self.cost = (self.price * slots.scale).astype(np.float32)  # of a move, as a share of the mean load
+        owned = (slots.home != NOBODY).any(axis=1).reshape(slots.none.shape).any(axis=1)
+        self.price = np.where(owned, aim.price[part], 0)
+        self.cost = self.price * slots.scale  # of a move, as a share of the mean load
         self.factor = np.where(self.price > 0, DEAREST, 1)
         self.bound = aim.bounds.of(aim.kind)[part]
         self.close = (1 / slots.scale / CLOSE).astype(np.int64)
@@ -102,67 +102,64 @@ class _Search:
         self.turns = 2 * np.searchsorted(SKIPPED, slots.members - 1) - 1
         self.turn = np.zeros(len(part), dtype=np.int64)
         self.failed = np.zeros(len(part), dtype=np.int64)  # turns in a row without an exchange
-        self.done: list[tuple[Whole, ...]] = []  # exchanges of each step
+        self.steps = STEPS + STEPS_PER_MEMBER * np.minimum(slots.members, MOST_COUNTED)
+        self.done: list[tuple[Whole, Whole, Whole]] = []  # the groups and places of each step's exchanges
 
     def run(self) -> Slots:
         """Improve the plans, and return them."""
-        live = np.arange(len(self.slots.part))
-        most = STEPS + STEPS_PER_MEMBER * min(self.slots.shape[1], 100)
-        for step in range(most + 1):
-            keys = np.where(self.slots.none[live], LAST, self.slots.loads[live])
-            order = np.argsort(keys, axis=1, kind="stable")
+        slots = self.slots
+        live = np.arange(len(slots.part))
+        for step in count():
+            loads = np.where(slots.none[live], LAST, slots.loads.reshape(slots.none.shape)[live])
+            order = live[:, None] * slots.width + np.argsort(loads, axis=1, kind="stable")
             live, order = self._left(live, order, step)
-            if not len(live) or step == most or self.aim.late():
+            if not len(live) or self.aim.late():
                 break
             self._exchange(live, order, step)
         self._return_to_best()
-        return self.slots
+        return slots
 
     def _return_to_best(self) -> None:
         """Undo the exchanges after the best plan of each group, the last first."""
         for step in range(len(self.done) - 1, int(self.best_step.min()) - 1, -1):
-            after = self.best_step[self.done[step][0]] <= step
-            self.slots.exchange(*(each[after] for each in self.done[step]))
+            group, given, taken = self.done[step]
+            after = self.best_step[group] <= step
+            self.slots.exchange(given[after], taken[after])
 
     def _left(self, live: Whole, order: Whole, step: int) -> tuple[Whole, Whole]:
-        """Record the best plans, and return the groups whose plans may still become better."""
-        loads, last = self.slots.loads, self.slots.members[live] - 1
-        heaviest = loads[live, order[np.arange(len(live)), last]]
-        base = heaviest - loads[live, order[:, 0]] if self.aim.kind == ObjectiveKind.SPREAD else heaviest
-        objective = base + self.price[live] * self.moves[live]
-        better = objective <= self.best[live]
-        self.best[live[better]] = objective[better]
+        """Record the best plans, and return the groups whose plans may still become better, with members by load."""
+        heaviest = self.slots.loads[order[np.arange(len(live)), self.slots.members[live] - 1]]
+        base = heaviest - self.slots.loads[order[:, 0]] if self.aim.kind == ObjectiveKind.SPREAD else heaviest
+        paid, bound = self.price[live] * self.moves[live], self.bound[live]
+        better = base + paid <= self.best[live]
+        self.best[live[better]] = (base + paid)[better]
         self.best_step[live[better]] = step
-        least = self.bound[live] + self.price[live] * self.moves[live]  # if moves grow further
-        left = (
-            (base > self.bound[live] + self.close[live])
-            & (least < self.best[live])
-            & (self.failed[live] < self.turns[live])
-        )
+        # Later plans hardly have fewer moves.
+        left = (base > bound + self.close[live]) & (bound + paid < self.best[live])
+        left &= (self.failed[live] < self.turns[live]) & (step < self.steps[live])
         return live[left], order[left]
 
     def _exchange(self, live: Whole, order: Whole, step: int) -> None:
         """Make the best exchange of each pair."""
-        members = self.slots.members[live]
-        turn = self.turn[live]
+        slots, last, turn = self.slots, self.slots.members[live] - 1, self.turn[live]
         skipped = SKIPPED[(turn + 1) // 2]
-        skip_heavy, skip_light = np.where(turn % 2 == 1, skipped, 0), np.where(turn % 2 == 0, skipped, 0)
-        pairs = np.maximum(members // np.where(self.price[live] > 0, PRICED_PAIRS, PAIRS), 1)
+        pairs = np.maximum((last + 1) // np.where(self.price[live] > 0, PRICED_PAIRS, PAIRS), 1)
         number = np.arange(int(pairs.max()))
-        heavy, light = (members - 1 - skip_heavy)[:, None] - number, skip_light[:, None] + number
+        heavy = (last - np.where(turn % 2 == 1, skipped, 0))[:, None] - number
+        light = np.where(turn % 2 == 0, skipped, 0)[:, None] + number
         at, pair = np.nonzero((heavy > light) & (number < pairs[:, None]))
         group, giver, taker = live[at], order[at, heavy[at, pair]], order[at, light[at, pair]]
-        slot, other, allowed = self._best(group, giver, taker, step)
-        slots = self.slots
-        moved = slots.lag[group, giver, slot] - slots.lag[group, taker, other]
-        between = slots.loads[group, giver] - slots.loads[group, taker]
-        moves = slots.new_moves((group, giver, slot), taker) + slots.new_moves((group, taker, other), giver)
-        worth = allowed & (np.abs(2 * moved - between) + self.factor[group] * self.price[group] * moves < between)
+        given, taken, allowed = self._best(group, giver, taker, step)
+        content, home = slots.content.reshape(-1), slots.home.reshape(-1)
+        moved = slots.lags[content[given]] - slots.lags[content[taken]]
+        between = slots.loads[giver] - slots.loads[taker]
+        narrowed = between - np.abs(2 * moved - between)
+        moves = slots.new_moves(home[given], giver, taker) + slots.new_moves(home[taken], taker, giver)
+        worth = allowed & (narrowed > self.factor[group] * self.price[group].astype(np.float64) * moves)
         self._take_turns(live, group[worth & (pair == 0)])
-        made = group[worth], giver[worth], slot[worth], taker[worth], other[worth]
-        slots.exchange(*made)
+        slots.exchange(given[worth], taken[worth])
         np.add.at(self.moves, group[worth], moves[worth])
-        self.done.append(made)
+        self.done.append((group[worth], given[worth], taken[worth]))
 
     def _take_turns(self, live: Whole, changed: Whole) -> None:
         """Skip other members, or ask less of an exchange, where the heaviest and the lightest did not change."""
@@ -175,34 +172,49 @@ class _Search:
         self.turn[halved] = self.failed[halved] = 0
 
     def _best(self, group: Whole, giver: Whole, taker: Whole, step: int) -> tuple[Whole, Whole, Bools]:
-        """Return the slots of each pair whose exchange leaves the least range of loads, moves priced; and if it may."""
-        slots = self.slots.shape[2]
-        seen = np.arange(slots) if slots <= SEEN else (np.arange(SEEN) * slots // SEEN + step) % slots
-        size = max(MOST_PAIRED // len(seen) ** 2, 1)
+        """Return the places whose exchange leaves each pair the least range, moves priced, and if it is allowed."""
+        slots, sizes = self.slots.slots, self.slots.sizes[group]
+        seen = np.arange(min(slots, SEEN))
+        if slots > SEEN:  # members with many slots show some of them, others in each step
+            spread = (seen * sizes[:, None] // SEEN + step) % sizes[:, None]
+            seen = np.where(sizes[:, None] > SEEN, spread, seen)
+        width = min(slots, SEEN)
+        seen = np.broadcast_to(seen, (len(group), width))
+        size = max(MOST_PAIRED // width**2, 1)
         parts = [slice(first, first + size) for first in range(0, len(group), size)]
-        found = [self._compared(group[part], giver[part], taker[part], seen) for part in parts]
-        slot, other = np.divmod(np.concatenate([each for each, _ in found]), len(seen))
-        return seen[slot], seen[other], np.concatenate([score for _, score in found]) < NEVER / 2
+        found = [self._compared(group[part], giver[part], taker[part], seen[part]) for part in parts]
+        given, taken = np.divmod(np.concatenate([each for each, _ in found]), width)
+        allowed = np.concatenate([score for _, score in found]) < NEVER / 2
+        pair = np.arange(len(group))
+        return giver * slots + seen[pair, given], taker * slots + seen[pair, taken], allowed
 
     def _compared(self, group: Whole, giver: Whole, taker: Whole, seen: Whole) -> tuple[Whole, Shares]:
-        """Return the best pair of slots, as one number, and its score, of every pair of members."""
+        """Return the best pair of seen slots, as one number, and its score, for every pair of members."""
         slots = self.slots
-        of, to = (group[:, None], giver[:, None], seen), (group[:, None], taker[:, None], seen)
-        half = (slots.loads[group, giver] - slots.loads[group, taker]) * slots.scale[group] / 2
-        given, taken = slots.share[of] - half.astype(np.float32)[:, None], slots.share[to]
-        closed = slots.closed[group[:, None], seen]
-        given[closed | slots.stuck(of, taker[:, None])] = NEVER
-        taken[closed | slots.stuck(to, giver[:, None])] = -NEVER
-        score = given[:, :, None] - taken[:, None, :]
+        half = (slots.loads[giver] - slots.loads[taker]) * slots.scale[group] / 2
+        given, taken = slots.share[giver] - half.astype(np.float32)[:, None], slots.share[taker]
+        given[slots.stuck(group, giver, taker)] = NEVER
+        taken[slots.stuck(group, taker, giver)] = -NEVER
+
+        def each(of_giver: NDArray[Any], of_taker: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+            if slots.slots > seen.shape[1]:
+                of_giver, of_taker = (np.take_along_axis(of, seen, axis=1) for of in (of_giver, of_taker))
+            return of_giver[:, :, None], of_taker[:, None, :]
+
+        score: Shares = np.subtract(*each(given, taken))
         np.abs(score, out=score)
         if self.cost.any():
             cost = (self.factor * self.cost)[group].astype(np.float32)[:, None]
-            score += (cost * slots.new_moves(of, taker[:, None]).astype(np.float32))[:, :, None]
-            score += (cost * slots.new_moves(to, giver[:, None]).astype(np.float32))[:, None, :]
+            moves = [
+                slots.new_moves(slots.home[member], member[:, None], other[:, None])
+                for member, other in ((giver, taker), (taker, giver))
+            ]
+            for costs in each(cost * moves[0], cost * moves[1]):
+                score += costs
         if slots.topic is not None:
-            allowed = slots.topic[of][:, :, None] == slots.topic[to][:, None, :]
+            allowed = np.equal(*each(slots.topic[giver], slots.topic[taker]))
             if slots.extras is not None:
-                allowed |= slots.free(of, taker[:, None])[:, :, None] & slots.free(to, giver[:, None])[:, None, :]
+                allowed |= np.logical_and(*each(slots.free(group, giver, taker), slots.free(group, taker, giver)))
             np.copyto(score, NEVER, where=~allowed)
         flat = score.reshape(len(group), -1)
         closest = flat.argmin(axis=1)

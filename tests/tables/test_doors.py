@@ -1,0 +1,217 @@
+"""Every door reads a table as every other: the same groups with the same notes, or the same reasons.
+
+Rows have faults, nulls, copies, contradictions, other spellings of times and headings, and values of several types.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import evenlag
+from evenlag.errors import InvalidProblemError
+from evenlag.tables.columns import MEMBERS, OFFSETS, Column, Table
+from tests.support.problems import cases
+
+Columns = Mapping[str, Sequence[Any]]  # values by heading
+Outcome = tuple[Any, ...]
+
+NULLS = [None, "", "-", "N/A", "NaN", " - "]
+TIMES = ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000Z", "2026-01-31T13:00:00+01:00", "2026-01-31T11:00:00Z"]
+VALUES: dict[str, list[Any]] = {
+    "snapshot_ts": TIMES,
+    "group": ["g", "g", "g", "h"],
+    "topic": ["t", "t", "u"],
+    "consumer_id": ["a", "b", None],
+    "auto_offset_reset": ["latest", "earliest", "EARLIEST", None],
+    "replica_racks": [["r", "s"], ["", "s"], ["r"], None],
+    "topics": [["t"], ["t", "u"], None],
+    "weight": [1, 2, "2.0", 0.5],
+    "partition": [0, 1, 2, "1", "2.0"],
+    "log_start_offset": [0, 0, 5, "-"],
+    "log_end_offset": [10, 50, "50", "6e1"],
+    "current_offset": [3, 10, 60, "7", 0],
+    "lag": [7, "7", 0],
+    "move_size": [1, 2],
+    "traffic": [1, "9"],
+    "max_partitions": [1, 5, "3"],
+    "generation": [1, 2.0],
+    "assignor": ["range"],
+    "rack": ["r", "s"],
+    "protocol": ["classic", "consumer"],
+    "client_id": ["app"],
+    "log_only": [False, None, "false"],
+}
+FAULTS: dict[str, list[Any]] = {
+    "integer": [-1, -2, 1.5, "many", True, 2**63, 10**40, "1_0"],
+    "number": [0, -1, "much", 1e300],
+    "string": NULLS,
+    "strings": ["[1]"],
+    "racks": ["[1]"],
+    "boolean": ["perhaps"],
+}
+
+
+@st.composite
+def tables(draw: st.DrawFn, table: Table, needed: Sequence[str], rows: int) -> Columns:
+    """Columns of a table under some of their headings, and one that is unknown."""
+    others = [column for column in table if column.name in VALUES and column.name not in needed]
+    chosen = [column for column in table if column.name in needed]
+    chosen += draw(st.lists(st.sampled_from(others), unique=True, max_size=6))
+    count = draw(st.integers(1, rows))
+    found: dict[str, Sequence[Any]] = {}
+    for column in draw(st.permutations(chosen)):
+        likely = st.sampled_from(VALUES[column.name])
+        faulty = st.sampled_from([*FAULTS[column.kind], *NULLS])
+        usual = draw(st.integers(0, 3))  # most columns are without a fault
+        values = st.one_of(*[likely] * 30, faulty) if usual == 0 else likely
+        found[draw(headings(column))] = draw(st.lists(values, min_size=count, max_size=count))
+    if draw(st.booleans()):
+        found["colour"] = ["blue"] * count
+    copies = draw(st.lists(st.integers(0, count - 1), max_size=2))
+    return {name: [*values, *(values[row] for row in copies)] for name, values in found.items()}
+
+
+def headings(column: Column) -> st.SearchStrategy[str]:
+    name = column.name
+    return st.sampled_from([name, name.upper().replace("_", "-"), name.title().replace("_", " "), *column.also])
+
+
+# ---- doors -----------------------------------------------------------------------------------------------------------
+
+
+def text(value: Any) -> str:
+    """Return a value as CSV has it."""
+    if isinstance(value, list):
+        return ";".join(value)
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def in_one_type(values: Sequence[Any]) -> list[Any]:
+    """Return a column as it is, or as texts where its values have several types."""
+    kinds = {type(value) for value in values} - {type(None)}
+    large = any(isinstance(value, int) and abs(value) >= 2**63 for value in values)
+    mixed = len(kinds) > 1 or large
+    return [None if value is None else text(value) for value in values] if mixed else list(values)
+
+
+def to_csv(columns: Columns, path: Path) -> Path:
+    frame = pd.DataFrame({name: [*map(text, values)] for name, values in columns.items()})
+    frame.to_csv(path.with_suffix(".csv"), index=False)
+    return path.with_suffix(".csv")
+
+
+def to_jsonl(columns: Columns, path: Path) -> Path:
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    path.with_suffix(".jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path.with_suffix(".jsonl")
+
+
+def to_arrow(columns: Columns, _: Path) -> pa.Table:
+    return pa.table({name: pa.array(in_one_type(values)) for name, values in columns.items()})
+
+
+def to_parquet(columns: Columns, path: Path) -> Path:
+    pq.write_table(to_arrow(columns, path), path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+def to_polars(columns: Columns, _: Path) -> pl.DataFrame:
+    return pl.DataFrame({name: in_one_type(values) for name, values in columns.items()}, strict=True)
+
+
+def to_pandas(columns: Columns, _: Path) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(list(values)) for name, values in columns.items()})
+
+
+def to_objects(columns: Columns, _: Path) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(list(values), dtype=object) for name, values in columns.items()})
+
+
+Door = tuple[Callable[[Columns, Path], Any], int]
+DOORS: dict[str, Door] = {  # with the number of the first row
+    "CSV": (to_csv, 2),
+    "JSON Lines": (to_jsonl, 1),
+    "Parquet": (to_parquet, 1),
+    "pandas": (to_pandas, 0),
+    "pandas of objects": (to_objects, 0),
+    "Polars": (to_polars, 0),
+    "Arrow": (to_arrow, 0),
+}
+
+_NAME = re.compile(r"(?:/\S*/(?:offsets|members)\.\w+|the DataFrame(?: of members)?)")
+
+
+def plain(message: str, first: int) -> str:
+    """Return a message with rows numbered from 0, and without the names of sources, values and lines."""
+    numbered = re.sub(
+        r"\b(?:line|row) (\d+)", lambda match: f"row {int(match[1]) - first}", _NAME.sub("SOURCE", message)
+    )
+    parts = numbered.split(": ")
+    if not re.fullmatch(r"SOURCE, row \d+", parts[0]):
+        return numbered
+    said = next(place for place, part in enumerate(parts) if " is " in part or "known" in part)
+    return ": ".join(parts[: said + 1])
+
+
+def outcomes(door: str, offsets: Columns, members: Columns | None, folder: Path) -> dict[str, Outcome]:
+    """Return each group with its notes, or the reason why it cannot be read."""
+    make, first = DOORS[door]
+    source = make(offsets, folder / "offsets")
+    listed = None if members is None else make(members, folder / "members")
+    try:
+        groups = evenlag.read_groups(source, members=listed, skip_errors=True)
+    except InvalidProblemError as error:
+        return {"": (plain(str(error), first),)}
+    found: dict[str, Outcome] = {name: (plain(str(error), first),) for name, error in groups.errors.items()}
+    for name, problem in groups.items():
+        found[name] = (problem.to_dict(), [plain(note, first) for note in problem.warnings])
+    return found
+
+
+NEEDED = ("group", "topic", "partition", "log_end_offset", "current_offset", "consumer_id")
+
+
+SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
+@settings(max_examples=cases(300), deadline=None, suppress_health_check=SLOW)
+@given(
+    offsets=tables(OFFSETS, NEEDED, 8),
+    members=st.none() | tables(MEMBERS, ("group", "consumer_id"), 5),
+)
+def test_every_door_reads_the_same(offsets: Columns, members: Columns | None, tmp_path: Path) -> None:
+    found = {door: outcomes(door, offsets, members, tmp_path) for door in DOORS}
+    for door in DOORS:
+        assert found[door] == found["CSV"], door
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_aliases_nulls_times_and_unused_columns_mean_the_same(door: str, tmp_path: Path) -> None:
+    offsets: Columns = {
+        "Timestamp": ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000Z", "2026-01-31T12:00:00Z"],
+        "consumer group": ["g"] * 3,
+        "TOPIC": ["t"] * 3,
+        "Partition": [0, 1, 2],
+        "LAG": [5.0, 7.0, math.nan],
+        "log-end-offset": ["-", "", "9"],
+        "committed_offset": ["N/A", None, "3"],
+        "owner": ["a", "-", "b"],
+        "colour": ["blue"] * 3,
+    }
+    members: Columns = {"Time stamp": ["2026-01-31T13:00:00+01:00"] * 2, "group_id": ["g"] * 2, "Member": ["a", "b"]}
+    found = outcomes(door, offsets, members, tmp_path)
+    document, notes = found["g"]
+    assert document["topics"] == {"t": [5, 7, 6]}
+    assert {name: member["owned"] for name, member in document["members"].items()} == {"a": [["t", 0]], "b": [["t", 2]]}
+    assert notes == ["SOURCE: ignored columns: colour"]
