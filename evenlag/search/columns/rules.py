@@ -95,7 +95,8 @@ class Classes:
     @cached_property
     def firsts(self) -> Whole:
         """First class of each group, and K; shape (G + 1,)."""
-        return np.searchsorted(self.group_of, np.arange(self.group_of[-1] + 2))
+        groups = int(self.group_of[-1]) + 1 if len(self.group_of) else 0
+        return np.searchsorted(self.group_of, np.arange(groups + 1))
 
     def of_groups(self, groups: Whole) -> tuple[Whole, Whole]:
         """Return the classes of some groups, and the place of each one's group among them."""
