@@ -23,6 +23,7 @@ from evenlag.spark.driver.protocol import Progress, described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.driver.storage import Folder, read_parquet
+from evenlag.spark.jobs.arguments import check_places
 from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
 from evenlag.spark.jobs.results import audit_rows, group_rows, plan_rows, reject_rows
 from evenlag.spark.jobs.run_report import RunReport, report_of
@@ -41,7 +42,7 @@ from evenlag.spark.jobs.summary import (
 )
 from evenlag.spark.worker.one_group import Want
 from evenlag.tables.columns import TableKind
-from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
+from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
 from evenlag.tables.outputs import SOLVED
 from evenlag.tables.topics import is_topic
 
@@ -70,7 +71,7 @@ def run(
     *,
     out: str | Path,
     overwrite: bool = False,
-    time_limit: float | None = None,
+    time_limit: float | None = TIME_LIMIT,
     group_time_limit: float = GROUP_TIME_LIMIT,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     horizon: float | str = AUTO,
@@ -95,16 +96,18 @@ def run(
     options : mapping of str to str, optional
         Options of Spark's Kafka source for tables that are topics: security, `startingOffsets`, …
     time_limit, group_time_limit, auto_offset_reset, horizon, tasks, progress, **solving
-        As in `plans`; a group's plan and audit share its time.
+        As in `plans`; a group's plan and audit share its time. With `time_limit=None`, only the time of each group is
+        limited.
 
     Raises
     ------
     SourceError
-        A table cannot be read, the place cannot be written, or no task could start within the time limit. The message
-        names the place.
+        A table is neither a place nor a DataFrame of Spark, belongs to a stream, or cannot be read; the place cannot be
+        written; or no task could start within the time limit. The message names the place.
     InvalidProblemError
         An option has an invalid value.
     """
+    check_places(offsets, members)
     needs_java(spark, "run", "call solve, and write its tables with the session (examples/driver.py)")
     parameters, data = fleet_options("run", solving, run)
     solver = FleetSolver(parameters, Want.BOTH, time_limit, group_time_limit, horizon, progress, data)
