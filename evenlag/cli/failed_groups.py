@@ -36,29 +36,30 @@ class Share(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not gen
         return share
 
 
-def allow_errors(what: str) -> Command:
-    """Return the option for the share of groups that may fail; `what` says what such a group lacks."""
+def allow_errors(lack: str, default: str | None = None) -> Command:
+    """Return the option for the share of groups that may fail; `lack` is the verb for such groups."""
     return click.option(
-        "--allow-errors", type=Share(), default="0%", show_default=True, metavar="SHARE",
-        help=f"Share of the groups that may have no {what}, such as 5%. With more, the exit status is 1.",
+        "--allow-errors", type=Share(), default=default, show_default=default is not None, metavar="SHARE",
+        help=f"Share of the groups that may {lack}, such as 5%; with more, the exit status is 1"
+        f"{'.' if default is not None else ', as it is if all do.'}",
     )  # fmt: skip
 
 
-def end(failed: int, groups: int, allowed: Fraction, errors: Sequence[str], lack: str) -> None:
+def end(failed: int, groups: int, allowed: Fraction | None, errors: Sequence[str], lack: str) -> None:
     """Exit with status 1 if more groups failed than are allowed; call it after the report is shown.
 
     Parameters
     ----------
     failed, groups : int
         Number of groups that failed, and of all groups.
-    allowed : Fraction
-        Largest share of groups that may fail.
+    allowed : Fraction or None
+        Largest share of groups that may fail. None: any, but not all.
     errors : sequence of str
         Their errors, the most frequent first.
     lack : str
         The end of the sentence about them: `got no plan`.
     """
-    if failed <= allowed * groups:
+    if not failed or (failed < groups if allowed is None else failed <= allowed * groups):
         return
     first = printable(errors[0]) if errors else ""
     first = first if len(first) <= LONGEST else f"{first[:LONGEST]}…"

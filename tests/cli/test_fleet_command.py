@@ -49,11 +49,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
 
 @pytest.mark.parametrize("command", SPARK)
 def test_failed_groups_are_status_1_and_one_line(run: Callable[..., Done], command: str) -> None:
-    done = run(command)
+    words = () if command == "audit" else ("--allow-errors", "4%")
+    done = run(command, *words)
     assert done.returncode == 1
     assert done.stderr == f"evenlag: {REASONS[command]}; --allow-errors 5% accepts as many\n"
     assert "failed: 2 groups: " in done.stdout  # the report stands
-    as_json = run(command, "--json")
+    as_json = run(command, *words, "--json")
     assert (as_json.returncode, as_json.stderr) == (1, done.stderr)
     assert json.loads(as_json.stdout)
 
@@ -71,6 +72,24 @@ def test_another_share_is_wrong_usage(run: Callable[..., Done], share: str) -> N
     done = run("audit", "--allow-errors", share)
     assert done.returncode == 2
     assert "must be a share of the groups, such as 5% or 0.05" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["size", "replay"])
+def test_some_groups_without_a_size_or_replay_are_usual_but_not_all(
+    run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Groups without members have no size, and those with one snapshot no replay."""
+    done = run(command)
+    assert (done.returncode, done.stderr) == (0, "")
+    all_failed: dict[str, Any] = {
+        "size": FleetSizes({"failed": 1}, [], ["g: E: no"], 0, []),
+        "replay": FleetReplays(1, [], ["g: E: no"], 0, []),
+    }
+    monkeypatch.setitem(MADE, command, lambda: all_failed[command])
+    done = run(command)
+    assert done.returncode == 1
+    assert done.stderr.startswith("evenlag: 1 of 1 group could not be ")
+    assert run(command, "--allow-errors", "100%").returncode == 0
 
 
 def test_shares_are_exact() -> None:

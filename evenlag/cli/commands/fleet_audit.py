@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @options.time_limit(None, "Seconds for the whole call; default: no limit but --group-time-limit.")
 @options.gap(FLEET_GAP)
 @options.repeating
-@allow_errors("plan")
+@allow_errors("have no plan", "0%")
 @options.tasks
 @options.spark
 @options.as_json

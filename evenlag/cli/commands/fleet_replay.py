@@ -23,13 +23,13 @@ from evenlag.cli.terminal import print_json, progress, show
 @options.spark_out("Folder for the tables summary and steps, or table:CATALOG.NAMESPACE.")
 @options.form(("parquet", "csv"), default="parquet", show_default=True)
 @options.overwrite
-@allow_errors("replay")
+@allow_errors("fail")
 @options.tasks
 @options.spark
 @options.as_json
 def fleet_replay(
     offsets: str | Path, members: str | Path | None, out: str | Path | None, kafka_options: dict[str, str],
-    master: str | None, conf: dict[str, str], past: PastOptions, allow_errors: Fraction, as_json: bool,
+    master: str | None, conf: dict[str, str], past: PastOptions, allow_errors: Fraction | None, as_json: bool,
     **parameters: Any,
 ) -> None:  # fmt: skip
     """Replay the recorded history of every group of a fleet.

@@ -30,14 +30,14 @@ from evenlag.tables.defaults import GROUP_TIME_LIMIT
 @options.repeating
 @options.spark_out("Folder for the tables groups and sizes, or table:CATALOG.NAMESPACE.")
 @options.overwrite
-@allow_errors("size")
+@allow_errors("fail")
 @options.tasks
 @options.spark
 @options.as_json
 def fleet_size(
     offsets: str | Path, members: str | Path | None, drain: str, out: str | Path | None,
     kafka_options: dict[str, str], master: str | None, conf: dict[str, str], past: PastOptions,
-    allow_errors: Fraction, as_json: bool, **parameters: Any,
+    allow_errors: Fraction | None, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find how many members each group of a fleet needs.
 
