@@ -130,8 +130,8 @@ def solve(
         A table is not a DataFrame of Spark, belongs to a stream or to another session, or lacks a required column; or
         the driver cannot read what executors write; or a server of Spark Connect is too old for this client.
     """
-    check_frames(offsets_df, members_df)
     options, data = fleet_options("solve", solving, solve)
+    check_frames(offsets_df, members_df)
     solver = FleetSolver(options, want, time_limit, group_time_limit, horizon, progress, data)
     with naming_older_server(offsets_df.sparkSession):
         fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)

@@ -107,9 +107,9 @@ def run(
     InvalidProblemError
         An option has an invalid value.
     """
-    check_places(offsets, members)
     needs_java(spark, "run", "call solve, and write its tables with the session (examples/driver.py)")
     parameters, data = fleet_options("run", solving, run)
+    check_places(offsets, members)
     solver = FleetSolver(parameters, Want.BOTH, time_limit, group_time_limit, horizon, progress, data)
     return run_with(
         solver, spark, offsets, members, out=out, overwrite=overwrite, auto_offset_reset=auto_offset_reset,
