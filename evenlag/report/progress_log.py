@@ -30,7 +30,8 @@ def progress_lines(what: str, say: Callable[[str], None], every: float) -> Itera
 
     def line() -> str:
         done, total, failed = counts
-        parts = [f"{done:,} of {total:,} {what}" if total else f"no {what} yet"]
+        of = f" of {total:,}" if total else ""
+        parts = [f"{done:,}{of} {what}" if total or done else f"no {what} yet"]
         parts += [f"{failed:,} failed"] if failed else []
         return ", ".join([*parts, f"{time.monotonic() - started:,.0f} s"])
 
