@@ -1,5 +1,7 @@
 """Errors that evenlag raises on purpose. Each message names the place of the error and says what to do."""
 
+from collections.abc import Iterable
+
 
 class EvenlagError(Exception):
     """Base class of evenlag's errors."""
@@ -36,6 +38,11 @@ class FollowError(EvenlagError):
 def exists_already(place: object, kind: str = "folder") -> SourceError:
     """Return the error of a place for results that has some; `kind` is what to choose another of."""
     return SourceError(f"{place}: exists already; choose another {kind}, or give --overwrite (overwrite=True)")
+
+
+def foreign(place: object, name: str, tables: Iterable[str]) -> SourceError:
+    """Return the error of a folder for results that has something else, of this name."""
+    return SourceError(f"{place}: contains {name!r}, which is not one of {', '.join(tables)}; choose another folder")
 
 
 EXTRAS = {

@@ -55,7 +55,8 @@ def _after(context: click.Context, _result: Any) -> None:
 def run() -> int:
     """Run the command and return its exit status.
 
-    Status 1 is an input error (one line on stderr), 2 wrong usage, 3 a group left unchanged, 130 an interrupt.
+    Status 1 is an input error or failed groups of a fleet (one line on stderr), 2 wrong usage, 3 a group left
+    unchanged, 130 an interrupt.
     """
     prepare()
     try:

@@ -25,6 +25,7 @@ from evenlag.errors import printable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+EVERY = 10.0  # seconds between lines of progress
 WIDE = 132  # columns of a report that is not printed to a terminal
 _PLAIN = {"×": "x", "…": "...", "█": "#", "▏": "|", "─": "-", "→": "->", "±": "+/-", "≥": ">=",
           "≤": "<=", "–": "-", "·": "."}  # fmt: skip
@@ -88,8 +89,13 @@ def working(what: str) -> AbstractContextManager[Callable[[str, int, int], None]
 
 
 def progress(what: str) -> AbstractContextManager[Callable[..., None]]:
-    """Show a bar if stderr is a terminal; the context yields a function that reports (done, of how many, failed)."""
-    return report.progress_bar(what) if _shows_progress() else contextlib.nullcontext(_say_nothing)
+    """Show a bar if stderr is a terminal, else a line every ten seconds.
+
+    The context yields a function that reports (done, of how many, failed).
+    """
+    if _shows_progress():
+        return report.progress_bar(what)
+    return report.progress_lines(what, lambda line: say(f"evenlag: {line}", err=True), EVERY)
 
 
 def finish() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenlag.report.past_text import past_document, past_table
     from evenlag.report.payoff_text import payoff_document, payoff_report
     from evenlag.report.progress import progress_bar, spinner
+    from evenlag.report.progress_log import progress_lines
     from evenlag.report.replay_picture import draw_replay
     from evenlag.report.replay_text import replay_report
     from evenlag.report.size_picture import draw_size
@@ -50,6 +51,7 @@ __all__ = [
     "phases_report",
     "plan_report",
     "progress_bar",
+    "progress_lines",
     "replay_report",
     "size_report",
     "speed_lines",
@@ -86,6 +88,7 @@ _HOMES = {
     "phases_report": "evenlag.report.text",
     "plan_report": "evenlag.report.text",
     "progress_bar": "evenlag.report.progress",
+    "progress_lines": "evenlag.report.progress_log",
     "replay_report": "evenlag.report.replay_text",
     "size_report": "evenlag.report.size_text",
     "speed_lines": "evenlag.report.size_text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_GROUPS = 15  # rows in a table of groups
-MOST_FAILED = 20  # failed groups listed
+MOST_FAILED = 100_000  # failed groups counted in a report on sizes or replays
+MOST_ERRORS = 20  # kinds of errors listed there
 MOST_REASONS = 5  # reasons listed for rejected rows
 
 ANSWERS = {
@@ -38,7 +40,7 @@ class FleetAudit:
 
     Attributes
     ----------
-    summary : evenlag.spark.jobs.batch.RunReport
+    summary : evenlag.spark.RunReport
     out : str or Path
         Folder or namespace that holds the tables.
     groups : list of dict
@@ -101,17 +103,40 @@ class FleetAudit:
     def report(self) -> RenderableType:
         """Return the outcome as tables and notes."""
         summary = self.summary
-        statuses = ", ".join(f"{count:,} {status}" for status, count in summary.statuses.items())
-        head = Text(f"{quantity(sum(summary.statuses.values()), 'group')}: {statuses}", style="bold")
-        rows = f"{quantity(summary.rows, 'row')} = {summary.plans:,} planned + {summary.rejects:,} rejected"
-        rows += f" + {summary.log_ends:,} log ends of the past" if summary.log_ends else ""
-        head.append(f"\n{rows}, in {summary.seconds:.1f} s on {summary.master}", style="not bold")
         notes = [Text(f"failed: {error}", style="red") for error in summary.errors]
         notes += [Text(f"rejected: {reason}", style="yellow") for reason in self._reasons()]
-        notes += [Text(f"note: {note}", style="yellow") for note in summary.notes]
+        notes += [Text(f"note: {note}", style="yellow") for note in (*self._hurried(), *summary.notes)]
         notes += [Text(self._money_line())] if self.price is not None else []
         written = Text("written: " + ", ".join(self.written))
-        return Group(head, self._groups_table(), self._strategies_table(), *notes, written)
+        return Group(*self._head(), self._groups_table(), self._strategies_table(), *notes, written)
+
+    def _head(self) -> list[Text]:
+        """Return the headline, and the sums of groups and rows below it."""
+        summary = self.summary
+        statuses = ", ".join(f"{count:,} {status}" for status, count in summary.statuses.items())
+        lines = [f"{quantity(summary.groups, 'group')}: {statuses}"]
+        if summary.failed:
+            empty = summary.statuses.get("EMPTY", 0)
+            planned = f"planned {summary.groups - summary.failed - empty:,} of {quantity(summary.groups, 'group')}"
+            without = f"{summary.failed:,} without a plan"
+            lines.insert(0, ", ".join([planned, without, *([f"{empty:,} EMPTY"] if empty else [])]))
+        parts = {
+            "planned": summary.planned, "unassigned": summary.unassigned, "without a plan": summary.without_plan,
+            "rejected": summary.rejects, "log ends of the past": summary.log_ends,
+        }  # fmt: skip
+        shown = [f"{count:,} {name}" for name, count in parts.items() if count or name in ("planned", "rejected")]
+        rows = f"{quantity(summary.rows, 'row')} = {' + '.join(shown)}"
+        lines.append(f"{rows}, in {summary.seconds:.1f} s on {summary.master}")
+        return [Text(line, style="" if number else "bold") for number, line in enumerate(lines)]
+
+    def _hurried(self) -> list[str]:
+        """Return notes on the groups for which the time limit came too early."""
+        late, alone = self.summary.late, self.summary.not_compared
+        notes = [
+            f"the time limit came before {quantity(alone, 'group')} could be compared with the published strategies; "
+            "first plans stand"
+        ] if alone else []  # fmt: skip
+        return notes + ([f"{quantity(late, 'group')} reached only after the time limit (late)"] if late else [])
 
     def _reasons(self) -> list[str]:
         """Return the most frequent reasons for rejected rows, and the number of rows rejected for others."""
@@ -130,7 +155,7 @@ class FleetAudit:
         if not groups:
             return "no traffic is priced: no group has racks of both members and partitions, and bytes a second"
         more = "" if today is None else f", today {number(self._month(today))}"
-        of = f"in {quantity(groups, 'group')} of {sum(self.summary.statuses.values()):,}"
+        of = f"in {quantity(groups, 'group')} of {self.summary.groups:,}"
         return f"traffic across racks costs {number(self._month(planned))} a month {of}{more} (at {self.price.text})"
 
     def _groups_table(self) -> Sheet:
@@ -179,7 +204,7 @@ class FleetSizes:
         The groups that lack most members, first those without an answer: `group, snapshot_ts, members` (today)`,
         fewest, proven, binding_from, hottest_topic, hottest_partition, hottest_seconds, capacity, capacity_source`.
     errors : list of str
-        Errors of groups that could not be sized.
+        The groups that could not be sized, each followed by `: ` and its error.
     rejects : int
         Rows of both tables that could not be used.
     written : list of str
@@ -191,12 +216,31 @@ class FleetSizes:
     rejects: int
     written: list[str]
 
+    @property
+    def failed(self) -> int:
+        """The number of groups that could not be sized."""
+        return self.answers.get("failed", 0)
+
+    @property
+    def total(self) -> int:
+        """The number of groups."""
+        return sum(self.answers.values())
+
+    @property
+    def reasons(self) -> list[str]:
+        """The errors, the most frequent first."""
+        return counted(self.errors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as a document for JSON."""
+        return vars(self) | {"errors": self.reasons}
+
     def report(self) -> RenderableType:
         """Return the table, a headline and notes."""
         answers = [f"{count:,} {ANSWERS[name][count != 1]}" for name, count in self.answers.items() if count]
-        head = Text(f"{quantity(sum(self.answers.values()), 'group')}: {', '.join(answers)}", style="bold")
+        head = Text(f"{quantity(self.total, 'group')}: {', '.join(answers)}", style="bold")
         title = "groups that need the most additional members" if len(self.groups) == MOST_GROUPS else "groups"
-        return Group(head, sizes_table(self.groups, title), *_notes(self.errors, self.rejects, self.written))
+        return Group(head, sizes_table(self.groups, title), *_notes(self.reasons, self.rejects, self.written))
 
 
 @dataclass(frozen=True)
@@ -211,7 +255,7 @@ class FleetReplays:
         above that of the group's best, as a fraction; `moves`; `rebalances`; `above`, seconds above the lag limit;
         `failed`.
     errors : list of str
-        Errors of groups that could not be replayed.
+        The groups that could not be replayed, each followed by `: ` and its error.
     rejects : int
         Rows of both tables that could not be used.
     written : list of str
@@ -223,17 +267,32 @@ class FleetReplays:
     rejects: int
     written: list[str]
 
+    @property
+    def failed(self) -> int:
+        """The number of groups that could not be replayed."""
+        return len(self.errors)
+
+    @property
+    def reasons(self) -> list[str]:
+        """The errors, the most frequent first."""
+        return counted(self.errors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as a document for JSON."""
+        return vars(self) | {"failed": self.failed, "errors": self.reasons}
+
     def report(self) -> RenderableType:
         """Return the table, a headline and notes."""
-        head = Text(f"{quantity(self.groups, 'group')} replayed", style="bold")
-        return Group(head, fleet_table(self.strategies), *_notes(self.errors, self.rejects, self.written))
+        done = f"replayed {self.groups - self.failed:,} of {quantity(self.groups, 'group')}, {self.failed:,} failed"
+        head = Text(done if self.failed else f"{quantity(self.groups, 'group')} replayed", style="bold")
+        return Group(head, fleet_table(self.strategies), *_notes(self.reasons, self.rejects, self.written))
 
 
 def batch_line(batch: Any) -> str:
     """Return one line on a batch of a stream."""
     parts = [
         f"batch {batch.number}: {batch.rows:,} rows received, {batch.snapshots:,} group snapshots audited",
-        f"{batch.plans:,} rows planned",
+        f"{batch.plans:,} rows of plans",
         f"{batch.rejects:,} rejected",
         f"{batch.waiting:,} waiting",
     ]
@@ -248,7 +307,7 @@ def commit_batch_line(batch: Any) -> str:
     parts += [f"{batch.records - batch.used:,} passed over"] if batch.records > batch.used else []
     if batch.snapshot_ts is not None:
         parts.append(
-            f"snapshot {batch.snapshot_ts}: {batch.groups:,} groups audited, {batch.plans:,} rows planned, "
+            f"snapshot {batch.snapshot_ts}: {batch.groups:,} groups audited, {batch.plans:,} rows of plans, "
             f"{batch.rejects:,} rejected"
         )
     parts += [f"{batch.failed:,} failed"] if batch.failed else []
@@ -264,3 +323,34 @@ def _notes(errors: Sequence[str], rejects: int, written: Sequence[str]) -> list[
     if written:
         notes.append(Text("written: " + ", ".join(written)))
     return notes
+
+
+_ERROR = re.compile(r"(?P<group>.*?): (?P<error>\w+: .*)", re.DOTALL)
+_FIGURE = re.compile(r"\d[\d,.]*")
+
+
+def counted(errors: Sequence[str], most: int = MOST_ERRORS) -> list[str]:
+    """Return errors of groups (`GROUP: ERROR`), the most frequent first; those that differ only in figures are one.
+
+    Examples
+    --------
+    >>> counted(["a: E: group 'a': no lag", "b: E: group 'b': no lag", "c: E: 7 moves"])
+    ['2 groups: E: no lag, e.g. a', 'c: E: 7 moves']
+    """
+    kinds: dict[str, list[tuple[str, str, str]]] = {}
+    for each in errors:
+        match = _ERROR.fullmatch(each)
+        group, error = (match["group"], match["error"]) if match else ("", each)
+        text = error.replace(f"group {group!r}: ", "")
+        kinds.setdefault(_FIGURE.sub("…", text), []).append((group, text, each))
+    listed = sorted(kinds.values(), key=lambda alike: -len(alike))
+    rest = sum(map(len, listed[most:]))
+    return [*map(_as_one, listed[:most]), *([f"{quantity(rest, 'group')} with other errors"] if rest else [])]
+
+
+def _as_one(alike: Sequence[tuple[str, str, str]]) -> str:
+    group, text, whole = alike[0]
+    if len(alike) == 1:
+        return whole
+    same = len({text for _, text, _ in alike}) == 1
+    return f"{len(alike):,} groups: {text}, e.g. {group}" if same else f"{len(alike):,} groups, such as {group}: {text}"

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from evenlag.spark.driver.session import local_session
     from evenlag.spark.driver.sources import read_table
     from evenlag.spark.jobs.api import SolvedFleet, audit, plans, rejects, solve
-    from evenlag.spark.jobs.batch import Note, RunReport, run
+    from evenlag.spark.jobs.batch import run
     from evenlag.spark.jobs.by_history import Replays, replay, size
     from evenlag.spark.jobs.checked import check_members, check_offsets, with_rates
     from evenlag.spark.jobs.commit_stream import CommitBatch, stream_commits
     from evenlag.spark.jobs.history import History, history
     from evenlag.spark.jobs.micro_batches import Batch, stream
+    from evenlag.spark.jobs.run_report import Note, RunReport
     from evenlag.spark.jobs.summary import AuditSummary, summary
     from evenlag.spark.offsets.packed_source import read_packing
     from evenlag.spark.offsets.packing import OffsetRange, Packing, Task, pack_offset_ranges
@@ -65,11 +66,11 @@ _HOMES = {
     "Batch": "evenlag.spark.jobs.micro_batches",
     "CommitBatch": "evenlag.spark.jobs.commit_stream",
     "History": "evenlag.spark.jobs.history",
-    "Note": "evenlag.spark.jobs.batch",
+    "Note": "evenlag.spark.jobs.run_report",
     "OffsetRange": "evenlag.spark.offsets.packing",
     "Packing": "evenlag.spark.offsets.packing",
     "Replays": "evenlag.spark.jobs.by_history",
-    "RunReport": "evenlag.spark.jobs.batch",
+    "RunReport": "evenlag.spark.jobs.run_report",
     "Schema": "evenlag.tables.schemas",
     "SolvedFleet": "evenlag.spark.jobs.api",
     "Task": "evenlag.spark.offsets.packing",

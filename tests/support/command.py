@@ -8,7 +8,11 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from unittest import mock
 
+from evenlag.cli import terminal
+
 Done = subprocess.CompletedProcess[str]
+
+terminal.EVERY = 3600.0  # on a busy machine no command may add lines of progress to those that a test expects
 
 
 def evenlag(*words: object) -> Done:

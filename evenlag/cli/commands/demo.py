@@ -26,6 +26,7 @@ def demo(out: Path, group_time_limit: float) -> None:
     """
     # PySpark takes a second to import, and most commands do not need it.
     from evenlag.spark.driver.kafka import session_for
+    from evenlag.spark.driver.local_out import AUDIT_TABLES, check_local_out
     from evenlag.spark.jobs.batch import audited, draw_most_gained
 
     _check_packages()
@@ -36,8 +37,11 @@ def demo(out: Path, group_time_limit: float) -> None:
             raise SourceError(f"{tables[0]}: the recorded snapshot is missing; install evenlag from its repository")
         for each in (picture, page):  # left by an earlier demo; with overwrite, tables replace only tables
             each.unlink(missing_ok=True)
+        check_local_out(out, AUDIT_TABLES, overwrite=True)
         spark = session_for(tables, None, None)
-        found = audited(spark, *tables, out=out, overwrite=True, group_time_limit=group_time_limit, progress=update)
+        found = audited(
+            spark, *tables, out=out, overwrite=True, time_limit=None, group_time_limit=group_time_limit, progress=update
+        )
     draw_most_gained(spark, found, picture)
     show(replace(found, written=[*found.written, str(picture)]).report())
     report_fleet(out, page)

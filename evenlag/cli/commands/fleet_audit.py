@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
+from evenlag.cli.failed_groups import allow_errors, end
 from evenlag.cli.options import Ceiling
 from evenlag.cli.past import PastOptions, fleet_past_or_pause
 from evenlag.cli.terminal import print_json, progress, show, show_notes
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 @command(
     "evenlag fleet audit offsets.csv --members members.csv --out out",
     "evenlag fleet audit offsets.csv --members members.csv --out out --first crossings,moves",
-    "evenlag fleet audit offsets.csv --members members.csv --out out --first moves --drain 15m --capacity 100",
+    "evenlag fleet audit offsets.csv --members members.csv --out out --first moves --drain 15m --capacity 1000",
     "evenlag fleet audit record/offsets --members record/members --out out --group-time-limit 1 --json",
 )
 @options.fleet
@@ -40,13 +42,14 @@ if TYPE_CHECKING:
 @options.time_limit(None, "Seconds for the whole call; default: no limit but --group-time-limit.")
 @options.gap(FLEET_GAP)
 @options.repeating
+@allow_errors("have no plan", "0%")
 @options.tasks
 @options.spark
 @options.as_json
 def fleet_audit(
     offsets: str | Path, members: str | Path | None, kafka_options: dict[str, str], master: str | None,
-    conf: dict[str, str], ceiling: Ceiling, past: PastOptions, traffic_price: TrafficPrice | None, as_json: bool,
-    **parameters: Any,
+    conf: dict[str, str], ceiling: Ceiling, past: PastOptions, traffic_price: TrafficPrice | None,
+    allow_errors: Fraction, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Plan and audit every group of a fleet, and write the tables.
 
@@ -55,9 +58,11 @@ def fleet_audit(
     parameters |= ceiling.of_fleet | {"pause": past.default if past.pause is None else past.pause}
     options.check_solving(parameters)
     # NumPy takes a tenth of a second to import, and PySpark a second; help does not need them.
+    from evenlag.spark.driver.local_out import AUDIT_TABLES, check_local_out
     from evenlag.tables.fleet_files import check_local_tables
 
     check_local_tables(offsets, members)
+    check_local_out(parameters["out"], AUDIT_TABLES, parameters["overwrite"])
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.batch import audited
     from evenlag.spark.jobs.by_history import past_at
@@ -74,3 +79,5 @@ def fleet_audit(
     else:
         show(found.report())
         show_notes(past.remark(measured, measured))
+    summary = found.summary
+    end(summary.failed, summary.groups, allow_errors, summary.errors, "got no plan")

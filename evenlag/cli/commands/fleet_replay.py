@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.failed_groups import allow_errors, end
 from evenlag.cli.past import PastOptions, fleet_past_or_no_pause
 from evenlag.cli.terminal import print_json, progress, show
 
@@ -21,12 +23,14 @@ from evenlag.cli.terminal import print_json, progress, show
 @options.spark_out("Folder for the tables summary and steps, or table:CATALOG.NAMESPACE.")
 @options.form(("parquet", "csv"), default="parquet", show_default=True)
 @options.overwrite
+@allow_errors("fail")
 @options.tasks
 @options.spark
 @options.as_json
 def fleet_replay(
     offsets: str | Path, members: str | Path | None, out: str | Path | None, kafka_options: dict[str, str],
-    master: str | None, conf: dict[str, str], past: PastOptions, as_json: bool, **parameters: Any,
+    master: str | None, conf: dict[str, str], past: PastOptions, allow_errors: Fraction | None, as_json: bool,
+    **parameters: Any,
 ) -> None:  # fmt: skip
     """Replay the recorded history of every group of a fleet.
 
@@ -36,9 +40,11 @@ def fleet_replay(
     if out is None:
         options.refuse_without_out("--format", "--overwrite")
     # NumPy takes a tenth of a second to import, and PySpark a second; help does not need them.
+    from evenlag.spark.driver.local_out import REPLAY_TABLES, check_local_out
     from evenlag.tables.fleet_files import check_local_tables
 
     check_local_tables(offsets, members)
+    check_local_out(out, [f"{name}.{parameters['form']}" for name in REPLAY_TABLES], parameters["overwrite"])
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.by_history import past_at, replayed_fleet
 
@@ -47,6 +53,7 @@ def fleet_replay(
     with progress("groups replayed") as update:
         found = replayed_fleet(spark, offsets, members, out=out, progress=update, options=kafka_options, **parameters)
     if as_json:
-        print_json(vars(found))
+        print_json(found.to_dict())
     else:
         show(found.report())
+    end(found.failed, found.groups, allow_errors, found.reasons, "could not be replayed")

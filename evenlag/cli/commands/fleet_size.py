@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
+from evenlag.cli.failed_groups import allow_errors, end
 from evenlag.cli.past import PastOptions, fleet_past
 from evenlag.cli.terminal import print_json, progress, show
 from evenlag.tables.defaults import GROUP_TIME_LIMIT
@@ -28,13 +30,14 @@ from evenlag.tables.defaults import GROUP_TIME_LIMIT
 @options.repeating
 @options.spark_out("Folder for the tables groups and sizes, or table:CATALOG.NAMESPACE.")
 @options.overwrite
+@allow_errors("fail")
 @options.tasks
 @options.spark
 @options.as_json
 def fleet_size(
     offsets: str | Path, members: str | Path | None, drain: str, out: str | Path | None,
-    kafka_options: dict[str, str], master: str | None, conf: dict[str, str], past: PastOptions, as_json: bool,
-    **parameters: Any,
+    kafka_options: dict[str, str], master: str | None, conf: dict[str, str], past: PastOptions,
+    allow_errors: Fraction | None, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find how many members each group of a fleet needs.
 
@@ -46,9 +49,11 @@ def fleet_size(
     deadline = options.deadline(drain)
     options.check_solving(parameters | {"drain_seconds": deadline})
     # NumPy takes a tenth of a second to import, and PySpark a second; help does not need them.
+    from evenlag.spark.driver.local_out import SIZE_TABLES, check_local_out
     from evenlag.tables.fleet_files import check_local_tables
 
     check_local_tables(offsets, members)
+    check_local_out(out, SIZE_TABLES, parameters["overwrite"])
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.by_history import past_at, sized_fleet
 
@@ -66,6 +71,7 @@ def fleet_size(
             **parameters,
         )
     if as_json:
-        print_json(vars(found))
+        print_json(found.to_dict())
     else:
         show(found.report())
+    end(found.failed, found.total, allow_errors, found.reasons, "could not be sized")

@@ -46,6 +46,9 @@ def history(
     seconds = float(options.seconds("--every", every))
     if since is not None and (log_ends is not None or not is_topic(records)):
         raise click.UsageError("--since reads log ends from the brokers of kafka://HOST:PORT; omit --log-ends with it")
+    from evenlag.spark.driver.local_out import HISTORY_TABLES, check_local_out
+
+    check_local_out(out, HISTORY_TABLES, overwrite)
     # PySpark takes a second to import; help does not need it.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs import history as job

@@ -12,7 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.spark.driver.errors import blamed
-from evenlag.spark.driver.protocol import BATCH_BYTES, COMMIT_EACH_TASK, UNLIMITED, Counters, Progress
+from evenlag.spark.driver.protocol import (
+    BATCH_BYTES,
+    COMMIT_EACH_TASK,
+    UNLIMITED,
+    Counters,
+    Progress,
+    naming_older_server,
+)
 
 ENOUGH = 1_000_000  # length of a range that Spark distributes over all known slots
 
@@ -54,7 +61,8 @@ class ConnectDriver:
         before = self._setting(BATCH_BYTES, UNLIMITED)  # the setting exists from Spark 4.0
         self._spark.conf.set(BATCH_BYTES, UNLIMITED)
         try:
-            yield
+            with naming_older_server(self._spark):
+                yield
         finally:
             self._spark.conf.set(BATCH_BYTES, before)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
@@ -122,6 +123,46 @@ def needs_java(spark: SparkSession, what: str, instead: str) -> None:
     """
     if is_connect(spark):
         raise SourceError(f"{what} needs the driver's Java, which a client of Spark Connect lacks; {instead}")
+
+
+@contextmanager
+def naming_older_server(spark: SparkSession) -> Iterator[None]:
+    """Explain an error of Spark by a server of Spark Connect that is older than this client.
+
+    Most calls work with an older server; others ask it for what it does not have, and fail with a trace of Java.
+
+    Raises
+    ------
+    SourceError
+        Spark raised an error, and the server is of an earlier version. The message names both.
+    """
+    from pyspark import __version__ as client
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        server = _version_of_server(spark)
+        if server is None or _line(server) >= _line(client):
+            raise
+        cause = next(iter(str(error).splitlines()), "")
+        raise SourceError(
+            f"the server of Spark Connect has Spark {server}, but this client is pyspark {client}, which is newer: "
+            f"install pyspark-client=={server} here, or a newer server ({cause})"
+        ) from error
+
+
+def _version_of_server(spark: SparkSession) -> str | None:
+    """Return the Spark version of a server of Spark Connect; None without one, or if it does not answer."""
+    try:
+        return spark.version if is_connect(spark) else None
+    except Exception:  # it has gone, which the error says
+        return None
+
+
+def _line(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version, which name a line of releases."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 @contextmanager

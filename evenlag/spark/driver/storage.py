@@ -17,14 +17,14 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from evenlag.errors import SourceError, exists_already
+from evenlag.errors import SourceError, exists_already, foreign
 from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.local_out import OLD
 from evenlag.spark.driver.protocol import COMMIT_EACH_TASK, needs_java
 from evenlag.spark.driver.settings import is_local
 
 RENAMING = ("file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs")
 """Schemes of file systems that rename a folder atomically; others, such as object stores, may copy file by file."""
-OLD = ".old"  # suffix of a folder while it is being replaced
 
 
 def literal(path: str) -> str:
@@ -195,11 +195,9 @@ def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...],
     with blamed(out):
         storage.restore()
         held = storage.names(storage.path)
-        foreign = sorted(set(held or ()) - set(tables))
-        if foreign:
-            raise SourceError(
-                f"{out}: contains {foreign[0]!r}, which is not one of {', '.join(tables)}; choose another folder"
-            )
+        unknown = sorted(set(held or ()) - set(tables))
+        if unknown:
+            raise foreign(out, unknown[0], tables)
         if held and not overwrite:
             raise exists_already(out)
         storage.make(aside)

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 
 from evenlag.compare.foresight import AUTO
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.protocol import Progress
+from evenlag.spark.driver.protocol import Progress, naming_older_server
+from evenlag.spark.jobs.arguments import check_frames
 from evenlag.spark.jobs.fleet import Fleet
 from evenlag.spark.jobs.fleet_solver import AuditKeywords, FleetSolver, PlanKeywords, Solved, fleet_options
 from evenlag.spark.jobs.raw_rows import RawTables, gathered
@@ -142,12 +143,15 @@ def solve(
     InvalidProblemError
         An option has an invalid value.
     SourceError
-        A table lacks a required column, or the driver cannot read what executors write.
+        A table is not a DataFrame of Spark, belongs to a stream or to another session, or lacks a required column; or
+        the driver cannot read what executors write; or a server of Spark Connect is too old for this client.
     """
     options, data = fleet_options("solve", solving, solve)
+    check_frames(offsets_df, members_df)
     solver = FleetSolver(options, want, time_limit, group_time_limit, horizon, progress, data)
-    fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
-    solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED.ddl))
+    with naming_older_server(offsets_df.sparkSession):
+        fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
+        solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED.ddl))
     return SolvedFleet(solved, fleet)
 
 
@@ -241,8 +245,9 @@ def rejects(
     Raises
     ------
     SourceError
-        A table lacks a required column.
+        A table is not a DataFrame of Spark, belongs to a stream or to another session, or lacks a required column.
     """
+    check_frames(offsets_df, members_df)
     tables = RawTables.of(offsets_df, members_df)
     return gathered(tables.rows(("group",))).mapInArrow(
         Rejecter(tables.rules(auto_offset_reset), REJECTS.arrow()), REJECTS.ddl

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
 from evenlag.compare.foresight import AUTO
 from evenlag.compare.traffic_price import TrafficPrice
@@ -19,15 +17,16 @@ from evenlag.errors import SourceError
 from evenlag.model.literals import BalanceWord
 from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, FleetAudit
 from evenlag.report.picture import draw
-from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kept import kept, within
 from evenlag.spark.driver.protocol import Progress, described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.driver.storage import Folder, read_parquet
+from evenlag.spark.jobs.arguments import check_places
 from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
-from evenlag.spark.jobs.results import audit_rows, group_rows, of_groups, plan_rows, reject_rows
+from evenlag.spark.jobs.results import audit_rows, group_rows, plan_rows, reject_rows
+from evenlag.spark.jobs.run_report import RunReport, report_of
 from evenlag.spark.jobs.summary import (
     AuditSummary,
     LatestRows,
@@ -43,7 +42,7 @@ from evenlag.spark.jobs.summary import (
 )
 from evenlag.spark.worker.one_group import Want
 from evenlag.tables.columns import TableKind
-from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
+from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
 from evenlag.tables.outputs import SOLVED
 from evenlag.tables.topics import is_topic
 
@@ -56,7 +55,6 @@ TOO_BUSY = (
     "written; raise --time-limit, or wait for free executors"
 )
 LEAST_WAIT = 10.0  # seconds to wait for tasks after the limit, and then for first plans of their groups
-MOST_LISTED = 20  # notes, and failed groups, in a report
 
 _ORDER = {
     "plans": ("snapshot_ts", "group", "topic", "partition"),
@@ -66,56 +64,6 @@ _ORDER = {
 }
 
 
-@dataclass(frozen=True)
-class Note:
-    """A note on the input or the work, with its total count and the number of groups.
-
-    `count` is None if the note does not count anything.
-    """
-
-    text: str
-    count: int | None
-    groups: int
-
-    def __str__(self) -> str:
-        groups = "1 group" if self.groups == 1 else f"{self.groups:,} groups"
-        return f"{self.text if self.count is None else f'{self.count:,} {self.text}'} ({groups})"
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """The report of `run`.
-
-    Attributes
-    ----------
-    rows, plans, rejects, log_ends : int
-        Rows of the offsets table; always `rows == plans + rejects + log_ends`. The last are usable rows of log ends
-        alone, from which rates follow.
-    member_rows, member_rejects : int
-        Rows of the members table, and the rejected ones among them.
-    statuses : dict of status to groups
-    errors : tuple of str
-        The first groups that failed, with the reasons.
-    notes : tuple of Note
-        Clamped commits, dropped owners and the like, the most frequent first.
-    seconds : float
-    master : str
-        Spark's master, such as `local[*]` or `spark://host:7077`.
-    """
-
-    rows: int
-    plans: int
-    rejects: int
-    log_ends: int
-    member_rows: int
-    member_rejects: int
-    statuses: dict[str, int]
-    errors: tuple[str, ...]
-    notes: tuple[Note, ...]
-    seconds: float
-    master: str
-
-
 def run(
     spark: SparkSession,
     offsets: str | Path | DataFrame,
@@ -123,7 +71,7 @@ def run(
     *,
     out: str | Path,
     overwrite: bool = False,
-    time_limit: float | None = None,
+    time_limit: float | None = TIME_LIMIT,
     group_time_limit: float = GROUP_TIME_LIMIT,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     horizon: float | str = AUTO,
@@ -148,18 +96,20 @@ def run(
     options : mapping of str to str, optional
         Options of Spark's Kafka source for tables that are topics: security, `startingOffsets`, …
     time_limit, group_time_limit, auto_offset_reset, horizon, tasks, progress, **solving
-        As in `plans`; a group's plan and audit share its time.
+        As in `plans`; a group's plan and audit share its time. With `time_limit=None`, only the time of each group is
+        limited.
 
     Raises
     ------
     SourceError
-        A table cannot be read, the place cannot be written, or no task could start within the time limit. The message
-        names the place.
+        A table is neither a place nor a DataFrame of Spark, belongs to a stream, or cannot be read; the place cannot be
+        written; or no task could start within the time limit. The message names the place.
     InvalidProblemError
         An option has an invalid value.
     """
     needs_java(spark, "run", "call solve, and write its tables with the session (examples/driver.py)")
     parameters, data = fleet_options("run", solving, run)
+    check_places(offsets, members)
     solver = FleetSolver(parameters, Want.BOTH, time_limit, group_time_limit, horizon, progress, data)
     return run_with(
         solver, spark, offsets, members, out=out, overwrite=overwrite, auto_offset_reset=auto_offset_reset,
@@ -215,7 +165,7 @@ def run_with(
                     for name, table in vars(summary(written["audit"], solver.balance)).items():
                         table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
             with described(spark, "counting what was written"):
-                return _report(solved, written, started, brief)
+                return report_of(solved, written["plans"], written["rejects"], started, brief=brief)
         finally:
             for place in places:
                 place.leave()
@@ -232,51 +182,6 @@ def _table(
     read = partial(table_at, spark, place, kind, options)
     # Reading a topic needs no task, and a connector added after the start is known only to this thread.
     return read() if isinstance(place, DataFrame) or is_topic(place) else within(spark, until, read)
-
-
-def _report(solved: DataFrame, written: dict[str, DataFrame], started: float, brief: bool) -> RunReport:
-    sources = Counter({row["source"]: row["count"] for row in written["rejects"].groupBy("source").count().collect()})
-    read = solved.agg(
-        *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in ("offsets", "members", "log_ends"))
-    )
-    rows, member_rows, past = read.first() or (0, 0, 0)
-    plans = written["plans"].count()
-    if rows != plans + sources["offsets"] + past:
-        raise SourceError(
-            f"{rows} rows were read, {past} of them log ends alone, but {plans + sources['offsets']} written; please "
-            "report this"
-        )
-    statuses = of_groups(solved).groupBy("status").count().collect()
-    return RunReport(
-        rows=rows,
-        plans=plans,
-        rejects=sources["offsets"],
-        log_ends=past,
-        member_rows=member_rows,
-        member_rejects=sources["members"],
-        statuses=dict(sorted((row["status"], row["count"]) for row in statuses)),
-        errors=() if brief else _errors(solved),
-        notes=() if brief else _notes(solved),
-        seconds=time.monotonic() - started,
-        master=driver_of(solved.sparkSession).where,
-    )
-
-
-def _errors(solved: DataFrame) -> tuple[str, ...]:
-    """Return the first groups that failed, with the reasons."""
-    failed = solved.filter("error is not null").orderBy("snapshot_ts", "group").limit(MOST_LISTED)
-    return tuple(f"{row['group']} at {row['snapshot_ts']}: {row['error']}" for row in failed.collect())
-
-
-def _notes(solved: DataFrame) -> tuple[Note, ...]:
-    """Add up the warnings of the groups, which begin with a count or contain seconds."""
-    warnings = solved.select(sf.explode("warnings").alias("warning"))
-    number = sf.regexp_extract("warning", r"^(\d+) ", 1).try_cast("bigint")
-    text = sf.regexp_replace(sf.regexp_replace("warning", r"^\d+ ", ""), r"\b[\d.e-]+ s\b", "… s")
-    counted = warnings.select(text.alias("text"), number.alias("n"))
-    sums = counted.groupBy("text").agg(sf.sum("n").alias("count"), sf.count("*").alias("groups"))
-    rows = sums.orderBy(sf.desc("groups"), "text").limit(MOST_LISTED).collect()
-    return tuple(Note(row["text"], row["count"], row["groups"]) for row in rows)
 
 
 def audited(

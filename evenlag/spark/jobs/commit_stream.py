@@ -36,6 +36,7 @@ from evenlag.spark.jobs.group_records import (
     read_records,
     topic_of,
 )
+from evenlag.spark.jobs.run_report import RunReport
 from evenlag.spark.jobs.streaming import Audit, StreamJob, auditor, consume, opened, reporting
 from evenlag.spark.native import history_tables
 from evenlag.spark.worker.history_task import MEMBER, with_reasons
@@ -242,7 +243,7 @@ class CommitJob(StreamJob):
         latest = (newest - 1) // self._every * self._every  # more records of the newest time may follow
         return latest if self._last is None or latest > self._last else None
 
-    def _snapshot(self, folder: str, known: DataFrame, due: int) -> tuple[int, batch.RunReport | None]:
+    def _snapshot(self, folder: str, known: DataFrame, due: int) -> tuple[int, RunReport | None]:
         """Write the snapshot of a time, plan and audit it; return the number of its groups."""
         spark = self._spark
         commits, members = known.filter(is_commit()), known.filter(~is_commit())

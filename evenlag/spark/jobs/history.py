@@ -17,6 +17,7 @@ from evenlag.report.past_text import MOST_GROUPS
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kept import kept
+from evenlag.spark.driver.local_out import HISTORY_TABLES
 from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
@@ -38,7 +39,7 @@ from evenlag.spark.worker.history_task import COUNT, TOPIC
 from evenlag.tables.outputs import COMMITS, PASSED_OVER, REBALANCES
 
 EVERY = 900.0  # seconds between snapshots
-TABLES = ("offsets", "members", "rebalances", "commits", "groups", "passed_over")
+TABLES = HISTORY_TABLES
 NAMED = 10  # topics named in the message that their names are not known
 
 

@@ -19,9 +19,10 @@ from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kafka import connected
 from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.storage import Storage, read_parquet
-from evenlag.spark.jobs.batch import RunReport, run_with
+from evenlag.spark.jobs.batch import run_with
 from evenlag.spark.jobs.commits import Commits
 from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
+from evenlag.spark.jobs.run_report import RunReport
 from evenlag.spark.worker.one_group import Want
 from evenlag.tables.amounts import TRAFFIC
 from evenlag.tables.fleet_data import FleetData

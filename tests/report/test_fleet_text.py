@@ -1,0 +1,99 @@
+"""Reports on fleets: honest sums of groups and rows, and equal errors once with their number."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from evenlag.report.fleet_text import FleetAudit, FleetReplays, FleetSizes, counted
+from evenlag.spark.jobs.run_report import Note, RunReport
+
+WHOLE: dict[str, Any] = {
+    "rows": 30, "plans": 28, "rejects": 2, "log_ends": 0, "member_rows": 9, "member_rejects": 0,
+    "statuses": {"FEASIBLE": 2, "OPTIMAL": 1}, "errors": (), "notes": (Note("commits", 3, 2),), "seconds": 1.25,
+    "master": "local[2]", "planned": 28, "groups": 3,
+}  # fmt: skip
+SHORT: dict[str, Any] = WHOLE | {
+    "rows": 1030, "plans": 1020, "rejects": 3, "log_ends": 7, "planned": 400, "unassigned": 20, "without_plan": 600,
+    "statuses": {"EMPTY": 1, "ERROR": 1214, "FEASIBLE": 700, "OPTIMAL": 86}, "groups": 2001, "failed": 1214,
+    "late": 5, "not_compared": 700, "errors": ("1,214 groups: InfeasibleError: no, e.g. billing",),
+}  # fmt: skip
+
+
+def printed(report: Any) -> list[str]:
+    text = io.StringIO()
+    Console(file=text, width=200).print(report)
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+def audit_of(figures: dict[str, Any]) -> FleetAudit:
+    return FleetAudit(RunReport(**figures), "out", [], {}, [], ["out/plans"])
+
+
+def test_the_first_line_says_how_many_groups_have_no_plan() -> None:
+    lines = printed(audit_of(SHORT).report())
+    assert lines[:3] == [
+        "planned 786 of 2,001 groups, 1,214 without a plan, 1 EMPTY",
+        "2,001 groups: 1 EMPTY, 1,214 ERROR, 700 FEASIBLE, 86 OPTIMAL",
+        "1,030 rows = 400 planned + 20 unassigned + 600 without a plan + 3 rejected + 7 log ends of the past, in 1.2 s "
+        "on local[2]",
+    ]
+    assert SHORT["rows"] == 400 + 20 + 600 + 3 + 7
+    assert "failed: 1,214 groups: InfeasibleError: no, e.g. billing" in lines
+    late = (
+        "note: the time limit came before 700 groups could be compared with the published strategies; first plans stand"
+    )
+    assert late in lines
+    assert "note: 5 groups reached only after the time limit (late)" in lines
+    assert lines.index(late) < lines.index("note: 3 commits (2 groups)")
+
+
+def test_a_fleet_with_all_plans_begins_with_its_statuses() -> None:
+    lines = printed(audit_of(WHOLE).report())
+    assert lines[:2] == [
+        "3 groups: 2 FEASIBLE, 1 OPTIMAL",
+        "30 rows = 28 planned + 2 rejected, in 1.2 s on local[2]",
+    ]
+    assert not any("time limit" in line or "failed" in line for line in lines)
+
+
+def test_json_has_every_count() -> None:
+    summary = audit_of(SHORT).to_dict()["summary"]
+    names = ("planned", "unassigned", "without_plan", "groups", "failed", "late", "not_compared")
+    assert {name: summary[name] for name in names} == {name: SHORT[name] for name in names}
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        ([], []),
+        (["g: E: it"], ["g: E: it"]),
+        (["a: E: group 'a': no lag", "b: F: odd", "c: E: group 'c': no lag"],
+         ["2 groups: E: no lag, e.g. a", "b: F: odd"]),
+        (["a: E: at least 1,000 is needed", "b: E: at least 7.5 is needed"],
+         ["2 groups, such as a: E: at least 1,000 is needed"]),
+        (["a b: c: E: x: y", "no error"], ["a b: c: E: x: y", "no error"]),
+        (["a\nb: E: x", "c: E: x"], ["2 groups: E: x, e.g. a\nb"]),
+    ],
+)  # fmt: skip
+def test_equal_errors_are_one_with_their_number(errors: list[str], expected: list[str]) -> None:
+    assert counted(errors) == expected
+
+
+def test_errors_beyond_those_listed_are_counted() -> None:
+    errors = [f"g{n}: E: {'x' * n}" for n in range(5)] + ["h: E: xx"]
+    assert counted(errors, 2) == ["2 groups: E: xx, e.g. g2", "g0: E: ", "3 groups with other errors"]
+
+
+def test_sizes_and_replays_count_what_failed() -> None:
+    errors = ["a: E: group 'a': no", "b: E: group 'b': no"]
+    sizes = FleetSizes({"more": 1, "failed": 2}, [], errors, 0, [])
+    assert (sizes.failed, sizes.total) == (2, 3)
+    replays = FleetReplays(3, [], errors, 0, [])
+    assert printed(replays.report())[0] == "replayed 1 of 3 groups, 2 failed"
+    assert printed(FleetReplays(3, [], [], 0, []).report())[0] == "3 groups replayed"
+    for report in (sizes, replays):
+        assert report.to_dict()["errors"] == ["2 groups: E: no, e.g. a"]
+        assert printed(report.report()).count("failed: 2 groups: E: no, e.g. a") == 1
+    assert replays.to_dict()["failed"] == 2
