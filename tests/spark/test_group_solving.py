@@ -27,16 +27,19 @@ from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
+from evenlag.search.cache import Caches
 from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.options import SolveOptions
 from evenlag.spark.driver.session import java_home
 from evenlag.spark.worker import one_group as solving
 from evenlag.spark.worker import turns
-from evenlag.spark.worker.one_group import COARSE, Effort, GroupResult, solve_group
-from evenlag.spark.worker.task import Solver
+from evenlag.spark.worker.one_group import COARSE, Effort, GroupResult, Want, solve_group
+from evenlag.spark.worker.rows_of_task import TableRules
+from evenlag.spark.worker.task import Solver, plan_columns
 from evenlag.spark.worker.turns import Budget, recoverable, take_turns
 from evenlag.tables.group import GroupRows, Member
-from evenlag.tables.outputs import AUDIT_FIELDS
+from evenlag.tables.outputs import AUDIT_FIELDS, PLANS
+from tests.support.fleet_tasks import FewGroups
 from tests.support.problems import cases
 
 Partition = tuple[str, int, int, str | None]
@@ -63,6 +66,12 @@ def rows_of(partitions: list[Partition], members: tuple[Member, ...] | None = No
     )
 
 
+def plan_of(result: GroupResult) -> dict[str, list[Any]]:
+    """Return the columns of a group's plan."""
+    columns = plan_columns([result])
+    return {name: column.to_pylist() for name, column in zip(PLANS.names, columns, strict=True)}
+
+
 def test_rows_in_any_order_make_the_same_problem_and_plan() -> None:
     rng = random.Random(1)
     members = (Member("a"), Member("b", ["orders"]), Member("c", weight=2.0, max_partitions=4, generation=1))
@@ -70,35 +79,36 @@ def test_rows_in_any_order_make_the_same_problem_and_plan() -> None:
     for _ in range(5):
         shuffled = rng.sample(PARTITIONS, len(PARTITIONS))
         rows = rows_of(shuffled, tuple(rng.sample(members, len(members))))
-        found.append((rows.problem().to_dict(), solve_group(rows, SolveOptions(), "plan", time_limit=2.0).plan))
+        found.append((rows.problem().to_dict(), plan_of(solve_group(rows, SolveOptions(), "plan", time_limit=2.0))))
     assert all(each == found[0] for each in found)
     problem, plan = found[0]
     assert problem["topics"] == {"orders": [100, 60, 50], "refunds": {"0": 7, "4": 2**40}}
     assert problem["members"]["a"]["topics"] == ["orders", "refunds"]
     assert problem["members"]["b"]["owned"] == [["refunds", 4]]  # claimed, though it does not subscribe to refunds
     assert rows_of(PARTITIONS, members).problem().owner[4] == NOBODY
-    assert list(zip(plan.topic, plan.partition, plan.lag, plan.previous_consumer_id, strict=True)) == PARTITIONS
+    names = ("topic", "partition", "lag", "previous_consumer_id")
+    assert list(zip(*(plan[name] for name in names), strict=True)) == PARTITIONS
 
 
 def test_moves_are_named() -> None:
     members = (Member("a", ["orders"], max_partitions=2), Member("b", ["orders"]))
     result = solve_group(rows_of(PARTITIONS, members), SolveOptions(stickiness="fewest-moves"), "plan", time_limit=2.0)
-    assert result.plan.move == ["kept", "kept", "forced", "unassigned", "unassigned"]
-    assert result.plan.consumer_id == ["a", "a", "b", None, None]
+    assert plan_of(result)["move"] == ["kept", "kept", "forced", "unassigned", "unassigned"]
+    assert list(result.consumers) == ["a", "a", "b", None, None]
     swapped = [("orders", p, 10, "a") for p in range(4)]
-    moved = solve_group(rows_of(swapped, (Member("a"), Member("b"))), SolveOptions(), "plan", time_limit=2.0).plan.move
-    assert sorted(filter(None, moved)) == ["kept", "kept", "moved", "moved"]
+    moved = solve_group(rows_of(swapped, (Member("a"), Member("b"))), SolveOptions(), "plan", time_limit=2.0)
+    assert sorted(plan_of(moved)["move"]) == ["kept", "kept", "moved", "moved"]
 
 
 def test_without_a_members_table_the_owners_are_the_members() -> None:
     result = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0)
-    assert set(result.plan.consumer_id) <= {"a", "b", "gone"}
+    assert set(result.consumers) <= {"a", "b", "gone"}
     assert any("only the owners of partitions are known" in warning for warning in result.warnings)
 
 
 def test_a_group_without_members_is_empty() -> None:
     result = solve_group(rows_of(PARTITIONS, ()), SolveOptions(), "both", time_limit=2.0)
-    assert (result.status, set(result.plan.move)) == ("EMPTY", {"unassigned"})
+    assert (result.status, set(plan_of(result)["move"])) == ("EMPTY", {"unassigned"})
     assert {row["status"] for row in result.audit if row["strategy"] == "optimal"} == {"EMPTY"}
 
 
@@ -125,7 +135,7 @@ def test_a_solver_error_is_a_row(monkeypatch: pytest.MonkeyPatch, want: Any) -> 
     monkeypatch.setattr(solving, "audit_with" if want == "audit" else "search", explode)
     result = solve_group(rows_of(PARTITIONS), SolveOptions(), want, time_limit=2.0)
     assert (result.status, result.error) == ("ERROR", "MemoryError: no room")
-    assert set(result.plan.consumer_id) == set(result.plan.move) == (set() if want == "audit" else {None})
+    assert set(result.consumers) == set(plan_of(result)["move"]) == {None}
     assert [row["error"] for row in result.audit] == ([] if want == "plan" else ["MemoryError: no room"])
 
 
@@ -153,7 +163,7 @@ def test_an_error_in_the_audit_keeps_the_plan(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(solving, "audit_with", explode)
     result = solve_group(rows_of(PARTITIONS), SolveOptions(), "both", time_limit=2.0)
     assert result.status in {"OPTIMAL", "FEASIBLE"}
-    assert None not in result.plan.consumer_id
+    assert None not in result.consumers
     assert [(row["status"], row["error"]) for row in result.audit] == [("ERROR", "ZeroDivisionError: ")]
 
 
@@ -204,7 +214,9 @@ def turns_of(budget: Budget, clock: list[float], gaps: dict[str, Callable[[float
     """Take turns with groups whose gap follows from the seconds they had; the limits, and the gaps at the end."""
     granted: list[tuple[str, float, bool]] = []
 
-    def turn(rows: GroupRows, limit: float, effort: Effort, late: bool, earlier: GroupResult | None) -> GroupResult:
+    def turn(
+        rows: GroupRows, limit: float, effort: Effort, late: bool, earlier: GroupResult | None, _start: object
+    ) -> GroupResult:
         granted.append((rows.group, limit, late))
         near = gap if effort == Effort.FULL else max(gap, COARSE)
         had, step = earlier.seconds if earlier else 0.0, limit / 100
@@ -216,7 +228,8 @@ def turns_of(budget: Budget, clock: list[float], gaps: dict[str, Callable[[float
 
     groups = [rows_of([("t", p, 10 * p, "a") for p in range(4)]) for _ in gaps]
     groups = [replace(rows, group=name) for rows, name in zip(groups, gaps, strict=True)]
-    ended = {result.rows.group: result for result in take_turns(groups, budget, 0, gap, turn)}
+    several = FewGroups(groups, SolveOptions(gap=gap))
+    ended = {result.rows.group: result for result in take_turns(several, budget, 0, turn)}
     assert sorted(ended) == sorted(gaps)  # each once
     return granted, ended
 
@@ -275,12 +288,11 @@ def test_a_later_turn_that_is_killed_keeps_the_plan() -> None:
         return solve_group(group, *arguments, effort=effort, **more)
 
     budget = Budget(2.0, time.time() + 10)
-    solver = Solver(SolveOptions(), budget, "plan", None, solve=deadly)
-
-    def turn(*asked: Any) -> GroupResult:
-        return solver._isolated(partial(solver._turn, *asked), rows, asked[3], asked[4])
-
-    [result] = take_turns([rows], budget, 0, 0.0, turn)
+    solver = Solver(TableRules({}), SolveOptions(), budget, Want.PLAN, None, solve=deadly)
+    groups = FewGroups([rows])
+    turn = partial(solver._turn, failures=2, groups=groups, caches=Caches())
+    [result] = take_turns(groups, budget, 0, turn)
+    assert isinstance(result, GroupResult)
     assert (result.status != "ERROR", result.error) == (True, None)
     assert "so the earlier plan is kept: its process ended with signal 9" in " ".join(result.warnings)
 
@@ -293,7 +305,7 @@ def test_a_later_turn_that_fails_keeps_the_plan(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(solving, "search", explode)
     later = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0, earlier=first)
-    assert (later.error, later.plan, later.may_gain) == (None, first.plan, False)
+    assert (later.error, plan_of(later), later.may_gain) == (None, plan_of(first), False)
     assert any(
         "a later turn failed, so the earlier plan is kept: MemoryError: no room" in warning
         for warning in later.warnings

@@ -25,6 +25,7 @@ from evenlag.spark.worker import turns
 from evenlag.spark.worker.one_group import Effort, GroupResult, Want, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
 from evenlag.tables.group import GroupRows, Member
+from tests.support.fleet_tasks import FewGroups
 from tests.support.problems import seeds
 from tests.support.terms import Best, Question, drawn
 
@@ -144,7 +145,9 @@ def test_a_group_without_a_plan_gets_its_next_turn_first(monkeypatch: pytest.Mon
     group_of = group([5, 3], ["a", "b"])
     looked: list[tuple[GroupRows, Effort]] = []
 
-    def turn(rows: GroupRows, limit: float, effort: Effort, _late: bool, earlier: GroupResult | None) -> GroupResult:
+    def turn(
+        rows: GroupRows, limit: float, effort: Effort, _late: bool, earlier: GroupResult | None, _start: object
+    ) -> GroupResult:
         looked.append((rows, effort))
         done = solve_group(rows, SolveOptions(gap=0.5), Want.PLAN, time_limit=limit, effort=effort, earlier=earlier)
         if rows is lacking and effort in (Effort.LEAST, Effort.FIRST):
@@ -153,7 +156,8 @@ def test_a_group_without_a_plan_gets_its_next_turn_first(monkeypatch: pytest.Mon
 
     lacking, other = group_of, group([9, 1, 4], ["a", "b", "c"])
     budget = Budget(2.0, deadline=time.time() + 5)
-    found = list(take_turns([other, lacking], budget, 0, 0.0, turn))
+    found = [each for each in take_turns(FewGroups([other, lacking]), budget, 0, turn) if isinstance(each, GroupResult)]
+    assert len(found) == 2
     assert looked[2][0] is lacking
     assert looked[2][1] == Effort.QUICK
     assert [done.error for done in found] == [None, None]

@@ -17,14 +17,9 @@ from evenlag.tables.group import GroupRows
 from evenlag.tables.headings import check_headings
 from evenlag.tables.outputs import SOLVED
 from evenlag.tables.past import Past
-from evenlag.tables.schemas import Schema
 
 Row = dict[str, Any]
-SCHEMA = pa.schema(
-    pa.field(column.name, pa.binary()) if column.kind == "bytes" else Schema((column,), "").arrow().field(0)
-    for column in SOLVED
-)
-"""What tasks return; a test on Spark holds it to the schema that Spark makes of the same declarations."""
+SCHEMA = SOLVED.arrow()
 
 
 def arrow(rows: Any) -> Any:
