@@ -69,8 +69,8 @@ def short_of_time(seed: int) -> Iterator[str]:
     yield (
         '`solve(want="plan", method="lag-aware", time_limit=None)` and its table `groups`, beside a bare job in a '
         "session of its own: `mapInArrow` after a shuffle by group, with the same greedy algorithm row by row in "
-        "Python, which checks nothing and returns the rows of the plans. **processor** includes Java and workers; **MB** "
-        "are those moved between tasks.\n"
+        "Python, which checks nothing and returns the rows of the plans. **processor** includes Java and workers; "
+        "**MB** are those moved between tasks.\n"
     )
     yield (
         "| groups | call | bare, s | evenlag, s | ratio | bare, processor s | evenlag, processor s | bare, MB "

@@ -16,7 +16,7 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.formats import Reading
-from evenlag.tables.groups import GroupTable, numbers_in
+from evenlag.tables.group_table import GroupTable, numbers_in
 from evenlag.tables.growth import predict_lags
 from evenlag.tables.lag_remarks import LagRemarks
 from evenlag.tables.placed_rows import PlacedRows

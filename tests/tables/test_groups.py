@@ -14,7 +14,7 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.rates import time_micros
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
-from evenlag.tables.groups import GroupTable
+from evenlag.tables.group_table import GroupTable
 from evenlag.tables.growth import predict_lags
 from evenlag.tables.headings import matched
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS

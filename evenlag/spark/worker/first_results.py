@@ -17,18 +17,21 @@ from evenlag.heuristics.by_columns import BY_COLUMNS
 from evenlag.model.arrays import NOBODY, Bools, Whole
 from evenlag.model.balance import Balance
 from evenlag.model.group_columns import GroupColumns
-from evenlag.model.objective import FEWEST_MOVES
+from evenlag.model.objective import FEWEST_MOVES, ObjectiveKind
 from evenlag.model.parse import UNKNOWN_MEMBER
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Status
 from evenlag.model.values import amount
+from evenlag.search.columns.bounds import column_bounds
+from evenlag.search.columns.rules import CountRules
 from evenlag.search.exact.relaxations import Bounds
 from evenlag.search.first_plans import METHODS, first_plans
 from evenlag.search.options import AUTO, SolveOptions
 from evenlag.spark.worker.packed_plans import MOVE_WORDS, named
 from evenlag.tables.fleet_data import FleetData
-from evenlag.tables.groups import GroupTable
+from evenlag.tables.group_table import GroupTable
+from evenlag.tables.ordinary_groups import OrdinaryGroups
 from evenlag.tables.outputs import audit_fields
 
 MOST_PRICED = 2.0**61  # messages of all moves of a group: objectives fit 64 bits
@@ -60,6 +63,7 @@ class FirstResults:
     Attributes
     ----------
     table : GroupTable
+    ordinary : OrdinaryGroups
     groups : int64 array (K,)
         Their numbers in the table.
     starts : int64 array (K + 1,)
@@ -82,6 +86,7 @@ class FirstResults:
     """
 
     table: GroupTable
+    ordinary: OrdinaryGroups
     groups: Whole
     starts: Whole
     member_of: Whole
@@ -112,25 +117,31 @@ class FirstResults:
             Time by `time.monotonic()` after which plans are not improved any more.
         """
         started = time.monotonic()
-        groups = np.flatnonzero(table.ordinary)
-        columns = table.columns(groups)
+        ordinary = OrdinaryGroups(table)
+        groups = np.flatnonzero(ordinary.chosen)
+        columns = ordinary.columns(groups)
         prices = np.zeros(len(groups), dtype=np.int64) if not moves else prices_of(columns, options.stickiness)
         fits = prices.astype(np.float64) * columns.sizes < MOST_PRICED
         if not fits.all():
             groups, prices = groups[fits], prices[fits]
-            columns = table.columns(groups)
-        found = first_plans(columns, balance=options.balance, kind=options.objective, price=prices, deadline=deadline)
-        member_of, objective, methods = found.member_of, found.objective, [METHODS[code] for code in found.method]
-        keeps = np.ones(len(groups), dtype=bool)
-        heuristic = options.method != AUTO
+            columns = ordinary.columns(groups)
+        heuristic, keeps = options.method != AUTO, np.ones(len(groups), dtype=bool)
         if heuristic:
             member_of = BY_COLUMNS[options.method](columns)
-            measured = columns.spread(member_of) if options.objective == "spread" else columns.makespan(member_of)
-            objective = measured + prices * columns.moves(member_of)
+            measure = columns.spread if options.objective == ObjectiveKind.SPREAD else columns.makespan
+            objective = measure(member_of) + prices * columns.moves(member_of)
             keeps, methods = columns.keeps(member_of, options.balance), [options.method] * len(groups)
+            bound = column_bounds(CountRules(columns, options.balance)).of(options.objective)
+        else:
+            found = first_plans(
+                columns, balance=options.balance, kind=options.objective, price=prices, deadline=deadline
+            )
+            member_of, objective, bound = found.member_of, found.objective, found.bound
+            methods = [METHODS[code] for code in found.method.tolist()]
         return cls(
-            table, groups, columns.starts, member_of, objective, found.bound, columns.totals / columns.members, methods,
-            heuristic, keeps, options.balance, options.fetch_from, time.monotonic() - started,
+            table, ordinary, groups, columns.starts, member_of, objective, bound,
+            columns.totals / columns.members, methods, heuristic, keeps, options.balance, options.fetch_from,
+            time.monotonic() - started,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -175,7 +186,7 @@ class FirstResults:
         counts = {name: values[groups] for name, values in table.counts.items()}
         warnings = [
             [*table.notes(g), *([f"{lost} {UNKNOWN_MEMBER}"] if lost else []), *notes]
-            for g, lost in zip(groups.tolist(), table.strangers[groups].tolist(), strict=True)
+            for g, lost in zip(groups.tolist(), self.ordinary.strangers[groups].tolist(), strict=True)
         ]
         values: dict[str, Any] = {
             "snapshot_ts": [table.keys[g][0] for g in groups.tolist()],
@@ -186,7 +197,7 @@ class FirstResults:
             "bound": self.bound[chosen].astype(np.float64),
             "bound_by": [Bounds.name] * len(chosen),
             "gap": pa.array(self.gaps[chosen], mask=~self.keeps[chosen]),
-            "crossings": table.crossings(groups, self.member_of[self._rows(chosen)], self.fetch_from),
+            "crossings": self.ordinary.crossings(groups, self.member_of[self._rows(chosen)], self.fetch_from),
             "seconds": np.full(len(chosen), self.seconds / max(len(self), 1)),
             "warnings": warnings,
             "audit": self._audits(chosen) if audits else [[]] * len(chosen),
@@ -209,7 +220,7 @@ class FirstResults:
 
     def _audits(self, chosen: Whole) -> list[list[dict[str, Any]]]:
         """Return an audit of each group that has the row of the optimum alone."""
-        columns = self.table.columns(self.groups[chosen])
+        columns = self.ordinary.columns(self.groups[chosen])
         member_of = self.member_of[self._rows(chosen)]
         figures = (columns.spread(member_of), columns.makespan(member_of), columns.moves(member_of))
         counts = np.bincount(columns.numbers(member_of), minlength=int(columns.member_starts[-1]))
@@ -234,8 +245,8 @@ class FirstResults:
     def plans(self, chosen: Whole) -> list[Any]:
         """Return the columns of the plans of some groups (`outputs.PLANS`)."""
         table, groups = self.table, self.groups[chosen]
-        at, member_of = table.rows_of(groups), self.member_of[self._rows(chosen)]
-        owner = table.owner_places(groups)
+        at, member_of = self.ordinary.rows_of(groups), self.member_of[self._rows(chosen)]
+        owner = self.ordinary.owner_places(groups)
         moves = np.where(owner == NOBODY, MOVE_WORDS.index("forced"), member_of != owner)
         keys, sizes = [table.keys[g] for g in groups.tolist()], table.sizes[groups]
         names, stamps = pa.array(table.names, pa.string()), list(dict.fromkeys(ts for ts, _ in keys))
@@ -247,7 +258,7 @@ class FirstResults:
             pa.array(table.partition_ids[at].astype(np.int32)),
             pa.array(table.lags[at]),
             named(table.owner_of[at], names),
-            named(table.member_codes(groups, member_of), names),
+            named(self.ordinary.member_codes(groups, member_of), names),
             named(moves, pa.array(MOVE_WORDS)),
         ]
 

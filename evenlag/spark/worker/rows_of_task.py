@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenlag.tables.columns import TableKind
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
-from evenlag.tables.groups import GroupTable
+from evenlag.tables.group_table import GroupTable
 from evenlag.tables.growth import predict_lags
 from evenlag.tables.outputs import REJECTS
 from evenlag.tables.rules import USABLE, CheckedRows, check_rows

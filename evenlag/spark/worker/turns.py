@@ -23,7 +23,7 @@ from evenlag.spark.worker.one_group import LATE, Effort, GroupResult, Start, Wan
 from evenlag.spark.worker.packed_plans import packed
 from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.group import GroupRows
-from evenlag.tables.groups import GroupTable
+from evenlag.tables.group_table import GroupTable
 from evenlag.tables.past import Past
 
 RESERVE = 0.03  # share of the time limit reserved for the work after the last plan is written

@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Whole
-from evenlag.model.group_columns import GroupColumns
+from evenlag.model.arrays import Whole
 from evenlag.model.origin import Registration
-from evenlag.model.pair_costs import readable_racks
-from evenlag.model.pair_data import racks_of_replicas
 from evenlag.model.rates import time_micros
 from evenlag.tables.arrow_values import Values, column_values
 from evenlag.tables.columns import MEMBERS
@@ -25,7 +22,6 @@ from evenlag.tables.past_rows import PastRows, before_each
 from evenlag.tables.rules import BEFORE_START, BEYOND_END, CheckedRows, ascends
 from evenlag.tables.values import snapshot_order
 
-MOST_SUMMED = 2.0**61  # messages of an ordinary group: sums of them fit 64 bits
 TOLD = Registration.__match_args__
 """The columns of a member on which plans do not depend, but the way to another protocol does."""
 
@@ -95,19 +91,29 @@ class GroupTable:
         clamped, predicted = self._offsets.clamped[self.rows], self._offsets.predicted
         of = partial(np.bincount, minlength=len(self.keys))
         found = {
-            "beyond_end": of(self._group_of[clamped == BEYOND_END]),
-            "before_start": of(self._group_of[clamped == BEFORE_START]),
+            "beyond_end": of(self.group_of[clamped == BEYOND_END]),
+            "before_start": of(self.group_of[clamped == BEFORE_START]),
             "rejected_rows": of(self.number_of[self._left]),
         }
         if predicted is not None:
             known = predicted[self.rows]
-            found |= {"predicted": of(self._group_of[known]), "unrated": of(self._group_of[~known])}
+            found |= {"predicted": of(self.group_of[known]), "unrated": of(self.group_of[~known])}
         return found
 
     def notes(self, g: int) -> tuple[str, ...]:
         """Return what `GroupRows.notes` of a group does, without its rows."""
         counts = {name: int(values[g]) for name, values in self.counts.items()}
         return notes_of(**{"predicted": 0, "unrated": 0} | counts, only_owners=self._members is None)
+
+    @cached_property
+    def sizes(self) -> Whole:
+        """Number of partitions of each group, shape (G,)."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def group_of(self) -> Whole:
+        """Number of the group of each row, shape (N,)."""
+        return np.repeat(np.arange(len(self.keys)), self.sizes)
 
     def row(self, g: int) -> slice:
         """Return the place of a group's rows in the columns."""
@@ -116,7 +122,7 @@ class GroupTable:
     # ---- members -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _member_rows(self) -> tuple[Whole, Whole, Whole]:
+    def member_rows(self) -> tuple[Whole, Whole, Whole]:
         """Number of the group, index in `names`, and row in the members table (−1: none) of each member, sorted."""
         if self._members is None:
             owned = np.flatnonzero((self.number_of >= 0) & (self._owner_codes >= 0) & ~self._offsets.log_only)
@@ -135,14 +141,14 @@ class GroupTable:
     @cached_property
     def member_starts(self) -> Whole:
         """The first member of each group among all members, shape (G + 1,)."""
-        return np.searchsorted(self._member_rows[0], np.arange(len(self.keys) + 1))
+        return np.searchsorted(self.member_rows[0], np.arange(len(self.keys) + 1))
 
     @cached_property
-    def _planned(self) -> dict[str, Sequence[Any]]:
+    def planned(self) -> dict[str, Sequence[Any]]:
         """The values of the members on which plans depend, for columns that have any."""
         if self._members is None:
             return {}
-        rows = self._member_rows[2]
+        rows = self.member_rows[2]
         found: dict[str, Sequence[Any]] = {}
         for name in MEMBER_ROWS.content:
             values = self._members.values[name].take(rows)
@@ -155,11 +161,11 @@ class GroupTable:
         if self._members is None:
             return None
         first, end = self.member_starts[g], self.member_starts[g + 1]
-        names = [self.names[code] for code in self._member_rows[1][first:end].tolist()]
-        columns = [values[first:end] for values in self._planned.values()]
+        names = [self.names[code] for code in self.member_rows[1][first:end].tolist()]
+        columns = [values[first:end] for values in self.planned.values()]
         told = self._told[first:end] if self._told else [None] * len(names)
         return tuple(
-            Member(name, **dict(zip(self._planned, values, strict=True)), registration=registration)
+            Member(name, **dict(zip(self.planned, values, strict=True)), registration=registration)
             for name, registration, *values in zip(names, told, *columns, strict=True)
         )
 
@@ -168,7 +174,7 @@ class GroupTable:
         """The columns of each member on which plans do not depend; empty if they are not wanted."""
         if self._members is None or not self._with_told:
             return []
-        table, names, rows = self._members.table, self._members.names, self._member_rows[2]
+        table, names, rows = self._members.table, self._members.names, self.member_rows[2]
         columns = {
             column.name: _plain(column_values(table.column(names[column.name]), column.kind).take(rows))
             for column in MEMBERS
@@ -195,7 +201,7 @@ class GroupTable:
             members=self.members_of(g),
             offsets=self._offset_fields[:, here] if offsets else None,
             left_out=self._left_out.get(g, frozenset()),
-            pairs=self._pairs.take(np.arange(here.start, here.stop)),
+            pairs=self.pairs.take(np.arange(here.start, here.stop)),
             past=self.past(g),
             **{name: int(counts[g]) for name, counts in self.counts.items()},
         )
@@ -219,7 +225,8 @@ class GroupTable:
         return {g: frozenset(names) for g, names in found.items()}
 
     @cached_property
-    def _pairs(self) -> PairColumns:
+    def pairs(self) -> PairColumns:
+        """Racks, sizes and traffic of each row."""
         racks, size, traffic = (self._offsets.values[name].take(self.rows) for name in PAIR_COLUMNS)
         if racks.silent and size.silent and traffic.silent:
             return NO_PAIR_COLUMNS
@@ -227,6 +234,11 @@ class GroupTable:
             () if racks.silent else racks.named().tolist(),
             *(None if values.silent else values.known(NO_AMOUNT) for values in (size, traffic)),
         )
+
+    @property
+    def replica_racks(self) -> Values:
+        """The racks of each row's replicas."""
+        return self._offsets.values[REPLICA_RACKS].take(self.rows)
 
     def past(self, g: int) -> tuple[PastRows, ...]:
         """Return the log ends that are known alone, before a group's snapshot."""
@@ -250,117 +262,6 @@ class GroupTable:
         for ts, group in self.keys:
             times[group].append(time_micros(ts))
         return [ends for group, of_group in times.items() for ends in before_each(past[group], of_group)]
-
-    # ---- columns of ordinary groups ------------------------------------------------------------------------------
-
-    @cached_property
-    def ordinary(self) -> Bools:
-        """True for groups with members alike, subscribed to all topics, and without sizes and traffic; shape (G,)."""
-        alike = (self.sizes > 0) & (np.diff(self.member_starts) > 0) & (self._totals < MOST_SUMMED)
-        number_of = self._member_rows[0]
-        for name, values in self._planned.items():
-            if name == "max_partitions":
-                alike[number_of[[value is not None for value in values]]] = False
-            elif name in ("weight", "topics"):
-                place = {value: code for code, value in enumerate(dict.fromkeys(values))}
-                codes = np.array([place[value] for value in values])
-                alike[number_of[codes != codes[self.member_starts[number_of]]]] = False
-        for g in np.flatnonzero(alike).tolist() if "topics" in self._planned else ():
-            subscribed = self._planned["topics"][self.member_starts[g]]
-            if subscribed is not None:
-                topics = {self.topics[t] for t in np.unique(self.topic_of[self.row(g)]).tolist()}
-                alike[g] = topics == {*subscribed}
-        for amounts in (self._pairs.move_sizes, self._pairs.traffic):
-            if amounts is not None:
-                alike[self._group_of[amounts != NO_AMOUNT]] = False
-        return alike
-
-    @cached_property
-    def sizes(self) -> Whole:
-        """Number of partitions of each group, shape (G,)."""
-        return np.diff(self.starts)
-
-    @cached_property
-    def _group_of(self) -> Whole:
-        return np.repeat(np.arange(len(self.keys)), self.sizes)
-
-    @cached_property
-    def _totals(self) -> NDArray[np.float64]:
-        """Lag of each group in messages, as far as floats tell, shape (G,)."""
-        return np.bincount(self._group_of, weights=self.lags, minlength=len(self.keys)).astype(np.float64)
-
-    @cached_property
-    def _owner_places(self) -> Whole:
-        """Index of each row's owner among the members of its group; −1 without one, or if it is not a member."""
-        number_of, code_of, _ = self._member_rows
-        width = len(self.names) + 1
-        members = number_of * width + code_of
-        wanted = self._group_of * width + self.owner_of
-        place = np.searchsorted(members, wanted)
-        found = np.zeros(len(wanted), dtype=bool)
-        if len(members):
-            found = (self.owner_of >= 0) & (members[np.minimum(place, len(members) - 1)] == wanted)
-        first = np.repeat(self.member_starts[:-1], self.sizes)
-        return np.where(found, place - first, -1)
-
-    @cached_property
-    def strangers(self) -> Whole:
-        """Number of partitions of each group whose owner is not a member, shape (G,)."""
-        rows = (self.owner_of >= 0) & (self._owner_places < 0)
-        return np.bincount(self._group_of[rows], minlength=len(self.keys))
-
-    def rows_of(self, groups: Whole) -> Whole:
-        """Return the places of some groups' rows in the columns, group by group."""
-        sizes = self.sizes[groups]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        return np.repeat(self.starts[groups] - starts[:-1], sizes) + np.arange(starts[-1])
-
-    def owner_places(self, groups: Whole) -> Whole:
-        """Return the place of each partition's owner among the members of its group, row by row; −1 without one."""
-        return self._owner_places[self.rows_of(groups)]
-
-    def columns(self, groups: Whole) -> GroupColumns:
-        """Return some ordinary groups in columns, in this order."""
-        rows, starts = self.rows_of(groups), np.concatenate([[0], np.cumsum(self.sizes[groups])])
-        members = np.diff(self.member_starts)[groups]
-        return GroupColumns(starts, self.topic_of[rows], self.lags[rows], self._owner_places[rows], members)
-
-    def member_codes(self, groups: Whole, member_of: Whole) -> Whole:
-        """Return the index in `names` of members that are given by their place in their group, row by row."""
-        first = np.repeat(self.member_starts[groups], self.sizes[groups])
-        return np.asarray(self._member_rows[1][first + member_of])
-
-    def crossings(self, groups: Whole, member_of: Whole, fetch_from: str) -> list[int | None]:
-        """Return for some groups the partitions that their members read across racks; None if racks are unknown.
-
-        Parameters
-        ----------
-        groups : int array
-        member_of : int array
-            Place of each partition's member in its group, group by group.
-        fetch_from : str
-            As in `evenlag.solve`.
-        """
-        if not self._pairs.replica_racks or "rack" not in self._planned:
-            return [None] * len(groups)
-        rows, racks = self.rows_of(groups), self._offsets.values[REPLICA_RACKS]
-        readable = [set(readable_racks(racks_of_replicas(each), fetch_from)) for each in racks.names]
-        names = sorted({rack for rack in self._planned["rack"] if rack})
-        place = {rack: number for number, rack in enumerate(names)}
-        rack_of = np.array([place.get(rack, -1) for rack in self._planned["rack"]])
-        away = np.zeros((len(readable) + 1, len(names) + 1), dtype=bool)  # the last of each: not known
-        for number, known in enumerate(readable):
-            away[number, :-1] = [bool(known) and rack not in known for rack in names]
-        first = np.repeat(self.member_starts[groups], self.sizes[groups])
-        racks_of = racks.data[self.rows[rows]]
-        crosses = away[racks_of, rack_of[first + member_of]]
-        group_of = np.repeat(np.arange(len(groups)), self.sizes[groups])
-        counts = np.bincount(group_of, weights=crosses, minlength=len(groups)).astype(np.int64).tolist()
-        told = np.array([*map(bool, readable), False])[racks_of]
-        of_partitions = np.bincount(group_of, weights=told, minlength=len(groups)) > 0
-        of_members = np.bincount(self._member_rows[0], weights=rack_of >= 0, minlength=len(self.keys))[groups] > 0
-        known_groups = (of_partitions & of_members).tolist()
-        return [count if known else None for count, known in zip(counts, known_groups, strict=True)]
 
 
 def _numbered(offsets: CheckedRows, rows: Whole, label: str) -> tuple[Whole, list[tuple[str | None, str]]]:
