@@ -165,7 +165,9 @@ def run_with(
                     for name, table in vars(summary(written["audit"], solver.balance)).items():
                         table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
             with described(spark, "counting what was written"):
-                return report_of(solved, written["plans"], written["rejects"], started, brief=brief)
+                return report_of(
+                    solved, written["plans"], written["rejects"], started, brief=brief, of_tables=fleet.tables.notes
+                )
         finally:
             for place in places:
                 place.leave()

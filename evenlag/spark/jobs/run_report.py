@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +92,19 @@ class RunReport:
     not_compared: int = 0
 
 
-def report_of(solved: DataFrame, plans: DataFrame, rejects: DataFrame, started: float, *, brief: bool) -> RunReport:
+NO_OWNERS = "no row has an owner (consumer_id), so each partition counts as newly assigned"
+NO_TAKERS = "no partition has a member that could take it: check group, snapshot_ts and topics of the members table"
+
+
+def report_of(
+    solved: DataFrame,
+    plans: DataFrame,
+    rejects: DataFrame,
+    started: float,
+    *,
+    brief: bool,
+    of_tables: Sequence[str] = (),
+) -> RunReport:
     """Count rows and groups of a job that began at `started` (`time.monotonic()`); `brief` leaves out errors and notes.
 
     Parameters
@@ -100,6 +113,8 @@ def report_of(solved: DataFrame, plans: DataFrame, rejects: DataFrame, started: 
         The rows that tasks returned (`outputs.SOLVED`).
     plans, rejects : DataFrame
         The written tables.
+    of_tables : sequence of str
+        Notes on the columns of the input tables.
 
     Raises
     ------
@@ -108,12 +123,13 @@ def report_of(solved: DataFrame, plans: DataFrame, rejects: DataFrame, started: 
     """
     rejected = Counter({row["source"]: row["count"] for row in rejects.groupBy("source").count().collect()})
     rows, member_rows, past = _sums(solved, *(_total(name) for name in ("offsets", "members", "log_ends")))
-    written, planned, unassigned, without_plan = _sums(
+    written, planned, unassigned, without_plan, owned = _sums(
         plans,
         sf.count("*"),
         sf.count("consumer_id"),
         sf.count_if(sf.col("move") == "unassigned"),
         sf.count_if(sf.col("move").isNull()),
+        sf.count("previous_consumer_id"),
     )
     if rows != written + rejected["offsets"] + past or written != planned + unassigned + without_plan:
         raise SourceError(
@@ -128,6 +144,9 @@ def report_of(solved: DataFrame, plans: DataFrame, rejects: DataFrame, started: 
         sf.count_if(sf.array_contains("warnings", NOT_COMPARED)).alias("not_compared"),
     )
     counts = {row["status"]: row for row in by_status.orderBy("status").collect()}
+    number = sum(row["groups"] for row in counts.values())
+    told = [*of_tables, *([NO_OWNERS] if planned and not owned and not of_tables else [])]
+    told += [NO_TAKERS] if unassigned and not planned else []
     return RunReport(
         rows=rows,
         plans=written,
@@ -137,13 +156,13 @@ def report_of(solved: DataFrame, plans: DataFrame, rejects: DataFrame, started: 
         member_rejects=rejected["members"],
         statuses={status: row["groups"] for status, row in counts.items()},
         errors=() if brief else errors_of(groups),
-        notes=() if brief else _notes(groups),
+        notes=() if brief else (*(Note(text, None, number) for text in told), *_notes(groups)),
         seconds=time.monotonic() - started,
         master=driver_of(solved.sparkSession).where,
         planned=planned,
         unassigned=unassigned,
         without_plan=without_plan,
-        groups=sum(row["groups"] for row in counts.values()),
+        groups=number,
         failed=counts[Status.ERROR]["groups"] if Status.ERROR in counts else 0,
         late=sum(row["late"] for row in counts.values()),
         not_compared=sum(row["not_compared"] for row in counts.values()),
