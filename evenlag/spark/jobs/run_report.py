@@ -145,7 +145,8 @@ def report_of(
     )
     counts = {row["status"]: row for row in by_status.orderBy("status").collect()}
     number = sum(row["groups"] for row in counts.values())
-    told = [*of_tables, *([NO_OWNERS] if planned and not owned and not of_tables else [])]
+    named = any("consumer_id" in note for note in of_tables)
+    told = [*of_tables, *([NO_OWNERS] if planned and not owned and not named else [])]
     told += [NO_TAKERS] if unassigned and not planned else []
     return RunReport(
         rows=rows,
