@@ -51,20 +51,29 @@ def test_rows_go_to_the_task_of_their_group(spark: "SparkSession") -> None:
 
     packing = TaskPacking(4, {("now", "a"): 2, ("now", "b"): 0})
     rows = [("now", group) for group in "aabbbcde"] + [("now", None), (None, "a")]
-    spread = packing.repartition(spark.createDataFrame(rows, "snapshot_ts STRING, `group` STRING"))
-    found = spread.select("snapshot_ts", "group", sf.spark_partition_id().alias("place")).collect()
+    keys = spark.createDataFrame(rows, "snapshot_ts STRING, `group` STRING")
+    spread = packing.repartition(keys.select("*", sf.struct("*").alias("key")))
+    assert spread.columns == ["key"]  # what places rows is not moved
+    found = spread.select("key.snapshot_ts", "key.group", sf.spark_partition_id().alias("place")).collect()
     assert len(found) == len(rows)
     places = {(row["snapshot_ts"], row["group"]): row["place"] for row in found}
     assert (places["now", "a"], places["now", "b"]) == (2, 0)
     assert len({(row["snapshot_ts"], row["group"], row["place"]) for row in found}) == len(places)
 
 
-@pytest.mark.spark
-def test_groups_are_solved_in_their_task_with_their_members(spark: "SparkSession") -> None:
+def places(fleet: Any) -> Any:
+    """Return the time, group and member or partition of each row with the number of its Spark partition."""
     from pyspark.sql import functions as sf
 
+    rows = fleet.dealt()
+    kinds = [name for name in ("offsets", "members") if name in rows.columns]
+    one = [sf.coalesce(*(sf.col(f"{kind}.{name}") for kind in kinds)).alias(name) for name in ("snapshot_ts", "group")]
+    return rows.select(*one, sf.spark_partition_id().alias("place")).collect()
+
+
+@pytest.mark.spark
+def test_groups_are_solved_in_their_task_with_their_members(spark: "SparkSession") -> None:
     from evenlag.spark.jobs.fleet import check_tables
-    from evenlag.spark.native.row_checks import task_rows
 
     offsets = [("now", f"g{g}", "t", p, 1) for g in range(12) for p in range(g + 1)]
     members = [("now", f"g{g}", name) for g in range(12) for name in "abc"]
@@ -74,10 +83,31 @@ def test_groups_are_solved_in_their_task_with_their_members(spark: "SparkSession
         "latest",
         5,
     )
-    rows = fleet.packing.repartition(task_rows(fleet.offsets, fleet.members))
-    found = rows.select("snapshot_ts", "group", sf.spark_partition_id().alias("place")).collect()
+    found = places(fleet)
     assert len(found) == len(offsets) + len(members)
     assert {((row["snapshot_ts"], row["group"]), row["place"]) for row in found} == set(fleet.packing.task_of.items())
+
+
+@pytest.mark.spark
+def test_rows_of_ended_tasks_are_left_out(spark: "SparkSession") -> None:
+    from pyspark.sql import functions as sf
+
+    from evenlag.spark.jobs.fleet import check_tables
+
+    offsets = [("now", f"g{g}", "t", p, 1) for g in range(9) for p in range(3)] + [(None, "lost", "t", 0, 1)]
+    names = "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, lag BIGINT"
+    for by_name in (True, False):
+        fleet = check_tables(spark.createDataFrame(offsets, names), None, "latest", 4, count=by_name)
+        assert bool(fleet.packing.task_of) == by_name
+        whole = {(row["group"], row["place"]) for row in places(fleet)}
+        ended = spark.createDataFrame([(0,), (2,)], "task INT")
+        lists = [[row["group"] for row in each["offsets"]] for each in fleet.others(ended).collect()]
+        wanted = {group for group, place in whole if place not in (0, 2)}
+        assert sorted(group for each in lists for group in each) == sorted(
+            group for _, group, *_ in offsets if group in wanted
+        )
+        assert all(len({*each}) == 1 for each in lists)  # a row for each group
+        assert len(lists) == len(wanted) > 0
 
 
 def test_small_groups_are_placed_by_hash_and_others_by_name() -> None:
@@ -106,17 +136,13 @@ def recorded(times: dict[str, int]) -> list[dict[str, Any]]:
 
 @pytest.mark.spark
 def test_uncounted_groups_go_to_one_task_with_all_their_snapshots(spark: "SparkSession") -> None:
-    from pyspark.sql import functions as sf
-
     from evenlag.spark.jobs.fleet import check_tables
-    from evenlag.spark.native.row_checks import task_rows
 
     rows = recorded({f"g{g}": 1 + g % 3 for g in range(12)})
     df = table(spark, rows, OFFSETS_DDL)
     fleet = check_tables(df, None, "latest", None, "auto", whole=True, per_slot=(2, 2), count=False)
     assert (fleet.groups, fleet.recorded, fleet.packing.tasks) == (None, True, 2 * fleet.slots)
-    dealt = fleet.packing.repartition(task_rows(fleet.offsets))
-    found = dealt.select("group", sf.spark_partition_id().alias("place")).collect()
+    found = places(fleet)
     assert len(found) == len(rows)
     assert len({(row["group"], row["place"]) for row in found}) == 12
     today = check_tables(df, None, "latest", None, 0, count=False)
@@ -149,7 +175,7 @@ def test_a_hurried_first_call_gives_the_same_result_without_counting(
     assert counted == [True, True]  # the second call is none of a cold Java
     for each in (hasty, second):
         assert each.groups.filter("late").count() == 0
-        assert_same_rows(each.groups, whole.groups, without=["seconds"])
+        assert_same_rows(each.groups, whole.groups, without=["seconds", "bound_by"])  # columns have bounds of their own
         assert_same_rows(each.plans, whole.plans)
         assert_same_rows(each.audit, whole.audit, without=["seconds"])
     for more in ({"progress": lambda *_: None}, {"deterministic": True}, {"time_limit": PATIENT}):
