@@ -323,13 +323,14 @@ def row_texts(table: Any, rows: NDArray[Any], kept: Sequence[str] = ()) -> list[
     columns = [(name, _rows_of(chosen.column(name))) for name in chosen.column_names]
     plain = [(name, values) for name, values in columns if name not in kept]
     texts = [values for name, values in columns if name in kept]
-    return [
-        next((values[row] for values in texts if values[row] is not None), None)
-        or json.dumps(
-            {name: values[row] for name, values in plain}, ensure_ascii=False, separators=(",", ":"), default=text_of
-        )
-        for row in range(len(rows))
-    ]
+    found = []
+    for row in range(len(rows)):
+        text = next((values[row] for values in texts if values[row] is not None), None)
+        if text is None:
+            fields = {name: values[row] for name, values in plain}
+            text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=text_of)
+        found.append(text)
+    return found
 
 
 def _rows_of(column: Any) -> list[Any]:

@@ -272,7 +272,8 @@ def _numbered(offsets: CheckedRows, rows: Whole, label: str) -> tuple[Whole, lis
     rank[order] = np.arange(1, len(order) + 1)
     names = [label, *groups.names] if label else groups.names
     group_of = groups.data[rows] + bool(label)
-    mixed = np.where(group_of < 0, -1, group_of * len(rank) + rank[stamps.data[rows]])
+    nowhere = (group_of < 0) | (offsets.timed & (stamps.data[rows] < 0))
+    mixed = np.where(nowhere, -1, group_of * len(rank) + rank[stamps.data[rows]])
     known, number_of = np.unique(mixed, return_inverse=True)
     if len(known) and known[0] < 0:
         known, number_of = known[1:], number_of - 1

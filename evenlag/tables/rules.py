@@ -57,6 +57,8 @@ class CheckedRows:
         True for rows whose lag follows from the reset rule; empty for members.
     predicted : bool array (N,) or None
         With a horizon: true where `lag` is predicted, false where the rate is not known.
+    timed : bool
+        True if every row needs a time, so that rows without one belong to no group.
     """
 
     kind: TableKind
@@ -69,6 +71,7 @@ class CheckedRows:
     at_fault: list[str] = field(default_factory=list)
     by_reset: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
     predicted: Bools | None = None
+    timed: bool = True
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -147,7 +150,8 @@ def check_rows(
     }
     values["snapshot_ts"] = same_instants(values["snapshot_ts"])
     clamped = np.zeros(len(table) if kind == "offsets" else 0, dtype=np.int8)
-    checked = CheckedRows(kind, table, names, values, clamped, np.full(len(table), USABLE, dtype=np.int16))
+    reason_of = np.full(len(table), USABLE, dtype=np.int16)
+    checked = CheckedRows(kind, table, names, values, clamped, reason_of, timed=timed)
     if MALFORMED in table.column_names:
         unread = ~np.asarray(table.column(MALFORMED).is_null().to_numpy(), dtype=bool)
         checked.reject("the line could not be read", "", unread)

@@ -29,6 +29,7 @@ from evenlag.spark.driver.protocol import Progress, described, needs_java, repor
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import is_table, table_at
 from evenlag.spark.jobs.api import rejects
+from evenlag.spark.jobs.arguments import check_frames
 from evenlag.spark.jobs.fleet import check_tables, check_topics
 from evenlag.spark.jobs.fleet_solver import PlanKeywords
 from evenlag.spark.jobs.summary import lacking_most, strategies_compared, with_answers
@@ -165,6 +166,7 @@ def size(
     SourceError
         A table lacks a required column.
     """
+    check_frames(offsets_df, members_df)
     data = FleetData.of(**more, past=past)
     driver = driver_of(offsets_df.sparkSession)
     options = SizeOptions(
@@ -274,6 +276,7 @@ def replay(
     SourceError
         A table lacks a required column.
     """
+    check_frames(offsets_df, members_df)
     driver = driver_of(offsets_df.sparkSession)
     options = ReplayOptions.of(
         strategies=tuple(strategies), horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above,

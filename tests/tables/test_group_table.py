@@ -17,6 +17,7 @@ from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
 from evenlag.tables.group_table import GroupTable
 from evenlag.tables.growth import predict_lags
 from evenlag.tables.headings import matched
+from evenlag.tables.ordinary_groups import OrdinaryGroups
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS
 from evenlag.tables.rules import BEFORE_START, BEYOND_END, CheckedRows, check_rows
 from tests.support.fleet_tasks import arrow
@@ -191,12 +192,21 @@ def test_rows_of_one_group_need_neither() -> None:
 
 
 def test_what_a_members_table_tells_beyond_plans_comes_on_request() -> None:
-    member = {"snapshot_ts": "2026-01-01", "group": "g", "consumer_id": "a", "protocol": "classic", "assignment_user_data": "7"}
+    member = {
+        "snapshot_ts": "2026-01-01",
+        "group": "g",
+        "consumer_id": "a",
+        "protocol": "classic",
+        "assignment_user_data": "7",
+    }
     for told in (False, True):
         (group,) = groups_of([PLAIN], [member], told=told).groups()
         [one] = group.members or ()
         assert (one.registration is not None) == told
-        assert one.registration is None or (one.registration.protocol, one.registration.assignment_user_data) == ("classic", 7)
+        assert one.registration is None or (one.registration.protocol, one.registration.assignment_user_data) == (
+            "classic",
+            7,
+        )
 
 
 def test_racks_of_one_group_do_not_reach_another() -> None:
@@ -222,7 +232,9 @@ def test_log_ends_belong_to_the_next_snapshot_of_their_group() -> None:
         wanted = {times[2]: times[:2], times[4]: [times[3]]}.get(ts, []) if group == "g" else []
         assert [ends.micros for ends in past] == [time_micros(each) for each in wanted]
         for ends, time in zip(past, wanted, strict=True):
-            found = {(ends.topics[t], p): end for t, p, end in zip(ends.topic_of, ends.partition_ids, ends.ends, strict=True)}
+            found = {
+                (ends.topics[t], p): end for t, p, end in zip(ends.topic_of, ends.partition_ids, ends.ends, strict=True)
+            }
             assert found == {
                 (row["topic"], row["partition"]): row["log_end_offset"] for row in rows if row["snapshot_ts"] == time
             }
@@ -247,13 +259,14 @@ def test_predicted_lags_are_counted_by_group() -> None:
 @given(st.lists(PARTITIONS, min_size=1, max_size=40), st.none() | st.lists(MEMBERS, max_size=12))
 def test_columns_are_those_of_the_problems_of_ordinary_groups(rows: list[Row], members: list[Row] | None) -> None:
     table = groups_of(rows, members)
-    ordinary = np.flatnonzero(table.ordinary)
-    columns = table.columns(ordinary)
+    by_columns = OrdinaryGroups(table)
+    ordinary = np.flatnonzero(by_columns.chosen)
+    columns = by_columns.columns(ordinary)
     shown = np.concatenate([columns.starts, ordinary * 0])  # both exist without any group
     assert shown[0] == 0
     for g in range(len(table)):
         group = table.group(g)
-        assert bool(table.ordinary[g]) == is_ordinary(group)
+        assert bool(by_columns.chosen[g]) == is_ordinary(group)
     for k, g in enumerate(ordinary.tolist()):
         group = table.group(g)
         problem = group.problem()
@@ -262,14 +275,14 @@ def test_columns_are_those_of_the_problems_of_ordinary_groups(rows: list[Row], m
         assert columns.owner[here].tolist() == problem.owner.tolist()
         assert columns.members[k] == len(problem.members)
         assert columns.topic_of[here].tolist() == table.topic_of[table.row(g)].tolist()
-        assert table.strangers[g] == sum(each is not None and each not in problem.members for each in group.owners)
+        assert by_columns.strangers[g] == sum(each is not None and each not in problem.members for each in group.owners)
         assert not problem.scenario_weights
         some = (np.arange(len(problem.lags)) * 7 + g) % len(problem.members)
-        named = [table.names[code] for code in table.member_codes(np.array([g]), some).tolist()]
+        named = [table.names[code] for code in by_columns.member_codes(np.array([g]), some).tolist()]
         assert named == [problem.members[m] for m in some.tolist()]
         for fetch_from in ("leader", "followers"):
             plan = Plan(problem, some.astype(np.int32))
-            assert table.crossings(np.array([g]), some, fetch_from) == [crossings_of(plan, fetch_from)]
+            assert by_columns.crossings(np.array([g]), some, fetch_from) == [crossings_of(plan, fetch_from)]
 
 
 def is_ordinary(group: GroupRows) -> bool:
@@ -297,8 +310,10 @@ def crossings_of(plan: Plan, fetch_from: str) -> int | None:
 
 def test_lags_that_sum_beyond_64_bits_are_no_columns() -> None:
     rows = [PLAIN | {"partition": p, "lag": 2**61 - 1 + p} for p in range(2)]
-    assert groups_of(rows).ordinary.tolist() == [False]
-    assert groups_of([PLAIN | {"lag": 2**60}, PLAIN | {"lag": 2**59, "partition": 1}]).ordinary.tolist() == [True]
+    assert OrdinaryGroups(groups_of(rows)).chosen.tolist() == [False]
+    assert OrdinaryGroups(
+        groups_of([PLAIN | {"lag": 2**60}, PLAIN | {"lag": 2**59, "partition": 1}])
+    ).chosen.tolist() == [True]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -307,6 +322,8 @@ def test_rows_of_some_groups_in_any_order(seed: int) -> None:
     rows = [PLAIN | {"group": f"g{g}", "partition": p, "lag": 10 * g + p} for g in range(6) for p in range(g + 1)]
     table = groups_of(rng.sample(rows, len(rows)))
     chosen = np.array(rng.sample(range(6), 4))
-    assert table.lags[table.rows_of(chosen)].tolist() == [10 * g + p for g in chosen.tolist() for p in range(g + 1)]
+    assert table.lags[OrdinaryGroups(table).rows_of(chosen)].tolist() == [
+        10 * g + p for g in chosen.tolist() for p in range(g + 1)
+    ]
     assert table.sizes.tolist() == [1, 2, 3, 4, 5, 6]
-    assert table.columns(chosen).sizes.tolist() == [g + 1 for g in chosen.tolist()]
+    assert OrdinaryGroups(table).columns(chosen).sizes.tolist() == [g + 1 for g in chosen.tolist()]
