@@ -31,12 +31,12 @@ MOST_CELLS = 1 << 18  # of the tables in use at a time
 MOST_PAIRED = 1 << 20  # pairs of partitions compared at a time
 MOST_SLOTS = 1 << 22  # of a group; a larger one is not improved
 SEEN = 96  # slots of a member that are compared in one step; others follow in the next ones
-STEPS, STEPS_PER_MEMBER, MOST_COUNTED = 40, 4, 100  # most steps: of any group, and per member up to a number
+STEPS, STEPS_PER_MEMBER, MOST_COUNTED = 80, 4, 100  # most steps: of any group, and per member up to a number
 # Numbers of the heaviest (in odd turns) or the lightest members (in even turns) that are skipped: 0, 1, 1, 2, 2, …
 SKIPPED = np.unique([0, 1, 2, 3, 4, *(2**n + 2 ** (n - 1) * half for n in range(2, 40) for half in (0, 1))])
 PAIRS, PRICED_PAIRS = 8, 16  # members per pair; more with a price, so that no moves are wasted
 DEAREST = 16  # times its price that an exchange must be worth at first; then half of that, and so on
-DEAR_TURNS = 3  # turns in a row without an exchange after which the factor is halved
+DEAR_TURNS = 5  # turns in a row without an exchange after which the factor is halved
 CLOSE = 1000  # a plan within the mean load divided by this from the bound is not improved
 NEVER = np.float32(1e30)  # difference of an exchange that is not allowed
 LAST = np.iinfo(np.int64).max
