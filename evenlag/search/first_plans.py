@@ -176,7 +176,7 @@ def _take_fresh(best: _Best) -> None:
     if rules.balance == Balance.NONE:
         fresh = longest_first(rules, np.flatnonzero(hopeful), np.full(len(groups.lags), NOBODY))
     else:
-        fresh = differenced(rules)
+        fresh = differenced(rules, hopeful)
     fresh = renamed(groups, np.maximum(fresh, 0), np.flatnonzero(hopeful & (owned > 0)))
     best.offer(fresh, CONSTRUCT, hopeful)
     _, moves = best.measured(fresh)

@@ -21,7 +21,7 @@ from evenlag.model.group_columns import GroupColumns
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import Problem
-from evenlag.search.columns import layers, slots, swaps
+from evenlag.search.columns import fill, layers, slots, swaps
 from evenlag.search.columns.bounds import column_bounds
 from evenlag.search.columns.layers import differenced
 from evenlag.search.columns.names import renamed
@@ -103,8 +103,9 @@ def test_bounds_of_one_topic_equal_those_of_single_groups(balance: str) -> None:
     proven = set()
     for seed in seeds(300):
         random = Random(seed)
-        kind = random.choice(PROVOKING_LAGS[:-2])
-        group = alike(provoking_lags(random, random.randint(1, 40), kind), random.randint(2, 12))
+        kind, unit = random.choice(PROVOKING_LAGS[:-2]), random.choice([1, 1, 10])
+        lags = provoking_lags(random, random.randint(1, 40), kind)
+        group = alike([unit * lag for lag in lags], random.randint(2, 12))
         expected = load_bounds(count_rule(group, balance))
         found = column_bounds(CountRules(in_columns([group]), balance))
         assert found.largest[0] == ceil(expected.max_load_lb)
@@ -156,6 +157,24 @@ def test_repairs_of_many_groups_take_about_the_fewest_moves(balance: str) -> Non
     assert [violation(plans[g], rules[g]) for g in chosen] == [None] * len(chosen)
     least = sum(rules[g].fewest_moves()[0] for g in chosen)
     assert least <= sum(plans[g].moves for g in chosen) <= 1.1 * least
+
+
+@pytest.mark.parametrize("few_groups", [0, 10**9])
+def test_partitions_go_to_the_lightest_member_with_room(few_groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fill, "FEW_GROUPS", few_groups)
+    random = Random(9)
+    of = np.repeat(np.arange(30), 8)
+    class_of = 2 * of + np.tile([0, 0, 0, 0, 1, 1, 1, 1], 30)
+    lags = np.array([random.randint(0, 20) for _ in of])
+    loads = np.array([[random.randint(0, 40) for _ in range(4)] for _ in range(30)])
+    room = np.array([random.choice([(4, 1, 0, 0), (1, 1, 1, 1), (0, 2, 0, 3), (9, 9, 9, 9)]) for _ in range(60)])
+    expected, held, left = [], loads.tolist(), room.tolist()
+    for lag, group, kind in zip(lags.tolist(), of.tolist(), class_of.tolist(), strict=True):
+        taker = min((m for m in range(4) if left[kind][m]), key=held[group].__getitem__)
+        held[group][taker] += lag
+        left[kind][taker] -= 1
+        expected.append(taker)
+    assert fill.lightest(lags, of, class_of, loads, room).tolist() == expected
 
 
 def test_a_dear_move_is_not_made() -> None:
@@ -239,7 +258,7 @@ def test_a_large_group_and_one_with_many_giants_are_near_their_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "share"), [((60, 7), 0.85), ((60, 7, 4), 0.5), ((60, 7, 60), 0.5), ((2000, 40), 0.9)]
+    ("shape", "share"), [((60, 7), 0.85), ((60, 7, 4), 0.5), ((60, 7, 60), 0.5), ((4000, 40), 0.9)]
 )
 def test_differencing_alone_beats_rounds(shape: tuple[int, ...], share: float) -> None:
     columns = lognormal_groups(40, *shape)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Bools, Whole
 from evenlag.model.group_columns import sums_over
 from evenlag.search.columns.rules import CountRules, numbered, spans
 
@@ -33,8 +33,8 @@ class Columns:
     full: Whole
 
 
-def with_giants(rules: CountRules) -> Columns:
-    """Return the columns of all groups with nothing but their giants and the companions of these.
+def with_giants(rules: CountRules, chosen: Bools) -> Columns:
+    """Return the columns with nothing but giants of the chosen groups, shape (G,), and their companions.
 
     A partition is a giant if its lag and that of the companions which counts require exceed an even share of what is
     left. Groups of at most two partitions per member have none, as differencing alone is optimal.
@@ -48,7 +48,7 @@ def with_giants(rules: CountRules) -> Columns:
         classes.starts[1:].copy(),
         np.zeros(len(groups), dtype=np.int64),
     )
-    left = np.flatnonzero((groups.sizes > 2 * groups.members) & (groups.members > 1))
+    left = np.flatnonzero(chosen & (groups.sizes > 2 * groups.members) & (groups.members > 1))
     several = np.diff(classes.firsts)[left] > 1
     _place_of_one_class(columns, rules, lags, sums, left[~several])
     left = left[several]

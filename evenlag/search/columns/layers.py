@@ -28,10 +28,11 @@ NO_LOAD = np.iinfo(np.int64).max
 LATER = 1 << 62  # above every load
 
 
-def differenced(rules: CountRules) -> Whole:
-    """Return a fresh plan of each group that keeps the count rules, shape (N,)."""
+def differenced(rules: CountRules, chosen: Bools | None = None) -> Whole:
+    """Return fresh plans that keep the count rules, shape (N,), right for the chosen groups (G,) or for all."""
     groups, classes = rules.groups, rules.classes
-    columns = with_giants(rules)
+    chosen = np.ones(len(groups), dtype=bool) if chosen is None else chosen
+    columns = with_giants(rules, chosen)
     width = groups.members - columns.full
     each, over = np.divmod(columns.tail - columns.head, width[classes.group_of])
     # With even totals, the partitions beyond full layers form one more layer; without, one for each class.
@@ -40,11 +41,10 @@ def differenced(rules: CountRules) -> Whole:
     height = sums_over(layers, classes.firsts) + rest
     halved = _halvings(height)
     for times in np.unique(halved).tolist():
-        here = np.flatnonzero((halved == times) & (height > 0))
+        here = np.flatnonzero(chosen & (halved == times) & (height > 0))
         for part in alike(width[here], height[here], MOST_CELLS):
-            chosen = here[part]
-            chosen = chosen[np.argsort(-height[chosen], kind="stable")]
-            _fill(columns, rules, chosen, layers, height[chosen], rest[chosen], times)
+            tallest_first = here[part][np.argsort(-height[here[part]], kind="stable")]
+            _fill(columns, rules, tallest_first, layers, height[tallest_first], rest[tallest_first], times)
     member_of = np.empty_like(columns.column_of)
     member_of[classes.order] = columns.column_of
     return member_of
@@ -94,7 +94,7 @@ class Table:
     height : int64 array (B,)
         Layers of each group, in descending order. Groups have layers without load in place of missing ones.
     times : int
-        How many times layers are merged in pairs.
+        Number of times that layers are merged in pairs.
     """
 
     def __init__(self, width: Whole, height: Whole, times: int) -> None:

@@ -57,6 +57,11 @@ class CountRules:
         return np.where(self.by_topic, sums_over(counts, starts), 0)
 
     @cached_property
+    def lags_and_none(self) -> Whole:
+        """Lags of all rows in messages, and 0 for no row; shape (N + 1,)."""
+        return np.append(self.groups.lags, 0)
+
+    @cached_property
     def classes(self) -> Classes:
         """Partitions that the rule does not tell apart."""
         groups = self.groups

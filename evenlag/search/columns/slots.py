@@ -76,7 +76,7 @@ class Slots:
         rows, of, member = rows[order], of[order], member[order]
         place = member * self.slots + np.arange(len(rows)) - (np.cumsum(counts) - counts)[member]
         self.scale = self.members / np.maximum(groups.totals[part], 1)  # shares of the mean load per message
-        self.lags = np.append(groups.lags, 0)
+        self.lags = rules.lags_and_none
         self.loads = np.zeros(self.none.size, dtype=np.int64)
         np.add.at(self.loads, member, groups.lags[rows])
         owner = groups.owner[rows]

@@ -30,13 +30,13 @@ from evenlag.search.columns.slots import Shares, Slots
 MOST_CELLS = 1 << 18  # of the tables in use at a time
 MOST_PAIRED = 1 << 20  # pairs of partitions compared at a time
 MOST_SLOTS = 1 << 22  # of a group; a larger one is not improved
-SEEN = 48  # slots of a member that are compared in one step; others follow in the next ones
-STEPS, STEPS_PER_MEMBER, MOST_COUNTED = 40, 4, 100  # most steps: of any group, and per member up to a number
-# In turn n, so many of the heaviest (n odd) or of the lightest members (n even) are skipped: 0, 1, 1, 2, 2, …
+SEEN = 96  # slots of a member that are compared in one step; others follow in the next ones
+STEPS, STEPS_PER_MEMBER, MOST_COUNTED = 80, 4, 100  # most steps: of any group, and per member up to a number
+# Numbers of the heaviest (in odd turns) or the lightest members (in even turns) that are skipped: 0, 1, 1, 2, 2, …
 SKIPPED = np.unique([0, 1, 2, 3, 4, *(2**n + 2 ** (n - 1) * half for n in range(2, 40) for half in (0, 1))])
-PAIRS, PRICED_PAIRS = 8, 16  # one pair per so many members; fewer with a price, so that moves are not wasted
+PAIRS, PRICED_PAIRS = 8, 16  # members per pair; more with a price, so that no moves are wasted
 DEAREST = 16  # times its price that an exchange must be worth at first; then half of that, and so on
-DEAR_TURNS = 3  # turns in a row without an exchange after which the factor is halved
+DEAR_TURNS = 5  # turns in a row without an exchange after which the factor is halved
 CLOSE = 1000  # a plan within the mean load divided by this from the bound is not improved
 NEVER = np.float32(1e30)  # difference of an exchange that is not allowed
 LAST = np.iinfo(np.int64).max
@@ -44,7 +44,7 @@ LAST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """What plans are improved for.
+    """Objective, bounds and deadline of an improvement.
 
     Attributes
     ----------
@@ -173,17 +173,15 @@ class _Search:
 
     def _best(self, group: Whole, giver: Whole, taker: Whole, step: int) -> tuple[Whole, Whole, Bools]:
         """Return the places whose exchange leaves each pair the least range, moves priced, and if it is allowed."""
-        slots, sizes = self.slots.slots, self.slots.sizes[group]
-        seen = np.arange(min(slots, SEEN))
+        slots, width = self.slots.slots, min(self.slots.slots, SEEN)
+        seen = np.broadcast_to(np.arange(width), (len(group), width))
         if slots > SEEN:  # members with many slots show some of them, others in each step
-            spread = (seen * sizes[:, None] // SEEN + step) % sizes[:, None]
-            seen = np.where(sizes[:, None] > SEEN, spread, seen)
-        width = min(slots, SEEN)
-        seen = np.broadcast_to(seen, (len(group), width))
+            sizes = self.slots.sizes[group, None]
+            seen = np.where(sizes > SEEN, (seen * sizes // SEEN + step) % sizes, seen)
         size = max(MOST_PAIRED // width**2, 1)
         parts = [slice(first, first + size) for first in range(0, len(group), size)]
         found = [self._compared(group[part], giver[part], taker[part], seen[part]) for part in parts]
-        given, taken = np.divmod(np.concatenate([each for each, _ in found]), width)
+        given, taken = np.divmod(np.concatenate([closest for closest, _ in found]), width)
         allowed = np.concatenate([score for _, score in found]) < NEVER / 2
         pair = np.arange(len(group))
         return giver * slots + seen[pair, given], taker * slots + seen[pair, taken], allowed
