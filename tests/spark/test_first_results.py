@@ -24,7 +24,9 @@ from evenlag.spark.worker.turns import Budget
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows
 from evenlag.tables.outputs import PLANS
+from evenlag.tables.past import Past
 from tests.support.fleet_tasks import SCHEMA, Returned, Row, arrow, batches, rules, solve_task
+from tests.support.growing import record
 from tests.support.problems import seeds
 
 TS = "2026-01-01T00:00:00Z"
@@ -119,8 +121,8 @@ def check_row(found: Row, returned: Returned, rows: GroupRows, options: SolveOpt
     assert found["gap"] == pytest.approx(gap)
     assert (found["status"] == "OPTIMAL") == (found["objective"] == found["bound"])
     assert found["method"] in ("current", "repair", "lag-aware", "construct", "exchanges") or found["status"] == "EMPTY"
-    columns = plan_columns([one])
-    expected = [dict(zip(PLANS.names, row, strict=True)) for row in zip(*(each.to_pylist() for each in columns), strict=True)]
+    columns = [column.to_pylist() for column in plan_columns([one])]
+    expected = [dict(zip(PLANS.names, row, strict=True)) for row in zip(*columns, strict=True)]
     assert list(returned.plan_of(problem.group).values()) == expected
     assert {row["move"] for row in expected} <= {*MOVE_WORDS}
 
@@ -146,7 +148,8 @@ def test_a_late_audit_has_the_optimum_and_a_note(want: Want, seed: int) -> None:
         assert row["bound"] <= row["objective"]
         assert row["forced_moves"] == int((problem.owner == NOBODY).sum())
         if want == Want.AUDIT:
-            assert (found["objective"], found["bound"], found["status"]) == (row["objective"], row["bound"], row["status"])
+            same = ("objective", "bound", "status")
+            assert [found[name] for name in same] == [row[name] for name in same]
             continue
         plan = plan_in(returned, problem)
         loads = np.bincount(plan.member_of, weights=problem.lags, minlength=len(problem.members))
@@ -205,7 +208,8 @@ def test_groups_that_are_not_ordinary_have_plans_too(want: Want) -> None:
         ({"stickiness": 0.5}, {}, False), ({"stickiness": "fewest-moves"}, {}, False), ({"max_moves": 3}, {}, False),
         ({"slack": 1}, {}, False), ({"max_load": 9}, {}, False), ({"first": ("moves",)}, {}, False),
         ({"rack_price": 3}, {}, False), ({"max_crossings": 3}, {}, False), ({"budgets": {"crossings": 3}}, {}, False),
-        ({"prices": {"crossings": 3}}, {}, False), ({"max_moved": 3}, {}, False), ({"only_if_better": "10%"}, {}, False),
+        ({"prices": {"crossings": 3}}, {}, False), ({"max_moved": 3}, {}, False),
+        ({"only_if_better": "10%"}, {}, False),
         ({}, {"traffic": {"t": 3}}, False), ({}, {"together": [["t", "u"]]}, False),
         ({}, {"drain_seconds": 60, "capacity": 3}, False),
     ],
@@ -221,7 +225,8 @@ def test_first_plans_are_kept_where_a_search_fails() -> None:
 
     def fail(rows: GroupRows, options: SolveOptions, want: Want, **more: Any) -> GroupResult:
         done = solve_group(rows, options, want, **more)
-        return done if more["effort"] in (Effort.LEAST, Effort.FIRST) else GroupResult(rows, want, "both").failed("no room")
+        first = more["effort"] in (Effort.LEAST, Effort.FIRST)
+        return done if first else GroupResult(rows, want, "both").failed("no room")
 
     returned = solve_task(offsets, members, SolveOptions(stickiness=0), budget=Budget(2.0, time.time() + 5), solve=fail)
     kept = [row for row in returned.groups.values() if "a later turn failed" in " ".join(row["warnings"])]
@@ -232,13 +237,43 @@ def test_first_plans_are_kept_where_a_search_fails() -> None:
     assert all(row["consumer_id"] for row in returned.plans)
 
 
+@pytest.mark.parametrize("method", ["auto", "lag-aware"])
+@pytest.mark.parametrize("limit", [None, 60.0, -1.0])
+def test_groups_with_a_past_are_planned_for_their_forecast_unless_they_are_late(
+    limit: float | None, method: Any
+) -> None:
+    rows = [row for group in "gh" for row in record(group, 5)]
+    options = SolveOptions(method=method, stickiness=0, time_limit=5.0)
+    checked = rules(rows).checked(batches(rows))
+    assert checked is not None
+    by_group: dict[str, list[GroupRows]] = {"g": [], "h": []}
+    for each in checked.groups().groups(offsets=True):
+        by_group[each.group].append(each)
+    budget = Budget(5.0) if limit is None else Budget(5.0, time.time() + limit)
+    returned = solve_task(rows, None, options, Want.PLAN, budget, recorded=True, foresee=True)
+    assert len(returned.groups) == 10
+    for snapshots in by_group.values():
+        past = Past(snapshots)
+        for place, each in enumerate(snapshots):
+            found = returned.groups[str(each.snapshot_ts), each.group]
+            late = limit is not None and limit < 0
+            wanted = solve_group(each, options, Want.PLAN, time_limit=5.0, past=past, foresee=True, late=late)
+            assert wanted.result is not None
+            foreseen = [warning for warning in wanted.warnings if "horizon auto" in warning]
+            assert bool(foreseen) == (place > 0 and not late)
+            assert [warning for warning in found["warnings"] if "horizon auto" in warning] == foreseen
+            assert late or found["objective"] == pytest.approx(float(wanted.result.objective))
+            assert found["late"] == late
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("failures", [1, 2])
 @pytest.mark.parametrize("want", [Want.PLAN, Want.BOTH])
 def test_a_task_that_was_killed_before_solves_in_processes_of_their_own(want: Want, failures: int) -> None:
     """What a process sends back must be sendable, whatever solved its group."""
     offsets, members = tables(3)
-    weighted = [row | {"weight": 2.0 if row["consumer_id"] == "c0" and row["group"] < "g4" else None} for row in members]
+    heavy = [row["consumer_id"] == "c0" and row["group"] < "g4" for row in members]
+    weighted = [row | {"weight": 2.0 if more else None} for row, more in zip(members, heavy, strict=True)]
     returned = solve_task(
         offsets, weighted, SolveOptions(stickiness=7), want, Budget(2.0, time.time() + 6), attempt=lambda: (5, failures)
     )

@@ -77,9 +77,7 @@ def test_a_task_imports_only_the_declared_packages() -> None:
     asked = (SolveOptions(), SolveOptions(stickiness=0), SolveOptions(max_moves=9, objective="makespan"))
     budgets = (Budget(0.3), Budget(0.3, time.time() + 3600))  # the second makes first plans by columns
     schema = SOLVED.arrow()
-    solvers = [
-        Solver(rules(offsets), each, budget, Want.BOTH, schema, attempt) for each in asked for budget in budgets
-    ]
+    solvers = [Solver(rules(offsets), each, budget, Want.BOTH, schema, attempt) for each in asked for budget in budgets]
     task = pickle_by_value((solvers, batches(offsets)))
     done = subprocess.run([sys.executable, "-c", TASK], input=task, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()

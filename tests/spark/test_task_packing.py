@@ -90,8 +90,6 @@ def test_groups_are_solved_in_their_task_with_their_members(spark: "SparkSession
 
 @pytest.mark.spark
 def test_rows_of_ended_tasks_are_left_out(spark: "SparkSession") -> None:
-    from pyspark.sql import functions as sf
-
     from evenlag.spark.jobs.fleet import check_tables
 
     offsets = [("now", f"g{g}", "t", p, 1) for g in range(9) for p in range(3)] + [(None, "lost", "t", 0, 1)]

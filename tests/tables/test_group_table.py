@@ -83,7 +83,7 @@ def groups_by_plain_python(offsets: CheckedRows, rows: list[Row], members: Check
         ]  # fmt: skip
         found[key] = {
             "rows": [
-                (*(rows[n][name] for name in ("topic", "partition")), offsets.values["lag"].data[n], rows[n]["consumer_id"])
+                (rows[n]["topic"], rows[n]["partition"], offsets.values["lag"].data[n], rows[n]["consumer_id"])
                 for n in kept
             ],
             "offsets": [[UNKNOWN if rows[n][name] is None else rows[n][name] for n in kept] for name in OFFSET_FIELDS],

@@ -87,7 +87,7 @@ def test_a_table_of_one_snapshot_needs_no_time() -> None:
 
 
 def test_a_table_without_columns_has_none() -> None:
-    with pytest.raises(SourceError, match="; this one has none$"):
+    with pytest.raises(SourceError, match=r"; this one has none$"):
         check_headings([LINE], "offsets", PLACE)
 
 

@@ -1,12 +1,11 @@
 import json
 import math
-import random
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenlag.errors import InvalidProblemError, SourceError
@@ -242,6 +241,7 @@ def test_a_history_is_read_with_its_members_of_each_time(tmp_path: Path) -> None
 
 
 # ---- Spark -----------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.spark
 def test_the_pipeline_balances_predicted_lags(spark: "SparkSession", tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from tests.support.values import NUMBERS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
 @pytest.mark.spark
 def test_python_and_spark_read_a_text_as_the_same_whole_number(spark: "SparkSession") -> None:
     from evenlag.spark.native.typed import Typed
