@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from evenlag.spark.jobs.api import SolvedFleet, audit, plans, rejects, solve
     from evenlag.spark.jobs.batch import run
     from evenlag.spark.jobs.by_history import Replays, replay, size
-    from evenlag.spark.jobs.checked import check_members, check_offsets, with_rates
     from evenlag.spark.jobs.commit_stream import CommitBatch, stream_commits
     from evenlag.spark.jobs.history import History, history
     from evenlag.spark.jobs.micro_batches import Batch, stream
     from evenlag.spark.jobs.run_report import Note, RunReport
     from evenlag.spark.jobs.summary import AuditSummary, summary
+    from evenlag.spark.jobs.table_checks import check_members, check_offsets, with_rates
     from evenlag.spark.offsets.packed_source import read_packing
     from evenlag.spark.offsets.packing import OffsetRange, Packing, Task, pack_offset_ranges
     from evenlag.tables.outputs import (
@@ -76,8 +76,8 @@ _HOMES = {
     "Task": "evenlag.spark.offsets.packing",
     "add_connector": "evenlag.spark.driver.kafka",
     "audit": "evenlag.spark.jobs.api",
-    "check_members": "evenlag.spark.jobs.checked",
-    "check_offsets": "evenlag.spark.jobs.checked",
+    "check_members": "evenlag.spark.jobs.table_checks",
+    "check_offsets": "evenlag.spark.jobs.table_checks",
     "history": "evenlag.spark.jobs.history",
     "local_session": "evenlag.spark.driver.session",
     "pack_offset_ranges": "evenlag.spark.offsets.packing",
@@ -93,7 +93,7 @@ _HOMES = {
     "stream": "evenlag.spark.jobs.micro_batches",
     "stream_commits": "evenlag.spark.jobs.commit_stream",
     "summary": "evenlag.spark.jobs.summary",
-    "with_rates": "evenlag.spark.jobs.checked",
+    "with_rates": "evenlag.spark.jobs.table_checks",
 }
 
 __all__ = [

@@ -7,6 +7,7 @@ Plain numbers and texts are converted by Arrow. The others, such as `7.0` or ` t
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -126,6 +127,8 @@ def _plain_wholes(column: Any) -> Values | None:
     """Return a column of plain whole numbers; None if it has another text."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if pa.types.is_string_view(column.type):  # which Arrow's regular expressions do not take
+        column = column.cast(pa.string())
     if pc.all(pc.match_substring_regex(column, _PLAIN_WHOLE)).as_py() is not True:
         return None
     null = _nulls(column)
@@ -229,7 +232,7 @@ def _as_whole(column: Any) -> Values:
     if pa.types.is_floating(kind):
         numbers = _numbers(column.cast(pa.float64()).fill_null(np.nan))
         null = np.isnan(numbers)  # a null in pandas
-        whole = ~null & (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**63)
+        whole = ~null & (np.floor(numbers) == numbers) & (numbers >= -(2.0**63)) & (numbers < 2.0**63)
         return Values(np.where(whole, numbers, 0).astype(np.int64), null, ~null & ~whole)
     if pa.types.is_decimal(kind):
         return _objects(column, "integer")
@@ -338,4 +341,11 @@ def _rows_of(column: Any) -> list[Any]:
         values = column.to_pylist()
     except UnicodeDecodeError:
         values = [None if raw is None else raw.decode(errors="replace") for raw in column.cast(pa.binary()).to_pylist()]
-    return [str(value) if isinstance(value, float) and value != value else value for value in values]
+    return [_json_value(value) for value in values]
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value with texts in place of the numbers that JSON lacks."""
+    if isinstance(value, list):
+        return [_json_value(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -63,7 +63,7 @@ class Column(NamedTuple):
     of : Table or None
         The columns of a "struct" (one row) or "structs" (a list of rows).
     also : tuple of str
-        Other names of the column in inputs; see `tables.headings`.
+        Other names of the column in inputs; see `tables.column_names`.
     """
 
     name: str
@@ -113,7 +113,11 @@ class Table(tuple[Column, ...]):
 
         texts = pa.list_(pa.string())
         types = {**arrow_types(), "strings": texts, "racks": texts, "bytes": pa.binary()}
-        return pa.schema([(column.name, types[column.kind]) for column in self])
+        for column in self:
+            if column.of is not None:
+                row = pa.struct(list(column.of.arrow()))
+                types[column.name] = row if column.kind == "struct" else pa.list_(row)
+        return pa.schema([(column.name, types[column.kind if column.of is None else column.name]) for column in self])
 
     def markdown(self) -> str:
         """Return the columns as a Markdown table for the docs, with the names of required columns in bold."""

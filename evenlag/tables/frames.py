@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.values import kind as kind_of
+from evenlag.tables.column_names import check_headings, unused
 from evenlag.tables.columns import TableKind, check_once
 from evenlag.tables.formats import Reading
-from evenlag.tables.headings import check_headings, unused
 
 
 class Frame(Protocol):
@@ -27,8 +27,8 @@ def is_frame(source: object) -> bool:
 def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> Reading:
     """Read a DataFrame with the columns of a snapshot table, in any order.
 
-    Headings are matched as in files (`tables.headings`). Without a column `group`, all rows belong to one group. Rows
-    are numbered from 0, as in `df.iloc`.
+    Headings are matched as in files (`tables.column_names`). Without a column `group`, all rows belong to one group.
+    Rows are numbered from 0, as in `df.iloc`.
 
     Parameters
     ----------

@@ -10,10 +10,10 @@ from pathlib import Path
 from evenlag.errors import SourceError
 from evenlag.model.in_memory import File, InMemory
 from evenlag.model.names import did_you_mean
+from evenlag.tables.column_names import check_headings, plain, unused
 from evenlag.tables.columns import TABLES, Numbered, Row, TableKind
 from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, shown_files, table_rows
 from evenlag.tables.formats import FORMATS, Reading
-from evenlag.tables.headings import check_headings, plain, unused
 from evenlag.tables.times_of_names import time_in_name
 from evenlag.tables.values import snapshot_order
 

@@ -128,7 +128,7 @@ GROUPS = Schema(
     f"One row per group with its result. The last three columns are null if no task processed the group. {_KEPT}",
 )  # fmt: skip
 
-SOLVED = Schema(
+SOLVED = Table(
     (
         *GROUPS,
         Column("audit", "structs", of=AUDIT_FIELDS),
@@ -138,10 +138,10 @@ SOLVED = Schema(
         Column("log_ends", "integer", "Usable rows of log ends alone."),
         Column("offsets", "integer", "Rows of the offsets table that the task read."),
         Column("members", "integer", "Rows of the members table that the task read."),
-    ),
-    "One row per group with its result and audit, as executors return it; and rows without a group that have what the "
-    "task read and returns for many groups at once: the columns from `task` on.",
+    )
 )
+"""One row per group with its result and audit, as executors return it; and rows without a group that have what the task
+read and returns for many groups at once: the columns from `task` on."""
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 _WORDS = {"median": "median", "p90": "90th percentile", "p99": "99th percentile", "max": "maximum"}

@@ -128,7 +128,7 @@ def check_rows(
     table : pyarrow.Table
         Columns of any types; texts are converted.
     names : mapping of column to heading
-        As `headings.matched` returns; an absent column counts as null.
+        As `column_names.matched` returns; an absent column counts as null.
     kind : {"offsets", "members"}
     auto_offset_reset : str
         The reset rule for rows that name none.

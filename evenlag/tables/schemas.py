@@ -41,25 +41,10 @@ class Schema(Table):
         """Return what notebooks show."""
         return f"{self.about}\n\n{self.markdown()}"
 
-    def arrow(self) -> Any:
-        """Return the Arrow schema. Needs pyarrow."""
-        import pyarrow as pa
-
-        return pa.schema([pa.field(column.name, _arrow(column)) for column in self])
-
 
 def _type(column: Column) -> str:
     """Return the type as Spark DDL, without the columns of rows within a row."""
     return {"struct": "STRUCT", "structs": "ARRAY<STRUCT>"}.get(column.kind, column.ddl)
-
-
-def _arrow(column: Column) -> Any:
-    import pyarrow as pa
-
-    if column.of is None:
-        return Table((column,)).arrow().field(0).type
-    row = pa.struct([pa.field(each.name, _arrow(each)) for each in column.of])
-    return row if column.kind == "struct" else pa.list_(row)
 
 
 OFFSETS = Schema(

@@ -18,7 +18,7 @@ from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import BATCH_BYTES
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import check_tables
-from evenlag.spark.jobs.results import audit_rows, group_rows, plan_rows
+from evenlag.spark.jobs.solved_tables import audit_rows, group_rows, plan_rows
 from evenlag.spark.worker.one_group import LATE
 from evenlag.spark.worker.task import Solver
 from evenlag.spark.worker.turns import Budget

@@ -13,8 +13,8 @@ from evenlag.spark.worker.packed_plans import unpacked
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.spark.worker.task import Solver
 from evenlag.spark.worker.turns import Budget
+from evenlag.tables.column_names import check_headings
 from evenlag.tables.group import GroupRows
-from evenlag.tables.headings import check_headings
 from evenlag.tables.outputs import SOLVED
 from evenlag.tables.past import Past
 

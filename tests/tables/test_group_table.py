@@ -13,10 +13,10 @@ from evenlag.model.pair_data import NO_PAIR_DATA
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.rates import time_micros
+from evenlag.tables.column_names import matched
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
 from evenlag.tables.group_table import GroupTable
 from evenlag.tables.growth import predict_lags
-from evenlag.tables.headings import matched
 from evenlag.tables.ordinary_groups import OrdinaryGroups
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS
 from evenlag.tables.rules import BEFORE_START, BEYOND_END, CheckedRows, check_rows

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.rates import SECOND, Growth, Offsets, group_growth, predicted_lag, time_micros
+from evenlag.tables.column_names import matched
 from evenlag.tables.growth import UNKNOWN, grown, predict_lags, rates
-from evenlag.tables.headings import matched
 from evenlag.tables.rules import CheckedRows, check_rows
 
 TIMES = ("1970-01-01T00:00:01Z", "1970-01-01T00:00:01.000Z", "1970-01-01T01:00:03+01:00", "1970-01-01T00:00:03.5Z",

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import partition_lag
 from evenlag.model.rates import time_micros
+from evenlag.tables.column_names import matched
 from evenlag.tables.columns import LINE, MALFORMED, TABLES, Column, TableKind
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS
-from evenlag.tables.headings import matched
 from evenlag.tables.rules import BEFORE_START, BEYOND_END, USABLE, CheckedRows, check_rows, looked_at
 from tests.support.fleet import BROKEN, OFFSET_NAMES, OFFSET_VALUES, TS, break_at_random, break_rows, fleet
 from tests.support.fleet_tasks import arrow, batches, rules

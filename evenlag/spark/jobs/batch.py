@@ -25,8 +25,8 @@ from evenlag.spark.driver.sources import table_at
 from evenlag.spark.driver.storage import Folder, read_parquet
 from evenlag.spark.jobs.arguments import check_places
 from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
-from evenlag.spark.jobs.results import audit_rows, group_rows, plan_rows, reject_rows
 from evenlag.spark.jobs.run_report import RunReport, report_of
+from evenlag.spark.jobs.solved_tables import audit_rows, group_rows, plan_rows, reject_rows
 from evenlag.spark.jobs.summary import (
     AuditSummary,
     LatestRows,

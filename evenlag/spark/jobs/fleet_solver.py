@@ -21,7 +21,7 @@ from evenlag.spark.driver.kept import Running
 from evenlag.spark.driver.protocol import Driver, Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables, check_topics
-from evenlag.spark.jobs.results import of_groups
+from evenlag.spark.jobs.solved_tables import of_groups
 from evenlag.spark.worker.one_group import Want
 from evenlag.spark.worker.task import Solver
 from evenlag.spark.worker.turns import RESERVE, Budget

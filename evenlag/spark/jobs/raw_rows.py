@@ -11,8 +11,8 @@ from pyspark.sql import functions as sf
 from evenlag.errors import SourceError
 from evenlag.spark.native.typed import micros_of, quoted
 from evenlag.spark.worker.rows_of_task import TableRules
+from evenlag.tables.column_names import check_headings, unused
 from evenlag.tables.columns import LOG_ONLY, TableKind
-from evenlag.tables.headings import check_headings, unused
 from evenlag.tables.outputs import KEY
 
 NESTED = (types.StructType, types.ArrayType, types.MapType, types.VariantType)  # no times
@@ -45,7 +45,7 @@ class RawTables:
         Raises
         ------
         SourceError
-            A table lacks a required column or has one twice, or its times are no times.
+            A table lacks a required column or has one twice, or `snapshot_ts` is nested.
         """
         tables = cls(
             offsets_df,

@@ -15,7 +15,7 @@ from evenlag.errors import SourceError
 from evenlag.figures import quantity
 from evenlag.model.result import Status
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.jobs.results import of_groups
+from evenlag.spark.jobs.solved_tables import of_groups
 from evenlag.spark.worker.first_results import NOT_COMPARED
 from evenlag.spark.worker.one_group import LATE
 

@@ -25,7 +25,7 @@ class Checker:
     Attributes
     ----------
     names : mapping of column to heading
-        As `headings.matched` returns.
+        As `column_names.matched` returns.
     kind : {"offsets", "members"}
     auto_offset_reset : str
         The reset rule for rows that name none.

@@ -75,9 +75,9 @@ class FirstResults:
     means : float64 array (K,)
         Mean load, in messages.
     methods : sequence of str (K,)
-        What found each plan.
+        The stage that found each plan.
     heuristic : bool
-        True if a published heuristic's plans were asked for, as they are.
+        True if a published heuristic's plans were asked for, unchanged.
     keeps : bool array (K,)
         True if the plan keeps the balance.
     balance, fetch_from : str

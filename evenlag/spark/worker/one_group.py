@@ -196,7 +196,7 @@ class GroupResult:
 
     @property
     def moves(self) -> NDArray[np.int64]:
-        """What happens to each partition, by its index in `MOVE_WORDS`; −1 for all without a plan."""
+        """The index in `MOVE_WORDS` for each partition; −1 for all without a plan."""
         if self.result is None:
             return np.full(len(self.rows.lags), -1)
         to, owner = self.result.plan.member_of, self.result.plan.problem.owner

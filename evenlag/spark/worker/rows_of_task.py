@@ -24,12 +24,12 @@ MOST_PARTITION = 2**31  # the column `partition` of rejects is an INT
 
 @dataclass(frozen=True)
 class TableRules:
-    """What a task needs to check the rows of both tables.
+    """Parameters of a task for the check of the rows of both tables.
 
     Attributes
     ----------
     offsets, members : mapping of column to heading
-        As `headings.matched` returns; `members` is None without a members table.
+        As `column_names.matched` returns; `members` is None without a members table.
     auto_offset_reset : str
         The reset rule for rows that name none.
     ahead : int

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from evenlag.tables.column_names import some
 from evenlag.tables.formats.base import Reading
-from evenlag.tables.headings import some
 
 
 @dataclass

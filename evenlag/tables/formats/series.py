@@ -10,12 +10,12 @@ from functools import partial
 
 from evenlag.errors import SourceError
 from evenlag.model.rates import time_text
+from evenlag.tables.column_names import some
 from evenlag.tables.formats.base import Reading
 from evenlag.tables.formats.exporters import EXPORTERS, Exporter, cluster_of, column_by_labels, column_of, tools
 from evenlag.tables.formats.remarks import Remarks
 from evenlag.tables.formats.samples import Partition, Sample, partition_of
 from evenlag.tables.formats.series_rows import GroupReader, GroupSeries
-from evenlag.tables.headings import some
 
 Time = float | None
 Group = tuple[str | None, str]  # cluster and name

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from evenlag.errors import SourceError
+from evenlag.tables.column_names import check_headings, matched, plain, unused
 from evenlag.tables.columns import LINE, MALFORMED, TABLES, TableKind
-from evenlag.tables.headings import check_headings, matched, plain, unused
 
 OFFSETS = ["group", "topic", "partition", "lag"]
 PLACE = "lags.csv"
