@@ -239,11 +239,12 @@ def audit_with(
     *,
     known: Mapping[str, Result] | None = None,
     cache: SolveCache | None = None,
+    start: Plan | None = None,
 ) -> Audit:
     """Audit a group with the options that `audit` takes.
 
     `known` holds the optima of an earlier audit of the same problem, which are improved further, and `cache` the
-    intermediate results of other calls.
+    intermediate results of other calls. No optimum is worse than the plan `start`, if that keeps the balance.
     """
     clock = Clock(options.time_limit, options.deterministic, options.work)
     cache = cache or SolveCache(problem)
@@ -257,7 +258,7 @@ def audit_with(
             optima[balance] = twin
             continue
         try:
-            start = _best(_plans_of(optima), judge, balance)
+            begin = _best([*_plans_of(optima), *([] if start is None else [start])], judge, balance)
             left = max(clock.left(), LEAST_SECONDS)
             share = left if options.deterministic else left / (len(Balance) - number)
             asked[balance] = without_moves(
@@ -265,7 +266,7 @@ def audit_with(
                 only_if_better=None, time_limit=share, work=work,
             )  # fmt: skip
             before = (known or {}).get(balance)
-            found = search(problem, asked[balance], start=start, known=before, cache=cache, tie_break=False)
+            found = search(problem, asked[balance], start=begin, known=before, cache=cache, tie_break=False)
             optima[balance] = _no_worse(found, _published(cache), judge, cache, asked[balance])
         except EvenlagError as error:
             errors[balance] = error

@@ -243,20 +243,20 @@ def take_turns(groups: TaskGroups, budget: Budget, task: int, turn: Turn) -> Ite
     timed = end is not None and not budget.deterministic
     first: FirstResults | None = None
     late = budget.over
-    if groups.by_columns and (timed or (groups.options.method != AUTO and groups.want == Want.PLAN)):
+    if groups.by_columns and (timed if groups.options.method == AUTO else groups.want == Want.PLAN):
         first = FirstResults.of(
             groups.table, groups.options, moves=groups.want != Want.AUDIT, deadline=_improving(end, groups.table)
         )
     ordinary = set() if first is None else {*first.groups.tolist()}
-    others = [groups.rows(g) for g in range(len(groups.table)) if g not in ordinary]
-    if not timed or end is None:
-        for rows in others:
-            late = budget.over
-            yield turn(rows, LEAST_SECONDS if late else budget.group_limit, Effort.FULL, late, None, None)
-        if first is not None:
-            yield Together(first, np.arange(len(first)), late, groups.want)
+    others = [g for g in range(len(groups.table)) if g not in ordinary]
+    if timed and end is not None:
+        yield from _InTurn(groups, budget, end, turn).results(first, late, others)
         return
-    yield from _InTurn(groups, budget, end, turn).results(first, late, others)
+    for g in others:
+        after = budget.over
+        yield turn(groups.rows(g), LEAST_SECONDS if after else budget.group_limit, Effort.FULL, after, None, None)
+    if first is not None:
+        yield Together(first, np.arange(len(first)), late, groups.want)
 
 
 def _improving(end: float | None, table: GroupTable) -> float | None:
@@ -277,10 +277,10 @@ class _InTurn:
         self._open: list[tuple[bool, float, int, GroupResult | int]] = []
 
     def results(
-        self, first: FirstResults | None, late: bool, others: Sequence[GroupRows]
+        self, first: FirstResults | None, late: bool, others: Sequence[int]
     ) -> Iterator[GroupResult | Together]:
         """Yield the results of the groups with a first plan, and of the others."""
-        yield from self._first_turns(others)
+        yield from self._first_turns([self._groups.rows(g) for g in others])
         kept = np.ones(0 if first is None else len(first), dtype=bool)
         if first is not None and not first.heuristic:
             for k, unproven in enumerate(first.unproven(self._gap).tolist()):
