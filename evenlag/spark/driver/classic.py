@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from pyspark import InheritableThread, StatusTracker
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.spark.driver.protocol import BATCH_BYTES, UNLIMITED, Counters, Progress, described
@@ -21,6 +21,7 @@ from evenlag.spark.worker.task import look_around
 
 INTERVAL = 0.25  # seconds between checks of the counters
 PATIENCE = 5  # seconds without a task before the warning
+SMALL = 50_000_000  # bytes of a table, for each slot
 
 logger = logging.getLogger("evenlag.pipeline")
 
@@ -65,6 +66,11 @@ class ClassicDriver:
             return False
         _warmed.add(application)
         return is_local(self.where)
+
+    def is_small(self, df: DataFrame) -> bool:
+        """Return whether a table surely fits into a task for each slot, by Spark's estimate before any job."""
+        size = df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()  # of files as they are, so compressed
+        return int(size.toString()) < SMALL * self.slots()
 
     def python(self) -> str:
         """Return the Python in which tasks run."""

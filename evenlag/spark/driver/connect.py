@@ -38,6 +38,10 @@ class ConnectDriver:
         """Return False, because others may have used the server's Java before."""
         return False
 
+    def is_small(self, _df: DataFrame) -> bool:
+        """Return False, because clients do not see the server's estimate."""
+        return False
+
     def python(self) -> None:
         """Return None, because only the server knows the Python of its workers."""
 

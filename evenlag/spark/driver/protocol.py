@@ -62,6 +62,9 @@ class Driver(Protocol):
     def is_cold(self) -> bool:
         """Return whether this is the first, slow call in a session whose tasks share this driver's Java."""
 
+    def is_small(self, df: DataFrame) -> bool:
+        """Return whether a table surely fits into a task for each slot, by Spark's estimate before any job."""
+
     def python(self) -> str | None:
         """Return the Python in which tasks run; None if unknown."""
 

@@ -18,7 +18,7 @@ from evenlag.search.options import SolveKeywords, SolveOptions, TermKeywords, ch
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import Running
-from evenlag.spark.driver.protocol import Driver, Place, Progress, described, report_end
+from evenlag.spark.driver.protocol import Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables, check_topics
 from evenlag.spark.jobs.solved_tables import of_groups
@@ -158,19 +158,20 @@ class FleetSolver:
         recorded = priced or self._horizon == AUTO or self._data.by_record
         fleet = check_tables(
             offsets_df, members_df, auto_offset_reset, tasks, self._horizon, whole=recorded, until=self.until,
-            per_slot=self._per_slot, count=not self._hurried(driver_of(offsets_df.sparkSession)),
+            per_slot=self._per_slot, count=not self._hurried(offsets_df),
         )  # fmt: skip
         if self._whole:
             check_topics(offsets_df, self._data, self.until)
         return fleet
 
-    def _hurried(self, driver: Driver) -> bool:
-        """Return whether to skip counting the groups: time is short, and their number is not needed."""
-        limit, _ = self._limits
+    def _hurried(self, offsets_df: DataFrame) -> bool:
+        """Return whether to skip counting the groups: the table is small, and time is short or plans are quick."""
+        driver, (limit, _) = driver_of(offsets_df.sparkSession), self._limits
         cold = driver.is_cold()
         short = limit is not None and limit < HASTE and (cold or limit < HASTE / 2)
         quick = self._options.method in BY_COLUMNS and self._want == Want.PLAN
-        return self._progress is None and not self._options.deterministic and (short or quick)
+        wanted = self._progress is not None or self._options.deterministic
+        return (short or quick) and not wanted and driver.is_small(offsets_df)
 
     @property
     def balance(self) -> str:
