@@ -61,8 +61,7 @@ def test_small_batches_have_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> No
     found: list[Returned] = []
     for rows in (20_000, 7):
         monkeypatch.setattr(tasks, "ROWS_PER_BATCH", rows)
-        for budget in budgets().values():
-            found.append(solve_task(text_rows(broken), members, QUICK, Want.PLAN, budget))
+        found += [solve_task(text_rows(broken), members, QUICK, Want.PLAN, budget) for budget in budgets().values()]
     for each in found:
         assert sorted(map(repr, each.plans)) == sorted(map(repr, found[0].plans))
         assert sorted(map(repr, each.rejects)) == sorted(map(repr, found[0].rejects))

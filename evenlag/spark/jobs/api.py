@@ -147,8 +147,8 @@ def solve(
         the driver cannot read what executors write; or a server of Spark Connect is too old for this client.
     """
     options, data = fleet_options("solve", solving, solve)
-    check_frames(offsets_df, members_df)
     solver = FleetSolver(options, want, time_limit, group_time_limit, horizon, progress, data)
+    check_frames(offsets_df, members_df)
     with naming_older_server(offsets_df.sparkSession):
         fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
         solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED.ddl))

@@ -102,7 +102,7 @@ class RawTables:
         past = "false"
         if LOG_ONLY in self.offset_names:
             past = f"coalesce(lower(trim(cast({quoted(self.offset_names[LOG_ONLY])} as string))) = 'true', false)"
-        keys = self.offsets.selectExpr(*_keys(self.offset_names, KEY), f"{past} as past")
+        keys = self.offsets.selectExpr(*_keys(self.offsets, self.offset_names, KEY), f"{past} as past")
         return keys.dropna().groupBy(*KEY).agg(sf.count("*").alias("rows"), sf.count_if(~sf.col("past")).alias("taken"))
 
 
@@ -125,15 +125,26 @@ def placed(df: DataFrame, names: Mapping[str, str], kind: TableKind, by: Sequenc
     row = "*" if all(text is None for text in moved) else ", ".join(
         f"{text or quoted(field.name)} as {quoted(field.name)}" for field, text in zip(df.schema, moved, strict=True)
     )  # fmt: skip
-    return df.selectExpr(*_keys(names, by), f"struct({row}) as {kind}")
+    return df.selectExpr(*_keys(df, names, by), f"struct({row}) as {kind}")
 
 
-def _keys(names: Mapping[str, str], by: Sequence[str]) -> list[str]:
-    """Return what places a row, in SQL: its group, and its time, alike for all spellings of an instant."""
-    text = f"cast({quoted(names['snapshot_ts'])} as string)"
-    keys = {"snapshot_ts": f"coalesce(cast({micros_of(text)} as string), {text})"}
-    keys["group"] = f"cast({quoted(names['group'])} as string)"
+def _keys(df: DataFrame, names: Mapping[str, str], by: Sequence[str]) -> list[str]:
+    """Return what places a row, in SQL: its group, and its time, alike for all types and spellings of a value."""
+    columns = {field.name: field for field in df.schema}
+    group, time = (columns[names[name]] for name in ("group", "snapshot_ts"))
+    text = _text(time)
+    instant = f"unix_micros({quoted(time.name)})" if isinstance(time.dataType, types.TimestampType) else micros_of(text)
+    keys = {"snapshot_ts": f"coalesce(cast({instant} as string), {text})", "group": _text(group)}
     return [f"{keys[name]} as `{name}`" for name in by]
+
+
+def _text(field: types.StructField) -> str:
+    """Return a column as text, in SQL: whole numbers without a fraction, and bytes that are not UTF-8 replaced."""
+    name = quoted(field.name)
+    text = f"make_valid_utf8(cast({name} as string))"
+    if not isinstance(field.dataType, types.FractionalType):
+        return text
+    return f"coalesce(cast(try_cast(if({name} = floor({name}), {name}, null) as decimal(38, 0)) as string), {text})"
 
 
 def _movable(field: types.StructField) -> str | None:

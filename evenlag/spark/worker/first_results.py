@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from evenlag.compare.strategies import OPTIMAL, AuditRow
 from evenlag.heuristics.by_columns import BY_COLUMNS
 from evenlag.model.arrays import NOBODY, Bools, Whole
+from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.group_columns import GroupColumns
 from evenlag.model.objective import FEWEST_MOVES, ObjectiveKind
@@ -44,7 +45,7 @@ def apply_to(options: SolveOptions, data: FleetData) -> bool:
     terms = any((options.rack_price, options.first, options.prices, options.budgets))
     limits = (options.max_crossings, options.max_moved, options.max_load)
     priced = options.stickiness != FEWEST_MOVES and _price(options.stickiness)[0] is not None
-    known = options.method in (AUTO, *BY_COLUMNS)
+    known = options.method in (AUTO, *BY_COLUMNS) and options.fetch_from == FetchFrom.FOLLOWERS
     return plain and not terms and limits == (None,) * 3 and priced and known and not data and data.draining is None
 
 
@@ -102,8 +103,9 @@ class FirstResults:
 
     @classmethod
     def of(
-        cls, table: GroupTable, options: SolveOptions, *, moves: bool = True, deadline: float | None = None
-    ) -> FirstResults:
+        cls, table: GroupTable, options: SolveOptions, *, moves: bool = True, deadline: float | None = None,
+        without: Bools | None = None,
+    ) -> FirstResults:  # fmt: skip
         """Make a plan for every ordinary group.
 
         Parameters
@@ -115,10 +117,12 @@ class FirstResults:
             False if moves are free, as in audits.
         deadline : float, optional
             Time by `time.monotonic()` after which plans are not improved any more.
+        without : bool array (G,), optional
+            True for groups that are left out.
         """
         started = time.monotonic()
         ordinary = OrdinaryGroups(table)
-        groups = np.flatnonzero(ordinary.chosen)
+        groups = np.flatnonzero(ordinary.chosen if without is None else ordinary.chosen & ~without)
         columns = ordinary.columns(groups)
         prices = np.zeros(len(groups), dtype=np.int64) if not moves else prices_of(columns, options.stickiness)
         fits = prices.astype(np.float64) * columns.sizes < MOST_PRICED
@@ -219,23 +223,26 @@ class FirstResults:
         return np.repeat(self.starts[chosen] - firsts[:-1], sizes) + np.arange(firsts[-1])
 
     def _audits(self, chosen: Whole) -> list[list[dict[str, Any]]]:
-        """Return an audit of each group that has the row of the optimum alone."""
+        """Return an audit of each group that has the row of the optimum alone; moves are free there."""
         columns = self.ordinary.columns(self.groups[chosen])
         member_of = self.member_of[self._rows(chosen)]
         figures = (columns.spread(member_of), columns.makespan(member_of), columns.moves(member_of))
         counts = np.bincount(columns.numbers(member_of), minlength=int(columns.member_starts[-1]))
         fewest, most = (of.reduceat(counts, columns.member_starts[:-1]) for of in (np.minimum, np.maximum))
+        bounds = column_bounds(CountRules(columns, self.balance)).of(ObjectiveKind.SPREAD)
+        crossed = self.ordinary.crossings(self.groups[chosen], member_of, self.fetch_from)
         found = []
-        for k, spread, makespan, moves, unowned, low, high in zip(
+        for k, crossings, spread, makespan, moves, unowned, low, high, bound in zip(
             chosen.tolist(),
-            *(figure.tolist() for figure in (*figures, columns.forced_moves(), fewest, most)),
+            crossed,
+            *(figure.tolist() for figure in (*figures, columns.forced_moves(), fewest, most, bounds)),
             strict=True,
         ):
-            objective, bound = int(self.objective[k]), int(self.bound[k])
             row = AuditRow(
-                OPTIMAL, Balance(self.balance), Status(self._status(objective == bound)), self.methods[k],
-                objective=objective, bound=bound, gap=float(self.gaps[k]), spread=spread, excess=0,
-                bound_excess=objective - bound, makespan=makespan, moves=moves, forced_moves=unowned,
+                OPTIMAL, Balance(self.balance), Status(self._status(spread == bound)), self.methods[k],
+                objective=spread, bound=bound, gap=(spread - bound) / max(float(self.means[k]), 1.0), spread=spread,
+                excess=0, bound_excess=spread - bound, makespan=makespan, moves=moves, crossings=crossings,
+                forced_moves=unowned,
                 count_min=low, count_max=high, valid=True,
             )  # fmt: skip
             rejected = int(self.table.counts["rejected_rows"][self.groups[k]])

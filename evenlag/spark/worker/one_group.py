@@ -297,7 +297,9 @@ def solve_group(
             left = wall if options.deterministic else max(time_limit - (time.monotonic() - started), part)
             known = None if done.audited is None else done.audited.optima
             limited = _within_coarse(options.within(left, part), effort)
-            begin = done.result.plan if done.result is not None else start and start(problem)
+            begin = start and start(problem)
+            if done.result is not None and done.result.status != Status.EMPTY:
+                begin = done.result.plan
             audited = audit_with(problem, limited, known=known, cache=cache, start=begin)
             done = replace(done, audited=audited)
             if want == Want.AUDIT and done.balance in audited.errors:

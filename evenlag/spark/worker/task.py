@@ -96,7 +96,7 @@ class Solver:
     def _groups(self, task: int, failures: int, checked: CheckedTables) -> Iterator[Any]:
         table = checked.groups()
         budget = self.budget.for_rows(len(table.lags))
-        groups = TaskGroups(table, self.options, self.want, self.data, self.recorded)
+        groups = TaskGroups(table, self.options, self.want, self.data, self.recorded, self.foresee)
         turn = partial(self._turn, failures=failures, groups=groups, caches=Caches())
         solved: list[GroupResult] = []
         held = 0  # number of their rows

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.arrays import Bools
 from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.options import AUTO, SolveOptions
 from evenlag.spark.worker.first_results import FirstResults, apply_to
@@ -153,12 +154,16 @@ class TaskGroups:
     data : FleetData
     recorded : bool
         True if a group's earlier snapshots count.
+    foresee : bool
+        True if plans are made for the forecast from them.
     """
 
     def __init__(
-        self, table: GroupTable, options: SolveOptions, want: Want, data: FleetData, recorded: bool = False
-    ) -> None:
+        self, table: GroupTable, options: SolveOptions, want: Want, data: FleetData, recorded: bool = False,
+        foresee: bool = False,
+    ) -> None:  # fmt: skip
         self.table, self.options, self.want, self._recorded = table, options, want, recorded
+        self._foresee = recorded and foresee
         self.by_columns = apply_to(options, data)
 
     def rows(self, g: int) -> GroupRows:
@@ -168,6 +173,13 @@ class TaskGroups:
     def past(self, group: str) -> Past | None:
         """Return the past of a group with several snapshots, or with log ends before its only one."""
         return self._pasts(group) if self._recorded else None
+
+    @property
+    def foreseen(self) -> Bools:
+        """True for groups whose plans are judged by a forecast, shape (G,)."""
+        of_group = (self._foresee and len(self._numbers_of[group]) > 1 for _, group in self.table.keys)
+        past = (self._foresee and bool(self.table.past(g)) for g in range(len(self.table)))
+        return np.array([several or known for several, known in zip(of_group, past, strict=True)], dtype=bool)
 
     @cached_property
     def _numbers_of(self) -> dict[str, list[int]]:
@@ -245,8 +257,9 @@ def take_turns(groups: TaskGroups, budget: Budget, task: int, turn: Turn) -> Ite
     late = budget.over
     if groups.by_columns and (timed if groups.options.method == AUTO else groups.want == Want.PLAN):
         first = FirstResults.of(
-            groups.table, groups.options, moves=groups.want != Want.AUDIT, deadline=_improving(end, groups.table)
-        )
+            groups.table, groups.options, moves=groups.want != Want.AUDIT, deadline=_improving(end, groups.table),
+            without=None if groups.options.method == AUTO or late else groups.foreseen,
+        )  # fmt: skip
     ordinary = set() if first is None else {*first.groups.tolist()}
     others = [g for g in range(len(groups.table)) if g not in ordinary]
     if timed and end is not None:
