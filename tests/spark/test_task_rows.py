@@ -74,9 +74,7 @@ def test_small_batches_have_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_task_without_rows_says_so() -> None:
     offsets, members = fleet(1)
-    solver = tasks.Solver(
-        rules(offsets, members), QUICK, Budget(1.0), Want.PLAN, SCHEMA, lambda: (7, 0)
-    )
+    solver = tasks.Solver(rules(offsets, members), QUICK, Budget(1.0), Want.PLAN, SCHEMA, lambda: (7, 0))
     [batch] = solver([])
     [row] = batch.to_pylist()
     assert (row["task"], row["offsets"], row["members"], row["log_ends"], row["rejects"]) == (7, 0, 0, 0, [])
