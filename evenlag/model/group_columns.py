@@ -99,9 +99,7 @@ class GroupColumns:
 
     def rows(self, groups: Whole) -> Whole:
         """Return the rows of some groups, group after group."""
-        sizes = self.sizes[groups]
-        ends = np.cumsum(sizes)
-        return np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.starts[:-1][groups] - ends + sizes, sizes)
+        return rows_of_parts(self.starts, groups)
 
     # ---- lags ----------------------------------------------------------------------------------------------------
 
@@ -181,6 +179,14 @@ class GroupColumns:
         even: Bools = (least == 0) | (np.bincount(topics, minlength=len(members)) == members)
         even[topics[uneven]] = False
         return even
+
+
+def rows_of_parts(starts: Whole, chosen: Whole) -> Whole:
+    """Return the rows starts[k]:starts[k + 1] of some parts k, part after part."""
+    sizes = np.diff(starts)[chosen]
+    ends = np.cumsum(sizes)
+    rows: Whole = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[:-1][chosen] - ends + sizes, sizes)
+    return rows
 
 
 def sums_over(values: Whole, starts: Whole) -> Whole:

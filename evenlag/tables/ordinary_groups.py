@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.model.group_columns import GroupColumns
+from evenlag.model.group_columns import GroupColumns, rows_of_parts
 from evenlag.model.pair_costs import readable_racks
 from evenlag.model.pair_data import racks_of_replicas
 from evenlag.tables.group_table import GroupTable
@@ -74,9 +74,7 @@ class OrdinaryGroups:
 
     def rows_of(self, groups: Whole) -> Whole:
         """Return the places of some groups' rows in the columns, group by group."""
-        sizes = self._table.sizes[groups]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        return np.repeat(self._table.starts[groups] - starts[:-1], sizes) + np.arange(starts[-1])
+        return rows_of_parts(self._table.starts, groups)
 
     def owner_places(self, groups: Whole) -> Whole:
         """Return the place of each partition's owner among the members of its group, row by row; −1 without one."""

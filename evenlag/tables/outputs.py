@@ -13,7 +13,7 @@ from evenlag.compare.replay_result import REPLAY_FIGURES, Replay, ReplayStep, Re
 from evenlag.compare.strategies import AuditRow
 from evenlag.model import figure_tables
 from evenlag.model.figure_tables import Figure, values_of
-from evenlag.tables.columns import LOG_ONLY, PLANNED, Column, Table
+from evenlag.tables.columns import Column, Table
 from evenlag.tables.schemas import Schema
 
 
@@ -78,30 +78,6 @@ REJECTS = Schema(
     ),
     "One row per rejected row.",
 )
-
-ROWS = Table(
-    (
-        *KEY_FIELDS,
-        Column("topic", "string"),
-        Column("partition", "int"),
-        Column("lag", "integer"),
-        Column("consumer_id", "string"),
-        Column("clamped", "string"),
-        Column("rejected", "boolean"),
-        Column("mark", "integer", "Hash of the row; of several copies the one with the lowest is used."),
-        Column("log_start_offset", "integer"),
-        Column("log_end_offset", "integer"),
-        Column("current_offset", "integer"),
-        Column("predicted", "boolean"),
-        Column(LOG_ONLY, "boolean", "True in rows with a log end alone."),
-        Column("replica_racks", "string", "A JSON array."),
-        Column("move_size", "integer"),
-        Column("traffic", "integer"),
-        Column("member", "struct", "Null in rows of partitions.", of=PLANNED),
-    )
-)
-"""Rows of partitions and members sent to the executors. Columns from `mark` on may be absent; without `member` there is
-no members table."""
 
 GROUPS = Schema(
     (

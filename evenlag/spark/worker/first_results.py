@@ -17,7 +17,7 @@ from evenlag.heuristics.by_columns import BY_COLUMNS
 from evenlag.model.arrays import NOBODY, Bools, Whole
 from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
-from evenlag.model.group_columns import GroupColumns
+from evenlag.model.group_columns import GroupColumns, rows_of_parts
 from evenlag.model.objective import FEWEST_MOVES, ObjectiveKind
 from evenlag.model.parse import UNKNOWN_MEMBER
 from evenlag.model.plan import Plan
@@ -218,9 +218,7 @@ class FirstResults:
         return Status.HEURISTIC if self.heuristic else Status.OPTIMAL if proven else Status.FEASIBLE
 
     def _rows(self, chosen: Whole) -> Whole:
-        sizes = np.diff(self.starts)[chosen]
-        firsts = np.concatenate([[0], np.cumsum(sizes)])
-        return np.repeat(self.starts[chosen] - firsts[:-1], sizes) + np.arange(firsts[-1])
+        return rows_of_parts(self.starts, chosen)
 
     def _audits(self, chosen: Whole) -> list[list[dict[str, Any]]]:
         """Return an audit of each group that has the row of the optimum alone; moves are free there."""
