@@ -78,14 +78,16 @@ def _traffic_price(_: click.Context, __: click.Parameter, value: str | None) -> 
 
 @dataclass(frozen=True)
 class MoreData:
-    """Data of a group's partitions, given by options."""
+    """Data of a group's partitions and subscriptions, given by options."""
 
+    subscribed: tuple[str, ...]
     move_sizes: Amounts | None
     traffic: Amounts | None
     together: list[list[str]]
 
     def added(self, problem: Problem) -> tuple[Problem, list[str]]:
         """Return the group with the data added, and any notes; see `evenlag.tables.amounts.with_amounts`."""
+        problem = problem.subscribing(self.subscribed)
         if self.move_sizes is None and self.traffic is None and not self.together:
             return problem, []
         from evenlag.tables.amounts import with_amounts
@@ -110,6 +112,12 @@ _traffic = click.option(
 )  # fmt: skip
 
 
+subscribed = click.option(
+    "--subscribed", metavar="TOPIC", multiple=True,
+    help="A topic to which all members subscribe although none of its partitions has an owner. Repeatable.",
+)  # fmt: skip
+
+
 def _together(name: str) -> Command:
     return click.option(
         "--together", name, metavar="TOPIC,TOPIC…", multiple=True, callback=_topics,
@@ -126,11 +134,12 @@ def data(command: Command) -> Command:
 
     @wraps(command)
     def with_data(
-        move_sizes: Amounts | None, traffic: Amounts | None, go_together: list[list[str]], **others: Any
-    ) -> Any:
-        return command(more=MoreData(move_sizes, traffic, go_together), **others)
+        subscribed: tuple[str, ...], move_sizes: Amounts | None, traffic: Amounts | None, go_together: list[list[str]],
+        **others: Any,
+    ) -> Any:  # fmt: skip
+        return command(more=MoreData(subscribed, move_sizes, traffic, go_together), **others)
 
-    decorated: Command = together(_move_sizes, _traffic, _together("go_together"))(with_data)
+    decorated: Command = together(subscribed, _move_sizes, _traffic, _together("go_together"))(with_data)
     return decorated
 
 

@@ -173,6 +173,7 @@ class Size:
         """Return the document of `evenlag size --json` (docs/size.md), without its fields on the input."""
         return {
             "group": self.problem.group,
+            "facts": self.problem.facts.to_dict(),
             "deadline_seconds": plain(self.deadline),
             "capacity": plain(self.capacity),
             "incoming": plain(self.incoming),

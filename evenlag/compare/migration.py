@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
-from evenlag.compare.migration_remarks import CONSUMER, FOLLOW, Facts, Online, Remark, Step, remarks, steps
+from evenlag.compare.migration_remarks import Online, Readiness, Remark, Step, remarks, steps
 from evenlag.compare.rolling import Rolling, rolling
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS, published_name
 from evenlag.heuristics.server_side import BROKER, assign_in_broker
+from evenlag.model.facts import CONSUMER, FOLLOW, STREAMS
 from evenlag.model.literals import BrokerWord
 from evenlag.model.names import one_of
 from evenlag.model.objective import CROSSINGS
@@ -106,6 +107,7 @@ class Migration:
             "group": self.problem.group,
             "protocol": self.protocol,
             "assignor": self.problem.assignor,
+            "facts": self.problem.facts.to_dict(),
             "online_upgrade": str(self.online),
             "forecasts": [each.to_dict() for each in self.forecasts],
             "bound": plain(self.best.bound),
@@ -161,7 +163,8 @@ def migrate(
     one_of(BROKER, assignor, "assignor")
     static = _instances(problem) if instance_ids is None else dict(instance_ids)
     best = search(problem, options)
-    moving = _protocol(problem) not in (CONSUMER, FOLLOW)
+    facts = problem.facts
+    moving = facts.protocol not in (CONSUMER, FOLLOW) and facts.application != STREAMS
     forecasts = [
         *_today(problem),
         *(
@@ -175,9 +178,8 @@ def migrate(
         *([Forecast(EVENLAG, best.plan)] if best.status != Status.EMPTY else []),
     ]
     crossings = {each.strategy: costs_of(problem, each.plan.member_of, best.fetch_from) for each in forecasts}
-    facts = Facts(
+    group = Readiness(
         problem,
-        _protocol(problem),
         {name: each.assignment_user_data for name, each in problem.origin.registrations.items()
          if each.assignment_user_data is not None},
         [name for name in problem.members if name in static],
@@ -187,22 +189,14 @@ def migrate(
     owned = replace(problem, owner=best.plan.member_of.copy(), origin=problem.origin.without_claims())
     kept = assign_in_broker(owned, UNIFORM, instance_ids=static, topic_ids=topic_ids).moves
     return Migration(
-        problem, facts.protocol, facts.online, tuple(forecasts), best, kept, tuple(remarks(facts)),
-        tuple(steps(facts, assignor)),
+        problem, facts.protocol, group.online, tuple(forecasts), best, kept, tuple(remarks(group)),
+        tuple(steps(group, assignor)),
     )  # fmt: skip
 
 
 def _instances(problem: Problem) -> dict[str, str]:
     registrations = problem.origin.registrations
     return {name: each.group_instance_id for name, each in registrations.items() if each.group_instance_id}
-
-
-def _protocol(problem: Problem) -> str | None:
-    """Return the protocol that all members name; None if they name none or different ones."""
-    named = {each.protocol for each in problem.origin.registrations.values()} - {None}
-    if not named and problem.assignor == UNIFORM:
-        return CONSUMER
-    return named.pop() if len(named) == 1 else None
 
 
 def _today(problem: Problem) -> list[Forecast]:

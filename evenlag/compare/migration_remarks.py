@@ -9,18 +9,16 @@ from typing import Any
 
 from evenlag.figures import quantity
 from evenlag.heuristics import lag_aware, weighted_sticky
+from evenlag.model.facts import CONNECT, CONSUMER, FOLLOW, STREAMS
 from evenlag.model.problem import Problem
 from evenlag.protocol.subscriptions import OWN, OWN_EAGER, PLAN, STICKY
 
 KAFKAS = ("range", "roundrobin", STICKY, "cooperative-sticky")
-STREAMS = "stream"
 OWN_AIOKAFKA = "evenlag-aiokafka"
 OURS = (OWN, OWN_EAGER, OWN_AIOKAFKA, PLAN)
 EAGER = ("range", "roundrobin", STICKY, OWN_EAGER, OWN_AIOKAFKA, lag_aware.ASSIGNOR, weighted_sticky.ASSIGNOR)
 RACK_AWARE = ("range", STICKY, "cooperative-sticky")
 MOST_NAMED = 3  # members that a remark names
-
-CONSUMER, FOLLOW = "consumer", "follow"
 
 
 class Online(StrEnum):
@@ -30,6 +28,8 @@ class Online(StrEnum):
     REFUSED = "refused"
     UNKNOWN = "unknown"  # the input does not tell the user data of assignments
     DONE = "done"  # the group uses KIP-848
+    HALF_WAY = "half-way"  # the group uses KIP-848, some members do not
+    NO_MEMBERS = "no-members"  # nothing to upgrade
     NOT_KAFKAS = "not-kafkas"  # the consumers follow a plan, so Kafka has no members
 
 
@@ -77,13 +77,12 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """The facts about a group from which remarks follow.
+class Readiness:
+    """A group and data on its members, from which remarks follow.
 
     Attributes
     ----------
     problem : Problem
-    protocol : str or None
     user_data : dict of str to int
         Bytes of user data in the assignment of each member of whom they are known.
     static, dynamic : list of str
@@ -93,7 +92,6 @@ class Facts:
     """
 
     problem: Problem
-    protocol: str | None
     user_data: dict[str, int]
     static: list[str]
     dynamic: list[str]
@@ -107,53 +105,79 @@ class Facts:
     @property
     def online(self) -> Online:
         """The possibility of an upgrade while the group reads."""
-        if self.protocol == CONSUMER:
-            return Online.DONE
-        if self.protocol == FOLLOW:
+        facts = self.problem.facts
+        if facts.protocol == CONSUMER:
+            return Online.HALF_WAY if facts.classic_members else Online.DONE
+        if facts.protocol == FOLLOW:
             return Online.NOT_KAFKAS
-        if self.assignor == STREAMS or any(self.user_data.values()):
+        if not self.problem.members:
+            return Online.NO_MEMBERS
+        if self.is_streams or any(self.user_data.values()):
             return Online.REFUSED
         known = bool(self.user_data) or self.assignor in (*KAFKAS, *OURS)
-        return Online.POSSIBLE if known or not self.problem.members else Online.UNKNOWN
+        return Online.POSSIBLE if known else Online.UNKNOWN
+
+    @property
+    def is_streams(self) -> bool:
+        """True for a Kafka Streams application."""
+        return self.problem.facts.application == STREAMS
 
 
-def remarks(facts: Facts) -> list[Remark]:
+def remarks(group: Readiness) -> list[Remark]:
     """Return what breaks or changes for a group, the gravest first."""
-    if facts.online in (Online.DONE, Online.NOT_KAFKAS) or not facts.problem.members:
+    if group.online in (Online.DONE, Online.NOT_KAFKAS, Online.NO_MEMBERS):
         return []
-    found = [*_user_data(facts), *_assignor(facts), *_members(facts), *_racks(facts), *_settings(facts)]
+    found = [
+        *_connect(group),
+        *_user_data(group),
+        *_assignor(group),
+        *_members(group),
+        *_racks(group),
+        *_settings(group),
+    ]
     return sorted(found, key=lambda remark: list(Severity).index(remark.severity))
 
 
-def _user_data(facts: Facts) -> Iterator[Remark]:
-    if facts.assignor == STREAMS:
+def _connect(group: Readiness) -> Iterator[Remark]:
+    if group.problem.facts.application == CONNECT:
+        yield Remark(
+            "connect", Severity.CHECK,
+            "the members are sink tasks of a connector: a task cannot be configured or restarted with settings of its "
+            "own",
+            "set consumer.override.group.protocol in the connector's configuration, which restarts its tasks together",
+        )  # fmt: skip
+
+
+def _user_data(group: Readiness) -> Iterator[Remark]:
+    if group.is_streams:
         yield Remark(
             "streams", Severity.STOPS,
-            "Kafka Streams sends user data with its assignments, so brokers refuse the online upgrade",
+            f"a Kafka Streams application ({group.problem.facts.application_shown_by}): group.protocol=consumer is not "
+            "for Streams, and brokers refuse the online upgrade of assignments with user data, which Streams sends",
             "upgrade the application to the streams protocol (group.protocol=streams, KIP-1071) after a stop",
         )  # fmt: skip
         return
-    with_data = sorted(name for name, size in facts.user_data.items() if size)
+    with_data = sorted(name for name, size in group.user_data.items() if size)
     if with_data:
         yield Remark(
             "user-data", Severity.STOPS,
-            f"the assignor {facts.assignor} sends user data with the assignments of {_named(with_data)}: brokers "
+            f"the assignor {group.assignor} sends user data with the assignments of {_named(with_data)}: brokers "
             "refuse the online upgrade",
             "roll the group to cooperative-sticky first, or stop all members and start them with "
             "group.protocol=consumer",
         )  # fmt: skip
-    elif facts.online is Online.UNKNOWN:
+    elif group.online is Online.UNKNOWN:
         yield Remark(
             "user-data", Severity.CHECK,
-            f"the input does not tell whether the assignor {facts.assignor or '(unknown)'} sends user data with its "
+            f"the input does not tell whether the assignor {group.assignor or '(unknown)'} sends user data with its "
             "assignments; with any, brokers refuse the online upgrade",
             "read the group by kafka://HOST:PORT or evenlag snapshot while it is stable",
         )  # fmt: skip
 
 
-def _assignor(facts: Facts) -> Iterator[Remark]:
-    name = facts.assignor
-    if name not in (None, STREAMS):
+def _assignor(group: Readiness) -> Iterator[Remark]:
+    name = group.assignor
+    if name is not None and not group.is_streams:
         uses = "" if name in KAFKAS else f", so {name} is not used any more"
         yield Remark(
             "assignor", Severity.CHANGES,
@@ -179,7 +203,7 @@ def _assignor(facts: Facts) -> Iterator[Remark]:
             "of both protocols may stand side by side",
             "nothing; the restarted members keep what they keep",
         )  # fmt: skip
-    if not facts.problem.equal_weights:
+    if not group.problem.equal_weights:
         yield Remark(
             "weights", Severity.CHANGES,
             "members have different weights, but a broker gives all of them as many partitions",
@@ -187,22 +211,22 @@ def _assignor(facts: Facts) -> Iterator[Remark]:
         )  # fmt: skip
 
 
-def _members(facts: Facts) -> Iterator[Remark]:
-    if facts.static:
+def _members(group: Readiness) -> Iterator[Remark]:
+    if group.static:
         yield Remark(
             "static", Severity.CHANGES,
-            f"{_counted(facts.static)} with a group.instance.id: at a restart, brokers pass on the partitions and "
+            f"{_counted(group.static)} with a group.instance.id: at a restart, brokers pass on the partitions and "
             "ask no assignor, so today's assignment stays",
             "keep each group.instance.id; the assignor is asked when a member joins or leaves, or a topic changes",
         )  # fmt: skip
-    if facts.dynamic:
+    if group.dynamic:
         yield Remark(
             "dynamic", Severity.CHANGES,
-            f"{_counted(facts.dynamic)} without a group.instance.id: at a restart, the partitions go to others, and "
+            f"{_counted(group.dynamic)} without a group.instance.id: at a restart, the partitions go to others, and "
             "the new member id gets some others",
             "give each consumer a group.instance.id in an earlier roll; then the upgrade moves nothing",
         )  # fmt: skip
-    patterns = [name for name, each in facts.problem.origin.registrations.items() if each.topics_regex]
+    patterns = [name for name, each in group.problem.origin.registrations.items() if each.topics_regex]
     if patterns:
         yield Remark(
             "regex", Severity.CHANGES,
@@ -211,9 +235,9 @@ def _members(facts: Facts) -> Iterator[Remark]:
         )  # fmt: skip
 
 
-def _racks(facts: Facts) -> Iterator[Remark]:
-    if facts.crossings and facts.assignor in (*RACK_AWARE, *OURS):
-        counted = ", ".join(f"{name} {cost:,}" for name, cost in facts.crossings.items())
+def _racks(group: Readiness) -> Iterator[Remark]:
+    if group.crossings and group.assignor in (*RACK_AWARE, *OURS):
+        counted = ", ".join(f"{name} {cost:,}" for name, cost in group.crossings.items())
         yield Remark(
             "racks", Severity.CHANGES,
             f"neither uniform nor range of a broker looks at racks; reads across racks: {counted}",
@@ -221,13 +245,13 @@ def _racks(facts: Facts) -> Iterator[Remark]:
         )  # fmt: skip
 
 
-def _settings(facts: Facts) -> Iterator[Remark]:
+def _settings(group: Readiness) -> Iterator[Remark]:
     yield Remark(
         "session-timeout", Severity.CHANGES,
         "consumers do not start with session.timeout.ms or heartbeat.interval.ms set; the broker's values are in force",
         "remove them; set consumer.session.timeout.ms and consumer.heartbeat.interval.ms of the group if needed",
     )  # fmt: skip
-    if facts.assignor not in OURS:
+    if group.assignor not in OURS:
         yield Remark(
             "application", Severity.CHECK,
             "brokers do not see these in an application: enforceRebalance has no effect, and subscriptions by "
@@ -236,18 +260,18 @@ def _settings(facts: Facts) -> Iterator[Remark]:
         )  # fmt: skip
 
 
-def steps(facts: Facts, uses: str) -> list[Step]:
+def steps(group: Readiness, uses: str) -> list[Step]:
     """Return the steps of an upgrade to the broker's assignor `uses`; none if there is nothing to upgrade."""
-    group = facts.problem.group
-    if facts.online in (Online.DONE, Online.NOT_KAFKAS):
+    name = group.problem.group
+    if group.online in (Online.DONE, Online.NOT_KAFKAS, Online.NO_MEMBERS) or group.is_streams:
         return []
-    stop = facts.online is Online.REFUSED
-    describe = f"kafka-consumer-groups --bootstrap-server HOST:PORT --describe --group {group}"
+    stop = group.online is Online.REFUSED
+    describe = f"kafka-consumer-groups --bootstrap-server HOST:PORT --describe --group {name}"
     settings = (
         "set     group.protocol=consumer",
         f"set     group.remote.assignor={uses}",
         "remove  partition.assignment.strategy, session.timeout.ms, heartbeat.interval.ms",
-        *(("keep    group.instance.id",) if facts.static else ()),
+        *(("keep    group.instance.id",) if group.static else ()),
     )
     first = Step(
         "Check the brokers: Kafka 4.0 or newer, with these settings (both are the defaults).",

@@ -127,5 +127,5 @@ class Staff:
             generations=tuple(generations[i] for i in order),
             owner=place[problem.owner],
             pins=place[problem.pins],
-            origin=Origin(empty, assignor=problem.assignor),
+            origin=Origin(empty, facts=problem.facts),
         )

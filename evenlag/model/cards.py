@@ -45,7 +45,11 @@ def why_empty(problem: Problem) -> str:
         return "the group has no partitions, so there is nothing to assign"
     if problem.members:
         return "no member can take anything, so there is nothing to assign"
-    return "no member can take anything, as the group has no members; take the text or snapshot while its consumers run"
+    return (
+        "no member can take anything, as Kafka has no member of the group: take the text or snapshot while its "
+        "consumers run, or name them by --members (those that assign partitions to themselves, as Flink and Spark do, "
+        "are no members)"
+    )
 
 
 def plan_card(plan: Plan) -> str:
@@ -112,9 +116,16 @@ def _moves_made(plan: Plan) -> list[tuple[str, str]]:
 def _details(plan: Plan) -> list[str]:
     problem = plan.problem
     today = plan.today.loads if (problem.owner != NOBODY).any() else None
-    nobody = [f"{topic}-{partition}" for topic, partition in plan.unassigned]
-    unassigned = line(f"nobody subscribes to {_some(nobody)}" if nobody else "")
+    unassigned = line(nobody_takes(plan.problem, plan.unassigned))
     return [_members(problem, plan.loads, today, plan.counts), _moves(plan), unassigned]
+
+
+def nobody_takes(problem: Problem, unassigned: Sequence[tuple[str, int]]) -> str:
+    """Return a line on partitions to whose topics no member subscribes, without those left over; "" for none."""
+    names = [f"{topic}-{partition}" for topic, partition in unassigned if topic not in problem.facts.left_over_topics]
+    if not names or not problem.members:
+        return ""
+    return f"no member subscribes to {_some(names)}"
 
 
 def _members(problem: Problem, loads: Ints, before: Ints | None, counts: Ints) -> str:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import NOBODY, Bools, Index
-from evenlag.model.origin import Origin
+from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.pair_data import NO_PAIR_DATA, PairData
-from evenlag.model.parse import UNKNOWN_MEMBER, UNSUBSCRIBED, Fields, subscriptions, warnings_of
+from evenlag.model.parse import UNKNOWN_MEMBER, UNSUBSCRIBED, Fields, origin_of, subscriptions
 from evenlag.model.partitions import Partitions
 from evenlag.model.values import check_name, parse_cap, parse_generation, parse_weight
 
@@ -50,7 +50,7 @@ def parse_rows(
     partitions: Partitions,
     owners: Sequence[str | None],
     members: Mapping[str, MemberRow],
-    assignor: str | None = None,
+    facts: Facts = NO_FACTS,
     pairs: PairData = NO_PAIR_DATA,
 ) -> Fields:
     """Convert the rows of a group to the fields of `Problem`; raise the errors of `parse`.
@@ -62,7 +62,7 @@ def parse_rows(
     owners : sequence of str or None (P,)
         Owner of each partition; a table has at most one.
     members : mapping of name to MemberRow
-    assignor : str, optional
+    facts : Facts
     pairs : PairData
         Data of the partitions; the members' racks are added.
     """
@@ -92,12 +92,7 @@ def parse_rows(
         scenario_weights=(),
         scenario_lags=np.empty((0, 0), np.int64),
         pairs=pairs,
-        origin=Origin(
-            empty_topics,
-            warnings_of(partitions, dropped),
-            lost_claims,
-            None if assignor is None else check_name(assignor, "the assignor"),
-        ),
+        origin=origin_of(group, names, partitions, empty_topics, dropped, lost_claims, facts),
     )
 
 

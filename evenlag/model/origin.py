@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
 from evenlag.model.arrays import Index
+from evenlag.model.facts import CLASSIC, CONSUMER, NO_FACTS, Facts
+
+T = TypeVar("T")
 
 
 def no_claims() -> Index:
@@ -22,19 +26,47 @@ class Registration:
     Attributes
     ----------
     protocol : str or None
-        Protocol of the group: "classic", "consumer" (KIP-848) or "follow".
+        Protocol of the group, or the member's own in a group that is half way: "classic", "consumer" (KIP-848) or
+        "follow".
     group_instance_id : str or None
         Instance id of a static member.
     topics_regex : str or None
         Regular expression of its subscription, in RE2 syntax.
     assignment_user_data : int or None
         Bytes of user data in its assignment.
+    group_state : str or None
+        Kafka's name of the group's state.
+    group_epoch, assignment_epoch : int or None
+        Epochs of a KIP-848 group and of its target assignment.
     """
 
     protocol: str | None = None
     group_instance_id: str | None = None
     topics_regex: str | None = None
     assignment_user_data: int | None = None
+    group_state: str | None = None
+    group_epoch: int | None = None
+    assignment_epoch: int | None = None
+
+
+def told_by(registrations: Collection[Registration]) -> Facts:
+    """Return the facts that members tell of their group; none where they differ, but that some are still classic."""
+    protocols = [each.protocol for each in registrations if each.protocol is not None]
+    classic = protocols.count(CLASSIC) if CONSUMER in protocols else 0
+    protocol = CONSUMER if classic else _same(protocols)
+    return Facts(
+        state=_same(each.group_state for each in registrations),
+        protocol=protocol,
+        group_epoch=_same(each.group_epoch for each in registrations),
+        assignment_epoch=_same(each.assignment_epoch for each in registrations),
+        classic_members=classic or None,
+    )
+
+
+def _same(values: Iterable[T | None]) -> T | None:
+    """Return the one value that is told; None if there is none, or several."""
+    found = {*values} - {None}
+    return found.pop() if len(found) == 1 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +81,8 @@ class Origin:
         Dropped input and topics without partitions, with counts; assumptions made by `evenlag.read`.
     lost_claims : int32 array (N, 2)
         Dropped claims of ownership as (partition, member); the member may nevertheless hold the partition.
-    assignor : str or None
-        The assignor that the group uses today, by Kafka's name; None if unknown.
+    facts : Facts
+        Facts of the group, and what was assumed.
     registrations : mapping of member to Registration
         Only if read from a members table.
     """
@@ -58,7 +90,7 @@ class Origin:
     empty_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     lost_claims: Index = field(default_factory=no_claims)
-    assignor: str | None = None
+    facts: Facts = NO_FACTS
     registrations: Mapping[str, Registration] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypedDict
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NOBODY, Bools, Index, Ints, stacked
+from evenlag.model.facts import Facts, completed, facts_of
 from evenlag.model.origin import Origin
 from evenlag.model.pair_data import NO_PAIR_DATA, PairData
 from evenlag.model.parse_pairs import DOCUMENT_FIELDS, PairArguments, pair_arguments
@@ -29,7 +30,7 @@ from evenlag.model.values import (
 )
 
 _MEMBER_FIELDS = ("topics", "weight", "owned", "generation", "max_partitions", "rack")
-_DOCUMENT_FIELDS = ("group", "topics", "members", "pins", "scenarios", "assignor", *DOCUMENT_FIELDS)
+_DOCUMENT_FIELDS = ("group", "topics", "members", "pins", "scenarios", "assignor", "facts", *DOCUMENT_FIELDS)
 _SCENARIO_FIELDS = ("weight", "topics")
 
 # Messages about dropped input; each is preceded by a count.
@@ -54,6 +55,7 @@ class Arguments(PairArguments):
     pins: Iterable[tuple[str, int, str]]
     scenarios: Iterable[tuple[float, LagsByTopic]]
     assignor: str | None
+    facts: Mapping[str, Any] | None
 
 
 class Fields(TypedDict):
@@ -97,6 +99,7 @@ def parse_document(document: Any) -> Arguments:
         pins=_given(document, "pins", ()),
         scenarios=[_scenario_entry(s, entry) for s, entry in enumerate(_listed(document, "scenarios"))],
         assignor=document.get("assignor"),
+        facts=document.get("facts"),
         **pair_arguments(document, members),
     )
 
@@ -140,6 +143,7 @@ def parse(
     pins: Iterable[tuple[str, int, str]],
     scenarios: Iterable[tuple[float, LagsByTopic]] = (),
     assignor: str | None = None,
+    facts: Mapping[str, Any] | None = None,
 ) -> Fields:
     """Validate plain values and put them in canonical order; see `Problem.from_lags`."""
     check_name(group, "the group")
@@ -177,11 +181,8 @@ def parse(
         scenario_weights=tuple(weight for weight, _ in futures),
         scenario_lags=stacked([lags for _, lags in futures]),
         pairs=NO_PAIR_DATA,
-        origin=Origin(
-            empty_topics,
-            warnings_of(partitions, dropped),
-            claims.lost_claims,
-            None if assignor is None else check_name(assignor, "the assignor"),
+        origin=origin_of(
+            group, names, partitions, empty_topics, dropped, claims.lost_claims, facts_of(facts, assignor)
         ),
     )
 
@@ -234,8 +235,21 @@ def _scenario(number: int, partitions: Partitions, entry: Any) -> tuple[Fraction
     return parse_weight(place, entry[0]), future.lags
 
 
-def warnings_of(partitions: Partitions, dropped: Counter[str]) -> tuple[str, ...]:
-    """Return warnings about dropped input and empty topics, with counts."""
+def origin_of(
+    group: str,
+    names: Sequence[str],
+    partitions: Partitions,
+    empty_topics: Mapping[str, tuple[str, ...]],
+    dropped: Counter[str],
+    lost_claims: Index,
+    facts: Facts,
+) -> Origin:
+    """Return what came in with a group: its facts, and warnings about dropped input, empty topics and assumptions."""
+    facts = completed(facts, group, partitions.topics, names)
+    return Origin(empty_topics, (*_warnings(partitions, dropped), *facts.notes()), lost_claims, facts)
+
+
+def _warnings(partitions: Partitions, dropped: Counter[str]) -> tuple[str, ...]:
     warnings = [f"{count} {what}" for what, count in sorted(dropped.items()) if count]
     if empty := len(partitions.empty):
         warnings.append("1 topic without partitions" if empty == 1 else f"{empty} topics without partitions")

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, stacked, summable
 from evenlag.model.cards import problem_card
+from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.from_rows import MemberRow, parse_rows
-from evenlag.model.names import spelled
+from evenlag.model.names import did_you_mean, spelled
 from evenlag.model.origin import NO_ORIGIN, Origin
 from evenlag.model.pair_data import NO_PAIR_DATA, PairData
 from evenlag.model.parse import parse, parse_document
@@ -132,6 +133,7 @@ class Problem:
         pins: Iterable[tuple[str, int, str]] = (),
         scenarios: Iterable[tuple[float, LagsByTopic]] = (),
         assignor: str | None = None,
+        facts: Mapping[str, Any] | None = None,
         racks: Mapping[str, str | None] | None = None,
         partition_racks: PartitionRacks | None = None,
         move_sizes: AmountsByTopic | None = None,
@@ -164,6 +166,8 @@ class Problem:
             mean (or the worst) over all scenarios; `lags` remain the current ones.
         assignor : str, optional
             The assignor that the group uses today, by whose promise an audit judges today's assignment.
+        facts : mapping, optional
+            What else is known of the group, such as its state, in the form of `facts` in a problem file.
         racks : mapping of member to rack, optional
         partition_racks : mapping of topic to racks, optional
             For each partition, the racks of its replicas, the leader's first, or None; "" for a replica of unknown
@@ -187,7 +191,7 @@ class Problem:
         problem = cls(
             **parse(
                 group, lags, members, _given(owned), _given(weights), _given(max_partitions), _given(generations), pins,
-                scenarios, assignor,
+                scenarios, assignor, facts,
             )
         )  # fmt: skip
         return problem.with_pair_data(
@@ -203,7 +207,7 @@ class Problem:
         members: Mapping[str, MemberRow],
         *,
         group: str,
-        assignor: str | None = None,
+        facts: Facts = NO_FACTS,
         pairs: PairData = NO_PAIR_DATA,
     ) -> Problem:
         """Build a problem from the columns of a table; see `parse_rows`.
@@ -213,7 +217,7 @@ class Problem:
         InvalidProblemError
             As in `from_lags`, which builds an equal problem.
         """
-        return cls(**parse_rows(group, partitions, owners, members, assignor, pairs))
+        return cls(**parse_rows(group, partitions, owners, members, facts, pairs))
 
     def at(
         self,
@@ -251,6 +255,28 @@ class Problem:
         problem = replace(self, pairs=pairs)
         _ = problem.units  # raises InvalidProblemError if topics cannot go together
         return problem
+
+    def subscribing(self, topics: Iterable[str]) -> Problem:
+        """Return the problem in which all members subscribe to these of the topics that were taken as left over.
+
+        Raises
+        ------
+        InvalidProblemError
+            The group has no such topic.
+        """
+        facts, subscribed = self.facts, self.subscribed.copy()
+        for topic in topics:
+            if topic not in self.topics:
+                hint = did_you_mean(topic, self.topics)
+                raise InvalidProblemError(f"subscribed: group {self.group!r} has no topic {topic!r}{hint}")
+            if topic in facts.left_over_topics:
+                subscribed[self.topics.index(topic)] = True
+                facts = replace(facts, left_over=tuple(each for each in facts.left_over if each.topic != topic))
+        if facts is self.facts:
+            return self
+        before, after = self.facts.notes(), facts.notes()
+        warnings = (*(each for each in self.warnings if each not in before), *after)
+        return replace(self, subscribed=subscribed, origin=replace(self.origin, facts=facts, warnings=warnings))
 
     @property
     def structure(self) -> tuple[Any, ...]:
@@ -298,6 +324,8 @@ class Problem:
         }
         if self.assignor is not None:
             document["assignor"] = self.assignor
+        if told := self.facts.document():
+            document["facts"] = told
         if self.scenario_weights:
             document["scenarios"] = [
                 {"weight": _document_weight(weight), "topics": self._lags_document(lags)}
@@ -351,7 +379,12 @@ class Problem:
     @property
     def assignor(self) -> str | None:
         """The assignor that the group uses today; see `Origin`."""
-        return self.origin.assignor
+        return self.facts.assignor
+
+    @property
+    def facts(self) -> Facts:
+        """What the input tells about the group, and what was assumed."""
+        return self.origin.facts
 
     # ---- partitions --------------------------------------------------------------------------------------------
 

@@ -302,6 +302,7 @@ class Result:
             "violation": self.violation,
             "pays": self.pays,
             "payoff": None if self.payoff is None else self.payoff.to_dict(),
+            "facts": self.plan.problem.facts.to_dict(),
             "warnings": list(self.warnings),
             "certificate": self.certificate,
             "assignment": {member: [list(name) for name in names] for member, names in self.assignment.items()},

@@ -15,6 +15,8 @@ def explanation_report(explanation: Explanation) -> RenderableType:
     """Return the sentences of an explanation, one below the other, the first in bold."""
     of = f"  {explanation.name}" if explanation.name else ""
     parts: list[RenderableType] = [Text.assemble((explanation.group, "bold"), of)]
+    if told := explanation.facts.told():
+        parts.append(Text(told))
     for place, (claim, sentence) in enumerate(zip(explanation.claims, explanation.sentences, strict=True)):
         text = Text(sentence, style="" if place else "bold")
         parts.append(Padding(text, (0, 0, 0, 2), expand=False) if claim.kind in ON_MOVES else text)

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from evenlag.compare.migration import EVENLAG, TODAY, Forecast, Migration
 from evenlag.compare.migration_remarks import Online, Remark, Severity
-from evenlag.figures import number
+from evenlag.figures import number, quantity
+from evenlag.model.facts import STREAMS
 from evenlag.model.plan import Number
 from evenlag.report.sheet import Sheet
 
@@ -18,6 +19,8 @@ _ONLINE = {
     Online.REFUSED: "refused by the brokers: stop all members first",
     Online.UNKNOWN: "not known from this input",
     Online.DONE: "done: the group uses KIP-848",
+    Online.NO_MEMBERS: "nothing to upgrade: Kafka has no member of this group. Its consumers are stopped, or assign "
+    "partitions to themselves, as Flink and Spark do",
     Online.NOT_KAFKAS: "does not apply: the consumers follow a plan and assign partitions themselves",
 }
 _STYLES = {Severity.STOPS: "bold red", Severity.CHANGES: "yellow", Severity.CHECK: "cyan"}
@@ -25,17 +28,24 @@ _STYLES = {Severity.STOPS: "bold red", Severity.CHANGES: "yellow", Severity.CHEC
 
 def migration_report(found: Migration) -> RenderableType:
     """Return the forecasts, the remarks and the steps of one group."""
-    protocol = "" if found.protocol is None else f", protocol {found.protocol}"
-    assignor = "" if found.problem.assignor is None else f", assignor {found.problem.assignor}"
-    head = Text.assemble((found.problem.group, "bold"), f"{protocol}{assignor}")
+    told = found.problem.facts.told()
     return Group(
-        head,
-        Text(f"online upgrade: {_ONLINE[found.online]}"),
-        _forecasts(found),
+        Text.assemble((found.problem.group, "bold"), f", {told}" if told else ""),
+        Text(f"online upgrade: {_online(found)}"),
+        *([] if found.online is Online.NO_MEMBERS else [_forecasts(found)]),
         *_kept(found),
         *_remarks(found.remarks),
         *_steps(found),
     )
+
+
+def _online(found: Migration) -> str:
+    facts = found.problem.facts
+    if found.online is Online.HALF_WAY:
+        return f"half way: {facts.classic_members} of {quantity(len(found.problem.members), 'member')} still classic"
+    if found.online is Online.REFUSED and facts.application == STREAMS:
+        return f"refused: a Kafka Streams application ({facts.application_shown_by})"
+    return _ONLINE[found.online]
 
 
 def _forecasts(found: Migration) -> Sheet:
@@ -66,7 +76,7 @@ def _range(both: tuple[Number, Number] | None) -> str:
 
 def _kept(found: Migration) -> Iterator[Text]:
     best = found.forecast(EVENLAG)
-    if best is None or found.online is Online.NOT_KAFKAS:
+    if best is None or found.online is Online.NOT_KAFKAS or found.problem.facts.application == STREAMS:
         return
     if found.kept:
         yield Text(f"once evenlag's plan is in force, uniform would move {found.kept:,} partitions away from it")

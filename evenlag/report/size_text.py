@@ -19,7 +19,7 @@ from evenlag.figures import number, quantity
 from evenlag.model.problem import Problem
 from evenlag.report.replay_text import duration
 from evenlag.report.sheet import Sheet
-from evenlag.report.text import capacity_origin
+from evenlag.report.text import capacity_origin, told
 
 MOST_NAMED = 6  # items listed in a sentence before the rest are counted
 
@@ -40,6 +40,7 @@ def size_report(found: Size, sources: Sequence[str] = ()) -> RenderableType:
     answer = Text(answer_to(found), style="bold green" if found.fewest is not None and found.proven else "bold yellow")
     return Group(
         head,
+        *told(problem),
         *(Text(sentence) for sentence in sources),
         answer,
         _table(found),

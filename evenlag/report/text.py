@@ -15,11 +15,11 @@ from evenlag.compare.history import Capacity
 from evenlag.compare.strategies import OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent, quantity
-from evenlag.model.cards import why_empty
+from evenlag.model.cards import nobody_takes, why_empty
 from evenlag.model.objective import CROSSINGS, MOVES
 from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Plan, current_plan, plain
-from evenlag.model.problem import NOBODY
+from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
 from evenlag.report.costs_text import cost_lines, objective_line, traffic_fields
 from evenlag.report.sheet import BAR, Bar, Cell, Sheet
@@ -57,9 +57,8 @@ def plan_report(
     parts += worth
     if result.status != "EMPTY":
         parts += [_members(result.plan), _moves(result.plan)]
-    if result.unassigned:
-        names = [f"{topic}-{partition}" for topic, partition in result.unassigned]
-        parts.append(Text(f"nobody subscribes to {_some(names)}", style="yellow"))
+    if line := nobody_takes(result.plan.problem, result.unassigned):
+        parts.append(Text(line, style="yellow"))
     if result.violation is not None:
         parts.append(Text(f"breaks {result.balance} balance: {result.violation}", style="yellow"))
     parts += [Text(f"note: {warning}", style="yellow") for warning in result.warnings]
@@ -74,6 +73,8 @@ def _headline(result: Result) -> Text:
         f"  {quantity(len(problem.lags), 'partition')}, {quantity(int(problem.active.sum()), 'active member')}, "
     )
     text.append(f"{result.balance} balance\n")
+    if told := problem.facts.told():
+        text.append(f"{told}\n")
     if result.status == "EMPTY":
         return text.append(f"EMPTY: {why_empty(problem)}", style="yellow")
     style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
@@ -181,8 +182,14 @@ def audit_report(audit: Audit, price: TrafficPrice | None = None) -> RenderableT
     notes = [Text(f"note: {warning}", style="yellow") for warning in audit.problem.warnings]
     scenarios = len(audit.problem.futures)
     title = f"{audit.problem.group}, means over {quantity(scenarios, 'scenario')}" if scenarios else audit.problem.group
-    parts = [_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY)]
+    parts = [*told(audit.problem), *(_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY))]
     return Group(audit_table(rows, title, price), *parts, *notes)
+
+
+def told(problem: Problem) -> list[Text]:
+    """Return a line with what the input tells of the group; none if it tells nothing."""
+    line = problem.facts.told()
+    return [Text(line)] if line else []
 
 
 def _in_use(row: AuditRow, audit: Audit) -> Text:
@@ -257,7 +264,12 @@ def frontier_document(curve: Frontier, price: TrafficPrice | None = None) -> dic
             | traffic_fields(costs.get(CROSSINGS), price)
             | {"assignment": assigned}
         )
-    head = {"group": curve.problem.group, "balance": curve.balance, "against": curve.against}
+    head = {
+        "group": curve.problem.group,
+        "facts": curve.problem.facts.to_dict(),
+        "balance": curve.balance,
+        "against": curve.against,
+    }
     return head | {"knee": curve.knee, "points": points}
 
 

@@ -15,7 +15,7 @@ from evenlag.model.objective import CROSSINGS, Objective
 from evenlag.model.plan import Number, Plan
 from evenlag.model.result import Result
 from evenlag.report.sheet import Bar, Sheet
-from evenlag.report.text import MOST_ROWS
+from evenlag.report.text import MOST_ROWS, told
 
 
 def whatif_report(found: WhatIf, price: TrafficPrice | None = None) -> RenderableType:
@@ -25,15 +25,16 @@ def whatif_report(found: WhatIf, price: TrafficPrice | None = None) -> Renderabl
     """
     group = Text(found.before.plan.problem.group, style="bold")
     notes = [Text(f"note: {note}", style="yellow") for note in _notes(found)]
-    return Group(group, _figures(found, price), _members(found), *notes)
+    return Group(group, *told(found.before.plan.problem), _figures(found, price), _members(found), *notes)
 
 
 def _notes(found: WhatIf) -> Iterable[str]:
     notes = (*found.notes, *found.before.warnings, *found.after.warnings)
     yield from dict.fromkeys(notes)
     for when, result in (("before", found.before), ("after", found.after)):
-        if result.unassigned:
-            yield f"{when}: {quantity(len(result.unassigned), 'partition')} without a subscriber"
+        left_over = result.plan.problem.facts.left_over_topics
+        if without := sum(topic not in left_over for topic, _ in result.unassigned):
+            yield f"{when}: {quantity(without, 'partition')} without a subscriber"
         if result.violation is not None:
             yield f"{when}: breaks {result.balance} balance: {result.violation}"
 

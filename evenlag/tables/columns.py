@@ -214,6 +214,7 @@ MEMBERS = Table(
         ),
         Column("assignor", "string", "Kafka's name of the assignor that the group uses.", planned=True),
         Column("rack", "string", "Rack of the member.", planned=True),
+        Column("group_state", "string", "Kafka's name of the group's state, such as `Stable`.", also=("state",)),
         Column("topics_regex", "string", "Regular expression of its subscription, in RE2 syntax."),
         Column(
             "group_epoch", "integer",

@@ -28,7 +28,7 @@ Source = str | os.PathLike[str] | bytes | IO[str] | IO[bytes] | Frame
 Members = Source | Sequence[str] | Mapping[str, Iterable[str] | None]
 
 _GIVEN = "a path, a text, an open file or a DataFrame"
-_OPTION = re.compile(r"(?<!\S)--(group|members|format|auto-offset-reset|horizon|capacity)\b")
+_OPTION = re.compile(r"(?<!\S)--(group|members|format|auto-offset-reset|horizon|capacity|subscribed|together)\b")
 
 
 @spelled
@@ -41,6 +41,7 @@ def read(
     auto_offset_reset: ResetWord = "latest",
     horizon: float | HorizonWord | str = 0,
     capacity: float | None = None,
+    subscribed: Iterable[str] = (),
 ) -> Problem:
     r"""Read one consumer group from a file, a text or a DataFrame. If it holds several snapshots, read the latest.
 
@@ -71,6 +72,9 @@ def read(
     capacity : float, optional
         For the scenarios of "auto": messages per second that a member of weight 1 reads; by default estimated from the
         snapshots.
+    subscribed : iterable of str
+        Topics to which all members subscribe although none of their partitions has an owner. Where a source does not
+        tell subscriptions, such topics are left over: no member gets them, and a warning names them.
 
     Raises
     ------
@@ -90,7 +94,7 @@ def read(
     with _in_python():
         given, table = _inputs(source, members, group, format)
         problem, assumed = tables.read_group(given, table, group, auto_offset_reset, horizon, capacity, format)
-    return _noted(problem, assumed)
+    return _noted(problem, assumed).subscribing(subscribed)
 
 
 @spelled

@@ -39,6 +39,12 @@ class GroupNow:
     record: tuple[Snapshot, ...]
     notes: tuple[str, ...] = ()
 
+    def subscribing(self, topics: Sequence[str]) -> GroupNow:
+        """Return the group whose members subscribe to those of the topics that it has."""
+        here = [topic for topic in topics if topic in self.problem.topics]
+        record = [replace(each, problem=each.problem.subscribing(here)) for each in self.record]
+        return replace(self, record=tuple(record)) if here else self
+
     @property
     def problem(self) -> Problem:
         """The group in its latest snapshot."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.origin import Registration
+from evenlag.model.facts import NO_FACTS, Facts, LeftOver
+from evenlag.model.origin import Registration, told_by
 from evenlag.model.partitions import Partitions
 from evenlag.model.problem import Problem
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PairColumns
@@ -18,11 +19,13 @@ from evenlag.tables.past_rows import PastRows
 
 OFFSET_FIELDS = ("log_start_offset", "log_end_offset", "current_offset")
 UNKNOWN = -1  # a null offset
+ONLY_OWNERS = (
+    "no members table: the owners of partitions are assumed to be the members, each subscribed to all topics with "
+    "owners"
+)
 
 
-def notes_of(
-    beyond_end: int, before_start: int, rejected_rows: int, predicted: int, unrated: int, only_owners: bool
-) -> tuple[str, ...]:
+def notes_of(beyond_end: int, before_start: int, rejected_rows: int, predicted: int, unrated: int) -> tuple[str, ...]:
     """Return the notes on a group with these counts, which are attributes of `GroupRows`."""
     notes = {
         f"{beyond_end} commits beyond the log end: lag taken as 0": beyond_end,
@@ -30,7 +33,6 @@ def notes_of(
         f"{rejected_rows} rows rejected": rejected_rows,
         f"{predicted} lags are predicted: current lag + produce rate × horizon, rounded up": predicted,
         f"{unrated} partitions without a produce rate: planned with their current lag": unrated,
-        "no members table: only the owners of partitions are known, each subscribed to all topics": only_owners,
     }
     return tuple(note for note, applies in notes.items() if applies)
 
@@ -67,7 +69,14 @@ class GroupRows:
     owners : sequence of str or None (P,)
         Member id of each partition's owner.
     members : tuple of Member or None
-        None without a members table: the members are then the owners, each subscribed to all topics.
+        None without a members table: the members are then the owners.
+    unowned : tuple of str
+        In a group with owners: the topics none of whose partitions has one.
+    assumed : str
+        A sentence on how subscriptions were assumed; empty where a members table tells them. Members without topics
+        then subscribe to all that are not `unowned`.
+    facts : Facts
+        Facts of the group in texts, which are not in its rows.
     beyond_end, before_start : int
         Number of committed offsets outside the log; see `evenlag.model.lag.Lag`.
     rejected_rows : int
@@ -101,6 +110,9 @@ class GroupRows:
     left_out: frozenset[str] = frozenset()
     pairs: PairColumns = NO_PAIR_COLUMNS
     past: tuple[PastRows, ...] = ()
+    unowned: tuple[str, ...] = ()
+    assumed: str = ""
+    facts: Facts = NO_FACTS
 
     @classmethod
     def sort(
@@ -135,9 +147,7 @@ class GroupRows:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on assumptions and corrections of the input, with counts."""
-        return notes_of(
-            self.beyond_end, self.before_start, self.rejected_rows, self.predicted, self.unrated, self.members is None
-        )
+        return notes_of(self.beyond_end, self.before_start, self.rejected_rows, self.predicted, self.unrated)
 
     @property
     def owners_seen(self) -> list[str]:
@@ -146,10 +156,20 @@ class GroupRows:
         return sorted(owner for owner in owners if owner is not None)
 
     @property
-    def assignor(self) -> str | None:
-        """The assignor that the members name; None if they name none or different ones."""
-        named = {member.assignor for member in self.members or ()} - {None}
-        return named.pop() if len(named) == 1 else None
+    def all_facts(self) -> Facts:
+        """What texts and members tell of the group, and what was assumed."""
+        members = self.members or ()
+        facts = self.facts | told_by([member.registration for member in members if member.registration is not None])
+        named = {member.assignor for member in members} - {None}
+        facts = replace(facts, assignor=named.pop() if len(named) == 1 else facts.assignor)
+        if not self.assumed or not (members or self.owners_seen):
+            return facts
+        left_over = tuple(map(self._left_over, self.unowned))
+        return replace(facts, left_over=left_over, assumed={"subscriptions": self.assumed})
+
+    def _left_over(self, topic: str) -> LeftOver:
+        here = self.topic_of == self.topics.index(topic)
+        return LeftOver(topic, int(here.sum()), sum(self.lags[here].tolist()))
 
     def problem(self) -> Problem:
         """Build the group's problem.
@@ -161,15 +181,17 @@ class GroupRows:
         """
         if not self.topics:
             raise InvalidProblemError(f"no usable row: all {self.rejected_rows} rows of the group were rejected")
-        members = self.members
-        if members is None:
-            members = tuple(map(Member, self.owners_seen))
+        members = tuple(map(Member, self.owners_seen)) if self.members is None else self.members
+        facts = self.all_facts
+        if facts.left_over:
+            read = [topic for topic in self.topics if topic not in self.unowned]
+            members = tuple(replace(each, topics=read) if each.topics is None else each for each in members)
         problem = Problem.from_rows(
             Partitions.of_rows(self.topics, self.topic_of, self.partition_ids, self.lags),
             self.owners,
             {member.consumer_id: member for member in members},
             group=self.group,
-            assignor=self.assignor,
+            facts=facts,
             pairs=self.pairs.pair_data(),
         )
         registrations = {each.consumer_id: each.registration for each in members if each.registration is not None}

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from evenlag.errors import InvalidProblemError
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import ONLY_OWNERS, GroupRows, Member
 from evenlag.tables.source_groups import SourceGroups
 
 
@@ -29,8 +29,10 @@ class GroupMembers:
         self._kinds = {reading.subscriptions for reading in readings}
         self._notes = [note for reading in groups.readings for note in reading.member_notes.get(name, ())]
 
-    def at(self, g: int, rows: GroupRows) -> tuple[tuple[Member, ...] | None, list[str]]:
-        """Return the members in a snapshot, each once, and notes; None in place of members if only owners are known.
+    def at(self, g: int, rows: GroupRows) -> tuple[tuple[Member, ...] | None, str, list[str]]:
+        """Return the members in a snapshot, each once, how their subscriptions were assumed ("": told), and notes.
+
+        None in place of members if only owners are known.
 
         Parameters
         ----------
@@ -48,15 +50,17 @@ class GroupMembers:
         members = rows.members
         if not members:
             if self._given:
-                return (), [self._nobody(rows.snapshot_ts)]
+                return (), "", [self._nobody(rows.snapshot_ts)]
             self._check_known(g, rows)
-            return None, [*self._notes, *_doubts(rows)]
+            return None, ONLY_OWNERS, [*self._notes, *_doubts(rows)]
         notes = self._groups.member_copy_notes(g, self._source)
         if not self._given:
             listed = {member.consumer_id for member in members}
             members += tuple(Member(owner) for owner in rows.owners_seen if owner not in listed)
             notes += self._notes
-        return members, [*notes, *self._subscriptions(members, rows)]
+        topics = "all topics with owners" if rows.owners_seen else "all topics"
+        doubts = _doubts(rows) if "unknown" in self._kinds else []
+        return members, self._assumed(members, topics), [*notes, *doubts]
 
     def _check_known(self, g: int, rows: GroupRows) -> None:
         """Raise an error if no member of the group is known, although it may have some."""
@@ -74,21 +78,18 @@ class GroupMembers:
                 f"the members with --members{notes}"
             )
 
-    def _subscriptions(self, members: Sequence[Member], rows: GroupRows) -> list[str]:
-        """Return a note on the assumed subscriptions if a text lists none."""
+    def _assumed(self, members: Sequence[Member], all_topics: str) -> str:
+        """Return how subscriptions were assumed if a text lists none; "" where they are told."""
         if "assignment" in self._kinds:
             idle = sum(member.topics is None for member in members)
-            idle_read = f"; {idle} without a partition: to all topics" if idle else ""
-            return [
+            idle_read = f"; {idle} without a partition: to {all_topics}" if idle else ""
+            return (
                 f"{self._source}: lists no subscriptions, so each member is assumed to subscribe to the topics in its "
                 f"ASSIGNMENT only{idle_read}; to change this, give a members table with the topics of each member"
-            ]
+            )
         if "unknown" in self._kinds:
-            return [
-                f"{self._source}: lists no subscriptions, so each member is assumed to subscribe to all topics",
-                *_doubts(rows),
-            ]
-        return []
+            return f"{self._source}: lists no subscriptions, so each member is assumed to subscribe to {all_topics}"
+        return ""
 
     def _nobody(self, ts: str | None) -> str:
         """Return a note that the members table has no row of the group, in this snapshot or at all."""

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
+from evenlag.model.facts import Facts, completed
 from evenlag.model.origin import Registration
 from evenlag.model.rates import time_micros
 from evenlag.tables.arrow_values import Values, column_values
 from evenlag.tables.columns import MEMBERS
 from evenlag.tables.copies import MEMBER_ROWS
-from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member, notes_of
+from evenlag.tables.group import OFFSET_FIELDS, ONLY_OWNERS, UNKNOWN, GroupRows, Member, notes_of
 from evenlag.tables.pair_columns import NO_AMOUNT, NO_PAIR_COLUMNS, PAIR_COLUMNS, REPLICA_RACKS, PairColumns
 from evenlag.tables.past_rows import PastRows, before_each
 from evenlag.tables.rules import BEFORE_START, BEYOND_END, CheckedRows, ascends
@@ -33,7 +34,7 @@ class GroupTable:
     ----------
     offsets : CheckedRows
     members : CheckedRows, optional
-        Without them the members are the owners, each subscribed to all topics of the group.
+        Without them the members are the owners.
     label : str
         The group of rows that name none, in tables that hold one group.
     told : bool
@@ -101,9 +102,18 @@ class GroupTable:
         return found
 
     def notes(self, g: int) -> tuple[str, ...]:
-        """Return what `GroupRows.notes` of a group does, without its rows."""
+        """Return the notes on an ordinary group and its facts: those of `GroupRows.notes` and `Problem.warnings`."""
         counts = {name: int(values[g]) for name, values in self.counts.items()}
-        return notes_of(**{"predicted": 0, "unrated": 0} | counts, only_owners=self._members is None)
+        first, end = self.member_starts[g], self.member_starts[g + 1]
+        members = [self.names[code] for code in self.member_rows[1][first:end].tolist()]
+        topics = [self.topics[t] for t in np.unique(self.topic_of[self.row(g)]).tolist()]
+        named = {*self.planned.get("assignor", [None] * int(end))[first:end]} - {None}
+        facts = Facts(
+            assignor=named.pop() if len(named) == 1 else None,
+            assumed=None if self.tells_subscriptions or not members else {"subscriptions": ONLY_OWNERS},
+        )
+        notes = notes_of(**{"predicted": 0, "unrated": 0} | counts)
+        return (*notes, *completed(facts, self.keys[g][1], topics, members).notes())
 
     @cached_property
     def sizes(self) -> Whole:
@@ -114,6 +124,27 @@ class GroupTable:
     def group_of(self) -> Whole:
         """Number of the group of each row, shape (N,)."""
         return np.repeat(np.arange(len(self.keys)), self.sizes)
+
+    @cached_property
+    def unowned(self) -> dict[int, tuple[str, ...]]:
+        """The topics none of whose partitions has an owner, in groups with owners, by the number of the group."""
+        width = len(self.topics)
+        pairs, pair_of = np.unique(self.group_of * width + self.topic_of, return_inverse=True)
+        owned = np.bincount(pair_of, weights=self.owner_of >= 0, minlength=len(pairs)) > 0
+        left = self._left[self._owner_codes[self._left] >= 0]  # rows that cannot be used may tell an owner too
+        owned |= np.isin(pairs, self.number_of[left] * width + self._offsets.values["topic"].data[left])
+        groups = pairs // width
+        has_owner = np.zeros(len(self.keys), dtype=bool)
+        has_owner[groups[owned]] = True
+        found: dict[int, list[str]] = {}
+        for pair in pairs[~owned & has_owner[groups]].tolist():
+            found.setdefault(pair // width, []).append(self.topics[pair % width])
+        return {g: tuple(sorted(topics)) for g, topics in found.items()}
+
+    @property
+    def tells_subscriptions(self) -> bool:
+        """True if a members table tells which topics the members subscribe to."""
+        return self._members is not None
 
     def row(self, g: int) -> slice:
         """Return the place of a group's rows in the columns."""
@@ -190,6 +221,7 @@ class GroupTable:
         here = self.row(g)
         topics, topic_of = np.unique(self.topic_of[here], return_inverse=True)
         ts, name = self.keys[g]
+        counts: dict[str, Any] = {name: int(values[g]) for name, values in self.counts.items()}
         return GroupRows(
             ts,
             name,
@@ -203,7 +235,9 @@ class GroupTable:
             left_out=self._left_out.get(g, frozenset()),
             pairs=self.pairs.take(np.arange(here.start, here.stop)),
             past=self.past(g),
-            **{name: int(counts[g]) for name, counts in self.counts.items()},
+            unowned=self.unowned.get(g, ()),
+            assumed="" if self.tells_subscriptions else ONLY_OWNERS,
+            **counts,
         )
 
     def groups(self, *, offsets: bool = False) -> Iterator[GroupRows]:

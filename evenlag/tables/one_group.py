@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from evenlag.compare.history import Capacity
 from evenlag.errors import InvalidProblemError
+from evenlag.model.facts import NO_FACTS
 from evenlag.model.problem import Problem
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.formats import Reading
@@ -76,8 +77,12 @@ class OneGroup:
                 f"{self.source}: nothing to plan, because no partition of group {self.name!r} has a known lag: "
                 f"{'; '.join(notes)}"
             )
-        members, more = self._members.at(g, found)
-        return replace(found, members=members, rejected_rows=0), [*notes, *self._groups.copy_notes(g), *more]
+        members, assumed, more = self._members.at(g, found)
+        facts = NO_FACTS
+        for reading in (*self._groups.readings_of(g), *self._groups.member_readings):
+            facts |= reading.facts_of(self.name)
+        found = replace(found, members=members, rejected_rows=0, assumed=assumed, facts=facts)
+        return found, [*notes, *self._groups.copy_notes(g), *more]
 
     def ahead(self, micros: int) -> OneGroup:
         """Return the group with the lags predicted for a time after each snapshot, from the rates until then.

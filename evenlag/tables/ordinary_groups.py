@@ -40,6 +40,8 @@ class OrdinaryGroups:
             if subscribed is not None:
                 topics = {self._table.topics[t] for t in np.unique(self._table.topic_of[self._table.row(g)]).tolist()}
                 alike[g] = topics == {*subscribed}
+        if not self._table.tells_subscriptions:
+            alike[list(self._table.unowned)] = False
         for amounts in (self._table.pairs.move_sizes, self._table.pairs.traffic):
             if amounts is not None:
                 alike[self._table.group_of[amounts != NO_AMOUNT]] = False

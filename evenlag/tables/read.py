@@ -129,7 +129,8 @@ def read_snapshots(
         f"snapshot of {ts}: {note}" for ts, notes in zip(rows.times, notes_at_times, strict=True) for note in notes
     ]
     try:
-        return snapshots(rows_at_times), notes
+        history = snapshots(rows_at_times)
+        return history, [*notes, *history[-1].problem.facts.notes()]
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{rows.source}: {error}") from error
 

@@ -18,7 +18,7 @@ class Kind(Name):
 
     REBALANCE = "rebalance"  # another assignment saves as much as was asked for
     DRAIN = "drain"  # reading all lag takes longer than the deadline
-    UNREAD = "unread"  # partitions that nobody reads
+    UNREAD = "unread"  # partitions without an owner
     FAILED = "failed"  # the group could not be read or planned
 
 
@@ -39,7 +39,9 @@ class Finding:
     text: str
 
 
-def findings(group: str, figures: Figures, deadline: Fraction | None, at_least: float = 0) -> Iterator[Finding]:
+def findings(
+    group: str, figures: Figures, deadline: Fraction | None, at_least: float = 0, *, assumed: bool = False
+) -> Iterator[Finding]:
     """Yield the findings on a group.
 
     Parameters
@@ -51,14 +53,21 @@ def findings(group: str, figures: Figures, deadline: Fraction | None, at_least: 
         Seconds in which all lag should be read; None if there is no deadline.
     at_least : float
         Messages that a rebalance must recover to be a finding.
+    assumed : bool
+        True if subscriptions are assumed: a topic is then read if one of its partitions has an owner.
     """
     if not figures.members and figures.lag_messages:
-        held = f"{quantity(figures.partitions, 'partition')} with {number(figures.lag_messages)} messages"
-        yield Finding(group, Kind.UNREAD, f"nobody reads its {held}: the group has no members")
+        held = f"{number(figures.lag_messages)} messages in {quantity(figures.partitions, 'partition')}"
+        yield Finding(
+            group, Kind.UNREAD,
+            f"no members, with {held}: its consumers are stopped, or assign partitions to themselves, as Flink and "
+            "Spark do",
+        )  # fmt: skip
     elif figures.unowned_partitions and figures.spread_messages is not None:
         unowned = quantity(figures.unowned_partitions, "partition")
         verb = "has" if figures.unowned_partitions == 1 else "have"
-        yield Finding(group, Kind.UNREAD, f"{unowned} {verb} a subscriber and no owner; look at the consumers")
+        why = "no owner, though its topic is read" if assumed else "a subscriber and no owner"
+        yield Finding(group, Kind.UNREAD, f"{unowned} {verb} {why}; look at the consumers")
     today, gained = figures.spread_messages, figures.recoverable_messages
     if figures.rebalance_pays and today and gained and gained >= at_least:
         share = percent(float(Fraction(gained) / Fraction(today)))

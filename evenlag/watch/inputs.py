@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -86,6 +86,8 @@ class FileInput:
     form : str or None
         The format of `path`, as in `evenlag.read`.
     auto_offset_reset : str
+    subscribed : sequence of str
+        Topics that members subscribe to although none of their partitions has an owner; a group may lack them.
     quiet : float
         Seconds for which the files must not have changed.
     """
@@ -94,6 +96,7 @@ class FileInput:
     members: Path | None = None
     form: str | None = None
     auto_offset_reset: str = "latest"
+    subscribed: Sequence[str] = ()
     quiet: float = QUIET
 
     def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
@@ -119,7 +122,7 @@ class FileInput:
                 str(self.path), offsets, members, choice=choice, auto_offset_reset=self.auto_offset_reset, ts=ts
             )
         for name, found in groups:
-            yield Seen(name, found, offsets_at)
+            yield Seen(name, found.subscribing(self.subscribed) if isinstance(found, GroupNow) else found, offsets_at)
 
     def _readings(self, path: Path, kind: TableKind, form: str | None) -> list[Reading]:
         for part in latest_parts(path, LATEST):

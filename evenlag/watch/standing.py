@@ -15,6 +15,7 @@ from evenlag.compare.history import BACKLOG, Capacity, Snapshot
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
 from evenlag.errors import InvalidProblemError
 from evenlag.model.defaults import PAUSE
+from evenlag.model.facts import Facts
 from evenlag.model.payoff import Rates, parse_share
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Index, Problem
@@ -105,6 +106,11 @@ class Standing:
     member_of: Index
     capacity: Capacity | None
     sized: tuple[Fraction, list[Fraction], Size] | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """What the input tells of the group."""
+        return self.record[-1].problem.facts
 
 
 def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: float) -> Standing:

@@ -117,7 +117,7 @@ def test_uniform_keeps_a_plan_with_even_counts_and_moves_others() -> None:
 
 def test_a_group_without_members_has_neither_forecast_of_restarts_nor_remarks() -> None:
     found = migrated(Problem.from_lags({"t": [1, 2]}, []))
-    assert found.online is Online.POSSIBLE
+    assert found.online is Online.NO_MEMBERS
     assert found.remarks == ()
     assert all(each.rolling is None and each.counts is None for each in found.forecasts)
     assert (found.problem.owner == NOBODY).all()

@@ -82,7 +82,7 @@ def test_numbers_are_exact_and_fractions_are_text_in_json() -> None:
 def test_a_partition_that_nobody_reads_is_explained() -> None:
     problem = evenlag.Problem.from_lags({"t": [6], "lost": [5]}, {"a": ["t"]})
     explanation = evenlag.solve(problem).explain("lost-0")
-    assert explanation.sentences == ["lost-0 (5 messages) goes to nobody: no member subscribes to it."]
+    assert explanation.sentences == ["lost-0 (5 messages) goes to nobody: no member is known to subscribe to it."]
 
 
 def test_an_explanation_names_what_it_explains() -> None:

@@ -103,7 +103,7 @@ def test_moves_are_named() -> None:
 def test_without_a_members_table_the_owners_are_the_members() -> None:
     result = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0)
     assert set(result.consumers) <= {"a", "b", "gone"}
-    assert any("only the owners of partitions are known" in warning for warning in result.warnings)
+    assert any("owners of partitions are assumed to be the members" in warning for warning in result.warnings)
 
 
 def test_a_group_without_members_is_empty() -> None:

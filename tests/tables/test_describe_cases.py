@@ -49,7 +49,8 @@ def test_a_text_is_read_correctly(name: str) -> None:
         "group": problem.group,
         "partitions": lags_and_owners(problem),
         "members": list(problem.members),
-        "notes": [note.replace(f"{TEXTS}/", "") for note in notes],
+        "facts": problem.facts.told(),
+        "notes": [note.replace(f"{TEXTS}/", "") for note in [*notes, *problem.warnings]],
     }
     assert shortened_ids(found) == RIGHT[name]
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import evenlag
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.tables import door, loading
+from evenlag.tables.group import ONLY_OWNERS
 
 ROOT = Path(__file__).parents[2]
 BILLING = ROOT / "examples" / "billing.txt"
@@ -31,10 +32,14 @@ EXPECTED = {
     "group": "group",
     "topics": {"orders": [100_000, 60_000, 50_000], "paid": [7]},
     "members": {
-        name: {"topics": ["orders", "paid"], "weight": 1, "owned": owned, "generation": None, "max_partitions": None}
+        name: {"topics": ["orders"], "weight": 1, "owned": owned, "generation": None, "max_partitions": None}
         for name, owned in (("c0", [["orders", 0], ["orders", 1]]), ("c1", [["orders", 2]]))
     },
     "pins": [],
+    "facts": {
+        "left_over": [{"topic": "paid", "partitions": 1, "lag": 7}],
+        "assumed": {"subscriptions": ONLY_OWNERS},
+    },
 }
 PANDAS = pd.DataFrame(COLUMNS)
 FRAMES = {
@@ -58,8 +63,9 @@ FRAMES = {
 def test_frames_of_every_kind_give_the_same_group(kind: str) -> None:
     problem = evenlag.read(FRAMES[kind])
     assert problem.to_dict() == EXPECTED
-    (note,) = problem.warnings
-    assert note == "no members table: only the owners of partitions are known, each subscribed to all topics"
+    note, left_over = problem.warnings
+    assert note == ONLY_OWNERS
+    assert left_over.startswith("left over: paid (1 partition, 7 messages): none of its partitions has an owner")
 
 
 @settings(max_examples=30, deadline=None)
@@ -173,7 +179,7 @@ def test_of_several_snapshots_the_latest_is_read() -> None:
         problem = evenlag.read(frame)
         assert problem.to_dict()["topics"] == {"orders": [300_000, 180_000, 150_000], "paid": [21]}
         assert "3 snapshots in the file; planning for the latest, 2026-01-31T12:10:00.000Z" in problem.warnings
-    assert evenlag.read(timed(), horizon="5m").total_lag == 4 * 210_007
+    assert evenlag.read(timed(), horizon="5m").total_lag == 4 * 210_000
     assert evenlag.read(timed(), horizon="auto").scenario_weights
 
 

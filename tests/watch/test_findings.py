@@ -65,7 +65,10 @@ def test_a_rebalance_that_recovers_too_little_is_left_alone() -> None:
 def test_partitions_that_nobody_reads_are_reported() -> None:
     (dead,) = found(replace(EVEN, members=0, spread_messages=None))
     assert dead == Finding(
-        "g", Kind.UNREAD, "nobody reads its 6 partitions with 1,000 messages: the group has no members"
+        "g",
+        Kind.UNREAD,
+        "no members, with 1,000 messages in 6 partitions: its consumers are stopped, or assign partitions to "
+        "themselves, as Flink and Spark do",
     )
     (partly,) = found(replace(EVEN, unowned_partitions=1))
     assert (partly.kind, partly.text[:11]) == (Kind.UNREAD, "1 partition")

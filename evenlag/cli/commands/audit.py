@@ -71,7 +71,14 @@ def audit(
             audited = evenlag.audit(problem, time_limit=seconds, max_load=most, **parameters)
         ended, notes = watch, [*notes, *notes_of(watch)]
         rows = [vars(row) | report.traffic_fields(row.crossings, traffic_price) for row in audited.rows]
-        documents.append({"group": problem.group, "rows": rows, "warnings": [*notes, *problem.warnings]})
+        documents.append(
+            {
+                "group": problem.group,
+                "facts": problem.facts.to_dict(),
+                "rows": rows,
+                "warnings": [*notes, *problem.warnings],
+            }
+        )
         if not as_json:
             show(report.audit_report(audited, traffic_price))
             show_notes(notes)

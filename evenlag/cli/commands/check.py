@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenlag.cli import options
+from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.commands.watch import GROUPS, Source, input_of
 from evenlag.cli.past import PastOptions, past_or_pause
@@ -39,6 +39,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
               help="Groups to check, by a name or a pattern such as 'billing*'; default: all. Repeatable.")  # fmt: skip
 @options.input_format()
 @options.auto_offset_reset
+@terms.subscribed
 @click.option("--recoverable", metavar="SHARE", default="20%", show_default=True,
               help="Report a group if a rebalance saves this share of today's spread, moves paid.")  # fmt: skip
 @click.option("--drain", metavar="TIME",
@@ -55,9 +56,9 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @options.as_json
 def check(
     source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
-    auto_offset_reset: str, recoverable: str, drain: str | None, capacity: float | None, at_least: float,
-    group_time_limit: float, command_config: Path | None, quiet: bool, as_json: bool, past: PastOptions,
-    **solving: Any,
+    auto_offset_reset: str, subscribed: tuple[str, ...], recoverable: str, drain: str | None, capacity: float | None,
+    at_least: float, group_time_limit: float, command_config: Path | None, quiet: bool, as_json: bool,
+    past: PastOptions, **solving: Any,
 ) -> None:  # fmt: skip
     """Report groups that need action, for cron and CI.
 
@@ -76,23 +77,30 @@ def check(
         capacity=None if capacity is None else Fraction(str(capacity)),
     )  # fmt: skip
     asked.check("recoverable")
-    given = input_of(source, members, input_format, auto_offset_reset, TIMEOUT, command_config)
+    given = input_of(source, members, input_format, auto_offset_reset, subscribed, TIMEOUT, command_config)
     board, notes = Board(GROUPS, groups), list[str]()
     watcher = Watcher(given, board, asked, float("inf"), group_time_limit, notes.append)
     with working("checking"):
         failure = watcher.round()
     if failure is not None:
         raise failure
-    figures = {name: entry.standing.figures for name, entry in sorted(board.entries.items())}
+    standings = {name: entry.standing for name, entry in sorted(board.entries.items())}
+    figures = {name: each.figures for name, each in standings.items()}
+    told = {name: each.facts for name, each in standings.items()}
     if deadline is not None:
         _check_capacity(figures.values())
     found = [Finding(pattern, Kind.FAILED, _unknown(pattern, board.known)) for pattern in board.unmatched]
     found += [Finding(name, Kind.FAILED, why) for name, why in sorted(board.failures.items())]
     for name, each in figures.items():
-        found += findings(name, each, deadline, at_least)
+        of_group = list(findings(name, each, deadline, at_least, assumed=bool(told[name].assumed)))
+        found += of_group
+        if (
+            len(figures) == 1 or of_group
+        ) and not quiet:  # of thousands of groups, only those with findings are worth a note
+            notes += told[name].notes() if len(figures) == 1 else [f"{name}: {note}" for note in told[name].notes()]
     notes += past.remark(past.measured, board.entries)
     if as_json:
-        documents = {name: each.document() for name, each in figures.items()}
+        documents = {name: each.document() | {"facts": told[name].to_dict()} for name, each in figures.items()}
         listed = [{"group": each.group, "kind": str(each.kind), "text": each.text} for each in found]
         print_json({"findings": listed, "groups": documents, "notes": notes})
     else:

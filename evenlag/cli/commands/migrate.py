@@ -9,7 +9,7 @@ import click
 
 import evenlag
 from evenlag import live, report
-from evenlag.cli import options
+from evenlag.cli import options, terms
 from evenlag.cli.catalogue import Word, command
 from evenlag.cli.commands.watch import GROUPS, Source, input_of
 from evenlag.cli.ending import end, notes_of
@@ -35,6 +35,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
               help="Groups, by a name or a pattern such as 'billing*'; default: all. Repeatable.")  # fmt: skip
 @options.input_format()
 @options.auto_offset_reset
+@terms.subscribed
 @click.option("--assignor", type=Word(get_args(BrokerWord)), default="uniform", show_default=True,
               help="The broker's assignor in the steps; both are forecast.")  # fmt: skip
 @options.balance
@@ -45,7 +46,8 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @options.as_json
 def migrate(
     source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
-    auto_offset_reset: str, group_time_limit: float, command_config: Path | None, as_json: bool, **parameters: Any,
+    auto_offset_reset: str, subscribed: tuple[str, ...], group_time_limit: float, command_config: Path | None,
+    as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Forecast what groups get under KIP-848, and what breaks.
 
@@ -54,7 +56,7 @@ def migrate(
     """
     from evenlag.watch.board import Board  # help does not need NumPy
 
-    given = input_of(source, members, input_format, auto_offset_reset, TIMEOUT, command_config)
+    given = input_of(source, members, input_format, auto_offset_reset, subscribed, TIMEOUT, command_config)
     board, notes = Board(GROUPS, groups), list[str]()
     with working("reading"):
         seen = list(given.read(board.choose, notes.append))

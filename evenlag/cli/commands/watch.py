@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evenlag import live
-from evenlag.cli import options
+from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.paths import GivenPath
@@ -71,6 +72,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
 )
 @options.input_format()
 @options.auto_offset_reset
+@terms.subscribed
 @click.option(
     "--every",
     metavar="TIME",
@@ -129,9 +131,9 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
 @options.command_config("for kafka:// sources")  # fmt: skip
 def watch(
     source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
-    auto_offset_reset: str, every: str, metrics: tuple[str, int], once: bool, drain: str | None,
-    capacity: float | None, only_if_better: str, group_time_limit: float, most_groups: int, stale_after: float,
-    timeout: float | None, command_config: Path | None, past: PastOptions, **solving: Any,
+    auto_offset_reset: str, subscribed: tuple[str, ...], every: str, metrics: tuple[str, int], once: bool,
+    drain: str | None, capacity: float | None, only_if_better: str, group_time_limit: float, most_groups: int,
+    stale_after: float, timeout: float | None, command_config: Path | None, past: PastOptions, **solving: Any,
 ) -> None:  # fmt: skip
     """Serve metrics on the gain of a rebalance for each group.
 
@@ -157,7 +159,9 @@ def watch(
         drain_seconds=None if drain is None else options.deadline(drain),
     )
     asked.check()
-    given = input_of(source, members, input_format, auto_offset_reset, timeout or interval / 2, command_config)
+    given = input_of(
+        source, members, input_format, auto_offset_reset, subscribed, timeout or interval / 2, command_config
+    )
     board = Board(most_groups, groups, float("inf") if once else stale_after * interval)
     watcher = Watcher(given, board, asked, interval, group_time_limit, _log)
     for note in past.remark(past.measured, past.measured):
@@ -178,14 +182,14 @@ def watch(
 
 
 def input_of(
-    source: str | Path, members: Path | None, form: str | None, auto_offset_reset: str, timeout: float,
-    command_config: Path | None,
+    source: str | Path, members: Path | None, form: str | None, auto_offset_reset: str, subscribed: Sequence[str],
+    timeout: float, command_config: Path | None,
 ) -> Input:  # fmt: skip
     """Return the source to read."""
     from evenlag.watch.inputs import ClusterInput, FileInput
 
     if isinstance(source, Path):
-        return FileInput(source, members, form, auto_offset_reset)
+        return FileInput(source, members, form, auto_offset_reset, subscribed)
     if members is not None or form is not None:
         raise SourceError(f"{SCHEME}{source}: a cluster lists its members itself; omit --members and --format")
     config = {} if command_config is None else live.read_client_config(command_config)

@@ -139,6 +139,7 @@ def member_rows(snapshot_ts: str, group: Group, subscribed: Subscriptions) -> li
             "topics": None if topics is None else list(topics),
             "generation": member.epoch,
             "protocol": description.protocol,
+            "group_state": description.state,
             "assignor": description.assignor,
             "group_epoch": description.epoch,
             "assignment_epoch": description.assignment_epoch,

@@ -15,6 +15,7 @@ from evenlag.model.explanation.part_claims import member_claims, partition_claim
 from evenlag.model.explanation.phrases import listed, named
 from evenlag.model.explanation.sentences import sentence
 from evenlag.model.explanation.solved_question import decided
+from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -37,11 +38,14 @@ class Explanation:
         The member or the partition that is explained; None for the group as a whole.
     claims : tuple of Claim
         The decisive one first.
+    facts : Facts
+        Facts of the group.
     """
 
     group: str
     about: Asked
     claims: tuple[Claim, ...]
+    facts: Facts = NO_FACTS
 
     @property
     def sentences(self) -> list[str]:
@@ -68,7 +72,7 @@ class Explanation:
         """Return the document that `evenlag explain --json` prints."""
         about = list(self.about) if isinstance(self.about, tuple) else self.about
         claims = [{"sentence": sentence(claim)} | claim.to_dict() for claim in self.claims]
-        return {"group": self.group, "about": about, "claims": claims}
+        return {"group": self.group, "facts": self.facts.to_dict(), "about": about, "claims": claims}
 
 
 def explanation_of(result: Result, name: Asked = None) -> Explanation:
@@ -86,7 +90,7 @@ def explanation_of(result: Result, name: Asked = None) -> Explanation:
         claims = partition_claims(asked, problem.partitions.index(about))
     else:
         claims = member_claims(asked, problem.members.index(about))
-    return Explanation(problem.group, about, tuple(claims))
+    return Explanation(problem.group, about, tuple(claims), problem.facts)
 
 
 def named_part(problem: Problem, name: str | Sequence[Any]) -> str | tuple[str, int]:

@@ -44,7 +44,10 @@ def _empty(data: Data) -> str:
         return "There is nothing to assign: the group has no partitions."
     held = f"{quantity(data['partitions'], 'partition')} with {quantity(data['lag'], 'message')}"
     if not data["members"]:
-        return f"Nobody reads this group: it has {held} of lag and no members."
+        return (
+            f"Kafka has no member of this group, which has {held} of lag. Its consumers are stopped, or assign "
+            "partitions to themselves, as Flink and Spark do."
+        )
     return f"Nothing can be assigned: the group has {held} of lag, and no member can take any of it."
 
 
@@ -235,7 +238,7 @@ def _place(data: Data) -> str:
     what = f"{partitions(data['partitions'])} ({number(data['lag'])} messages{' together' if several else ''})"
     stay, move, go = ("stay", "move", "go") if several else ("stays", "moves", "goes")
     if member is None:
-        return f"{what} {go} to nobody: no member subscribes to {'them' if several else 'it'}."
+        return f"{what} {go} to nobody: no member is known to subscribe to {'them' if several else 'it'}."
     if not owners:
         return f"{what} {go} to {named(member)}; {'some of them' if several else 'it'} had no owner."
     if owners == [member]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.tables.columns import TABLES, Numbered, TableKind
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Reading:
         Notes by group.
     member_notes : mapping of str to list of str
         Notes on members by group; ignored if a members table is given.
+    facts : mapping of str or None to Facts
+        Facts of each group that are not in its rows; None for the group that the text does not name.
     unknown_members : set of str
         Groups that may have members, although the text lists neither members nor owners.
     shows_owners : bool
@@ -58,6 +61,7 @@ class Reading:
     subscriptions: Literal["listed", "assignment", "unknown"] = "listed"
     notes_of: dict[str, list[str]] = field(default_factory=dict)
     member_notes: dict[str, list[str]] = field(default_factory=dict)
+    facts: dict[str | None, Facts] = field(default_factory=dict)
     unknown_members: set[str] = field(default_factory=set)
     shows_owners: bool = True
     tables: dict[TableKind, Rows] = field(default_factory=dict)
@@ -69,6 +73,10 @@ class Reading:
         if kind not in self.tables:
             self.tables[kind] = Rows.of_dicts(self.offsets if kind == "offsets" else self.members, TABLES[kind])
         return self.tables[kind]
+
+    def facts_of(self, group: str) -> Facts:
+        """Return the facts of a group."""
+        return self.facts.get(group, self.facts.get(None, NO_FACTS))
 
     def named_members(self) -> list[Numbered]:
         """Return all named members: those listed, and the other owners of partitions, each once."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-COLUMNS = ("lag", "current_offset", "log_end_offset", "log_start_offset", "members")
+COLUMNS = ("lag", "current_offset", "log_end_offset", "log_start_offset", "members", "info")
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,10 @@ class Exporter:
         Series per group and partition. They may name the partition's owner.
     log_end_offset, log_start_offset : str or None
         Series per partition.
-    members : str or None
-        Series per group: number of members.
+    members, info : str or None
+        Series per group: number of members; facts in its labels.
+    state, assignor : str or None
+        Labels of `info`.
     owner, client, host : str or None
         Labels with the member id, client id and host of the partition's owner.
     nobody : str or None
@@ -44,6 +46,9 @@ class Exporter:
     log_end_offset: str | None = None
     log_start_offset: str | None = None
     members: str | None = None
+    info: str | None = None
+    state: str | None = None
+    assignor: str | None = None
     owner: str | None = None
     client: str | None = None
     host: str | None = None
@@ -53,7 +58,7 @@ class Exporter:
 
     def needs(self, column: str) -> tuple[str, ...]:
         """Return the labels that a series of this column must have."""
-        if column == "members":
+        if column in ("members", "info"):
             return (self.group,)
         if column in ("log_end_offset", "log_start_offset"):
             return (self.topic, self.partition)
@@ -98,6 +103,7 @@ EXPORTERS = (
         log_end_offset="kminion_kafka_topic_partition_high_water_mark",
         log_start_offset="kminion_kafka_topic_partition_low_water_mark",
         members="kminion_kafka_consumer_group_members",
+        info="kminion_kafka_consumer_group_info", state="state", assignor="protocol",
     ),
     Exporter(
         "Redpanda", "redpanda_group", "redpanda_topic", "redpanda_partition",

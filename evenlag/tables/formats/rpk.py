@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from evenlag.errors import SourceError
+from evenlag.model.facts import Facts
 from evenlag.model.values import shown
 from evenlag.tables.formats.base import Format, Reading
 from evenlag.tables.formats.json_texts import documents, first_document, whole_number
 
 _NAMES = ("topic", "member_id", "client_id", "host")
+_FACTS = {"state": "state", "balancer": "assignor"}
 _NUMBERS = ("partition", "current_offset", "log_start_offset", "log_end_offset", "lag")
 
 
@@ -44,6 +46,9 @@ def read(text: str, source: str) -> Reading:
         if not lists or not isinstance(group["group_name"], str) or not all(isinstance(each, list) for each in lists):
             raise SourceError(f"{source}, line {line}: not a group of rpk: {shown(group)}; give rpk's complete output")
         name = {"group": group["group_name"]}
+        words: dict[str, Any] = {fact: str(group[field]) for field, fact in _FACTS.items() if group.get(field)}
+        count = whole_number(group.get("members"))
+        reading.facts[group["group_name"]] = Facts(members=count, **words)
         for each in lists[0]:
             item += 1
             reading.offsets.append((item, name | _partition(each, f"{source}, item {item}")))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from evenlag.errors import SourceError
+from evenlag.model.facts import Facts
 from evenlag.model.rates import time_text
 from evenlag.tables.column_names import some
 from evenlag.tables.formats.base import Reading
@@ -30,6 +31,7 @@ class _ToolSamples:
     groups: defaultdict[Group, GroupSeries] = field(default_factory=lambda: defaultdict(dict))
     logs: defaultdict[Topic, GroupSeries] = field(default_factory=lambda: defaultdict(dict))
     members: defaultdict[Group, list[Sample]] = field(default_factory=lambda: defaultdict(list))
+    info: dict[Group, Sample] = field(default_factory=dict)
 
 
 def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool) -> Reading:
@@ -68,6 +70,10 @@ def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool)
             if mine is None or group not in mine.groups:
                 continue
             reader = GroupReader(chosen[group], name, remarks[name], partial(_place, source, place))
+            if (info := mine.info.get(group)) is not None:  # of the latest time, as times ascend
+                labels = [chosen[group].state, chosen[group].assignor]
+                state, assignor = (info.labels.get(label or "") or None for label in labels)
+                reading.facts[name] = Facts(state=state, assignor=assignor)
             partitions = mine.groups[group]
             logs = [mine.logs[topic] for topic in {key[:2] for key in partitions} if topic in mine.logs]
             offsets = reader.offsets(partitions, {key: columns for each in logs for key, columns in each.items()})
@@ -106,6 +112,9 @@ def _sorted(
         cluster, labels = cluster_of(sample.labels), sample.labels
         if column == "members":
             mine.members[cluster, labels[exporter.group]].append(sample)
+            continue
+        if column == "info":
+            mine.info[cluster, labels[exporter.group]] = sample
             continue
         partition: Partition = (cluster, labels[exporter.topic], partition_of(sample, exporter, where))
         of_group = column in ("lag", "current_offset")

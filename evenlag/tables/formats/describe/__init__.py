@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from evenlag.model.facts import CLASSIC, CONSUMER
 from evenlag.tables.columns import Numbered, TableKind
 from evenlag.tables.formats.base import Format, Reading
 from evenlag.tables.formats.describe.consistency import Fields
@@ -54,6 +55,7 @@ def _reading(parsed: Parsed) -> Reading:
         passed_over=[(line.number, line.raw) for line in parsed.passed_over],
         source=parsed.source,
         group=parsed.group,
+        facts=parsed.facts,
         subscriptions="assignment" if any(row["topics"] for _, row in members) else "unknown",
     )
 
@@ -89,7 +91,14 @@ def described_lines(text: str, kind: TableKind, *, source: str, group: str) -> I
 def _member(line: Line, row: Fields) -> Numbered:
     """Return a member with the topics in its assignment joined by `;`, None if the text does not show them."""
     topics = sorted({match[1] for match in _TOPICS.finditer(row.get("assignment") or "")})
-    return line.number, row | {"topics": ";".join(topics) or None}
+    return line.number, row | {"topics": ";".join(topics) or None, "protocol": _protocol(row)}
+
+
+def _protocol(row: Fields) -> str | None:
+    """Return the protocol that a member uses: only members of KIP-848 groups have an epoch or are called upgraded."""
+    if row.get("UPGRADED") is not None:
+        return CONSUMER if row["UPGRADED"] == "true" else CLASSIC
+    return CONSUMER if row.get("CURRENT-EPOCH") is not None or row.get("MEMBER-EPOCH") is not None else None
 
 
 def _warnings(parsed: Parsed) -> dict[str, list[str]]:
@@ -118,13 +127,6 @@ def _notes(parsed: Parsed) -> list[str]:
         "may be cut too"
         for line in parsed.doubtful_ids
     ]
-    for group, count in parsed.counts.items():
-        listed = {row["consumer_id"] for _, row in (*parsed.members, *parsed.offsets) if row["group"] == group}
-        if (lacking := count - len(listed - {None})) > 0:
-            notes.append(
-                f"{parsed.source}: the group has {count} members, but the text lists {count - lacking}; to plan for "
-                "all of them, give a members table"
-            )
     return notes
 
 

@@ -12,7 +12,15 @@ from evenlag.tables.formats.describe.lines import Line
 
 _GLUED = re.compile(rf"(\S*[^\s/])(/{IP})")
 _NUMBERISH = re.compile(r"[-+]?[0-9][0-9.,_'’]*[A-Za-z%]?|-|unknown|none|null|n/a|\?", re.IGNORECASE)
-_STATE = re.compile(r"(?:(?P<group>\S.*?)\s+)?\S+:[0-9]+\s+\([0-9]+\)\s+\S.*\s(?P<count>[0-9]+)")
+_STATE = {
+    "GROUP": r"(?P<group>\S.*?)\s+",
+    "COORDINATOR (ID)": r"\S+:[0-9]+\s+\([0-9]+\)\s+",
+    "ASSIGNMENT-STRATEGY": r"(?:(?P<assignor>\S+)\s+)?",
+    "STATE": r"(?P<state>\S+)\s+",
+    "GROUP-EPOCH": r"(?P<group_epoch>[0-9]+|-)\s+",
+    "TARGET-ASSIGNMENT-EPOCH": r"(?P<assignment_epoch>[0-9]+|-)\s+",
+    "#MEMBERS": r"(?P<count>[0-9]+)\s*",
+}
 _MOST_WORDS = 60  # upper limit of words in a row
 
 
@@ -42,8 +50,8 @@ def fitted(line: Line, layout: Layout) -> Fields | None:
     if line.quoted != layout.quoted:
         return None
     if layout.kind == "state":
-        match = _STATE.fullmatch(line.text.strip())
-        return match and match.groupdict()
+        match = re.fullmatch("".join(_STATE.get(name, r"\S+\s+") for name in layout.names), f"{line.text.strip()} ")
+        return match and {name: None if value == "-" else value for name, value in match.groupdict().items()}
     if layout.delimiter:
         cells = cells_of(line.text, layout.delimiter)
         if len(cells) == len(layout.names):

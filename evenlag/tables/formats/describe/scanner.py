@@ -8,8 +8,10 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from evenlag.errors import SourceError
+from evenlag.model.facts import EMPTY, NO_FACTS, Facts
 from evenlag.tables.formats.describe.consistency import Fields, is_whole
 from evenlag.tables.formats.describe.fitting import Known, fitted, may_be_a_row
 from evenlag.tables.formats.describe.headers import Layout, cut_off, layout_of
@@ -18,9 +20,11 @@ from evenlag.tables.formats.describe.lines import Line, lines_of
 AS_PRINTED = "give the text as it was printed"
 
 _ZOOKEEPER = "Note: This will only show information about consumers that use ZooKeeper"
-_OF_KAFKA = re.compile(r"Note: This will |(?:Warning: )?Consumer group '(.*)' (?:has no active members|is rebalancing)")
+_OF_KAFKA = re.compile(r"Note: This will |(?:Warning: )?Consumer group '(.*)' (has no active members|is rebalancing)")
+_STATE_OF = {"has no active members": EMPTY, "is rebalancing": "rebalancing"}
 _ERROR = re.compile(r"Error: |Error while executing consumer group command|Consumer group `.*` does not exist")
 _SUMMARY = re.compile(r"(GROUP|COORDINATOR(?:-NODE|-PARTITION)?|STATE|BALANCER|MEMBERS|TOTAL-LAG|ERROR)(?:\s+(\S.*))?")
+_OF_SUMMARY = {"STATE": "state", "BALANCER": "assignor"}
 _KAFKA_4 = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
 
 
@@ -45,8 +49,8 @@ class Parsed:
         Headers that end with CONSUMER-ID, where the ids below may be cut although they look complete.
     group : str
         The group of rows that name none, if the text names it elsewhere.
-    counts : dict
-        Number of members by group, if a summary states it.
+    facts : dict
+        What summaries, tables of states and messages tell of each group.
     tables : list of (Line, Layout)
         The headers and their layouts.
     """
@@ -61,8 +65,12 @@ class Parsed:
     warnings: list[tuple[str, Line]] = field(default_factory=list)
     doubtful_ids: list[Line] = field(default_factory=list)
     group: str = ""
-    counts: dict[str | None, int] = field(default_factory=dict)
+    facts: dict[str | None, Facts] = field(default_factory=dict)
     tables: list[tuple[Line, Layout]] = field(default_factory=list)
+
+    def tell(self, group: str | None, **told: Any) -> None:
+        """Add facts of a group."""
+        self.facts[group] = self.facts.get(group, NO_FACTS) | Facts(**told)
 
     def refusal(self, line: Line) -> SourceError:
         """Return the error for a line that may be a row."""
@@ -150,7 +158,9 @@ def _row(line: Line, governing: Layout | None, layouts: Sequence[Layout]) -> tup
 
 def _place(parsed: Parsed, line: Line, row: Fields, layout: Layout) -> None:
     if layout.kind == "state":
-        parsed.counts[row["group"]] = int(row["count"] or 0)
+        epochs = {name: int(row[name] or 0) for name in ("group_epoch", "assignment_epoch") if row.get(name)}
+        words = {name: row.get(name) for name in ("state", "assignor")}
+        parsed.tell(row["group"], members=int(row["count"] or 0), **words, **epochs)
     elif layout.kind == "members" or row["topic"] is None:
         parsed.members.append((line, row))
     else:
@@ -244,12 +254,15 @@ class _Groups:
         if match := _OF_KAFKA.match(text):
             if match[1]:
                 self._parsed.warnings.append((match[1], line))
+                self._parsed.tell(match[1], state=_STATE_OF[match[2]])
             return True
         match = _SUMMARY.fullmatch(text)
         if not match or not self._names:
             return False
         if match[1] == "MEMBERS" and (match[2] or "").isdigit():
-            self._parsed.counts[self.at(line, None)] = int(match[2])
+            self._parsed.tell(self.at(line, None), members=int(match[2]))
+        elif match[1] in _OF_SUMMARY and match[2]:
+            self._parsed.tell(self.at(line, None), **{_OF_SUMMARY[match[1]]: match[2].strip()})
         return True
 
     def at(self, line: Line, layout: Layout | None) -> str | None:
