@@ -37,7 +37,7 @@ from evenlag.spark.worker.one_group import COARSE, Effort, GroupResult, Want, so
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.spark.worker.task import Solver, plan_columns
 from evenlag.spark.worker.turns import Budget, recoverable, take_turns
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import ONLY_OWNERS, GroupRows, Member
 from evenlag.tables.outputs import AUDIT_FIELDS, PLANS
 from tests.support.fleet_tasks import FewGroups
 from tests.support.problems import cases
@@ -62,6 +62,7 @@ def rows_of(partitions: list[Partition], members: tuple[Member, ...] | None = No
         np.array([each[2] for each in partitions], dtype=np.int64),
         [each[3] for each in partitions],
         members=members,
+        assumed="" if members else ONLY_OWNERS,
         **counts,
     )
 
