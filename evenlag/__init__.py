@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evenlag.compare.migration import migrate
     from evenlag.compare.simulation import replay
     from evenlag.compare.strategies import audit
+    from evenlag.door import read, read_groups, read_history
     from evenlag.heuristics import assign
     from evenlag.model.explanation.reasons import Explanation
     from evenlag.model.payoff import Payoff
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from evenlag.model.problem import Problem
     from evenlag.model.result import Result
     from evenlag.search.entry import solve
-    from evenlag.tables.door import read, read_groups, read_history
     from evenlag.tables.measured import read_past
     from evenlag.verifier import Verdict, check_claims, verify
 
@@ -82,9 +82,9 @@ _HOMES = {
     "live": "evenlag.live",
     "migrate": "evenlag.compare.migration",
     "pipeline": "evenlag.pipeline",
-    "read": "evenlag.tables.door",
-    "read_groups": "evenlag.tables.door",
-    "read_history": "evenlag.tables.door",
+    "read": "evenlag.door",
+    "read_groups": "evenlag.door",
+    "read_history": "evenlag.door",
     "read_past": "evenlag.tables.measured",
     "rebalance": "evenlag.model.phases",
     "replay": "evenlag.compare.simulation",

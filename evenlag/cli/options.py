@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
@@ -18,7 +18,7 @@ from evenlag import live, model, report, tables
 from evenlag.cli import terms
 from evenlag.cli.catalogue import Word
 from evenlag.cli.decorators import Command, names, price, settings, together
-from evenlag.cli.paths import GivenPath, InputPath, Place, as_given
+from evenlag.cli.paths import BrokersOrPath, GivenPath, InputPath, Place, as_given
 from evenlag.cli.terminal import working
 from evenlag.cli.terms import MoreData, data
 from evenlag.errors import InfeasibleError, InvalidProblemError, SourceError
@@ -30,7 +30,9 @@ from evenlag.model.literals import listed
 if TYPE_CHECKING:
     from evenlag.compare.catch_up import Pace
     from evenlag.compare.history import Snapshot
+    from evenlag.live.cluster.readings import Brokers
     from evenlag.model.problem import Problem
+    from evenlag.tables.read import Input
     from evenlag.tables.topics import TopicAddress
 
 
@@ -50,7 +52,7 @@ class Rate(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not gene
         return rate
 
 
-FILE, INPUT, PLACE = GivenPath(), InputPath(), Place()
+FILE, INPUT, TABLE, PLACE = GivenPath(), BrokersOrPath(), InputPath(), Place()
 POSITIVE = click.FloatRange(0, min_open=True)
 BARE = "a bare number is seconds"
 AUTO, METHODS = "auto", listed(literals.MethodWord)
@@ -148,26 +150,39 @@ horizon_or_auto = click.option(
 )  # fmt: skip
 
 
+of_cluster = together(
+    command_config("for kafka:// inputs"),
+    click.option("--since", metavar="TIME",
+                 help="With kafka://: read the log ends of this time too (1h, 1d), for rates of incoming messages."),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Source:
-    """Input of one group: the files and the options that say how to read them."""
+    """Input of one group: a cluster or files, and the options that say how to read them."""
 
-    path: Path
+    path: Brokers | Path
     members: Path | None
     group: str | None
     auto_offset_reset: str
     form: str | None
     more: MoreData
+    config: Path | None = None
+    since: str | None = None
 
     def keep(self, out: Path | None) -> None:
         """Refuse to overwrite an input; see `keep_inputs`."""
-        keep_inputs(out, self.path, self.members, *self.more.files)
+        keep_inputs(out, self.path if isinstance(self.path, Path) else None, self.members, *self.more.files)
+
+    def _inputs(self, progress: Callable[[str, int, int], None]) -> tuple[Input, Input | None]:
+        """Return what the readers take: the files, or the rows that brokers tell."""
+        return inputs_of(self.path, self.members, self.group, self.form, self.config, self.since, progress)
 
     def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
         """Return the group and any notes; see `read_group`."""
-        with working("reading"):
+        with working("reading") as update:
             problem, notes = tables.read_group(
-                self.path, self.members, self.group, self.auto_offset_reset, horizon, form=self.form
+                *self._inputs(update), self.group, self.auto_offset_reset, horizon, form=self.form
             )
             problem, more = self.more.added(problem)
         return problem, [*map(as_given, notes), *more]
@@ -176,16 +191,41 @@ class Source:
         self, horizon: str = "0", capacity: float | None = None
     ) -> tuple[Problem, list[str], list[Snapshot]]:
         """Return the group, any notes and its earlier snapshots; see `read_recorded_group`."""
-        with working("reading"):
+        with working("reading") as update:
             problem, notes, record = tables.read_recorded_group(
-                self.path, self.members, self.group, self.auto_offset_reset, horizon, capacity, self.form
+                *self._inputs(update), self.group, self.auto_offset_reset, horizon, capacity, self.form
             )
             problem, more = self.more.added(problem)
         return problem, [*map(as_given, notes), *more], record
 
 
+def inputs_of(
+    given: Brokers | Input, members: Path | None, group: str | None, form: str | None, config: Path | None,
+    since: str | None, progress: Callable[[str, int, int], None],
+) -> tuple[Input, Input | None]:  # fmt: skip
+    """Return what the readers take: files as they are given, or the rows that brokers tell.
+
+    Raises
+    ------
+    SourceError
+        The brokers do not answer, or an option does not apply to the input.
+    """
+    from evenlag.live.cluster.readings import Brokers, check_alone  # imports NumPy, which help does not need
+
+    if not isinstance(given, Brokers):
+        for option, value in (("--command-config", config), ("--since", since)):
+            if value is not None:
+                raise SourceError(
+                    f"{tables.read.name_of(given)}: {option} applies to a cluster, given as kafka://HOST:PORT"
+                )
+        return given, members
+    check_alone(given, members is not None or form is not None)
+    client = {} if config is None else live.read_client_config(config)
+    return replace(given, config=client, since=since).readings(group, progress)
+
+
 members = click.option(
-    "--members", type=INPUT, help="Members table for the offsets table in INPUT; - is standard input."
+    "--members", type=TABLE, help="Members table for the offsets table in INPUT; - is standard input."
 )  # fmt: skip
 
 
@@ -203,10 +243,11 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_source(
-            path: Path, members: Path | None, group: str | None, auto_offset_reset: str, input_format: str | None,
-            more: MoreData, **others: Any,
+            path: Brokers | Path, members: Path | None, group: str | None, auto_offset_reset: str,
+            input_format: str | None, more: MoreData, command_config: Path | None, since: str | None, **others: Any,
         ) -> Any:  # fmt: skip
-            return command(source=Source(path, members, group, auto_offset_reset, input_format, more), **others)
+            read = Source(path, members, group, auto_offset_reset, input_format, more, command_config, since)
+            return command(source=read, **others)
 
         source = together(
             click.argument("path", metavar="INPUT", type=INPUT),
@@ -219,6 +260,7 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
             input_format(flag),
             auto_offset_reset,
             data,
+            of_cluster,
         )
         decorated: Command = source(with_source)
         return decorated

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from evenlag.errors import SourceError
+
 STDIN = ("-", "/dev/stdin")
 _COPIED = "evenlag-stdin-"  # prefix of the folder that holds the copy
 _READ = "evenlag.stdin"  # key in the context: whether standard input was read
@@ -35,6 +37,22 @@ class InputPath(GivenPath):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; for standard input, the path of its copy."""
         return _copied_stdin() if value in STDIN else super().convert(value, param, ctx)
+
+
+class BrokersOrPath(InputPath):
+    """A path to read, or the brokers of a cluster as `kafka://HOST:PORT`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return brokers as `evenlag.live.cluster.readings.Brokers`, anything else as a path."""
+        if not isinstance(value, str) or not (value.startswith("kafka:") or "://" in value):
+            return super().convert(value, param, ctx)
+        from evenlag.live.cluster.readings import brokers_of  # help does not need NumPy
+
+        try:
+            found = brokers_of(value)
+        except SourceError as error:
+            self.fail(str(error), param, ctx)
+        return self.fail(f"{value!r} is neither a path nor kafka://HOST:PORT", param, ctx) if found is None else found
 
 
 class Place(GivenPath):

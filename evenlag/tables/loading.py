@@ -316,6 +316,21 @@ def latest_parts(path: File, latest: int | None = None) -> Sequence[File]:
     return [part for part, time in zip(parts, times, strict=True) if snapshot_order(time) in kept]
 
 
+def snapshot_tables(path: File) -> tuple[Path, Path] | None:
+    """Return the offsets and the members in a folder that `evenlag snapshot` wrote; None for anything else.
+
+    Each is a file, or a folder of a record that `--append` keeps.
+    """
+    if isinstance(path, InMemory) or not path.is_dir():
+        return None
+    found: dict[str, list[Path]] = {"offsets": [], "members": []}
+    for each in path.iterdir():
+        if bare(each).stem in found and (each.is_dir() or _suffix(each) in _READ_SUFFIXES):
+            found[str(bare(each).stem)].append(each)
+    offsets, members = found.values()
+    return (offsets[0], members[0]) if len(offsets) == len(members) == 1 else None
+
+
 def bare(path: File) -> File:
     """Return a path without the suffix `.gz`."""
     return path.with_suffix("") if isinstance(path, Path) and path.suffix.lower() == ".gz" else path

@@ -17,7 +17,7 @@ from evenlag.model.in_memory import File, InMemory
 from evenlag.model.problem import Problem
 from evenlag.tables.columns import TableKind
 from evenlag.tables.formats import FORMATS, Reading
-from evenlag.tables.loading import PROBLEM, bare, form_of, read_dated_texts, read_file
+from evenlag.tables.loading import PROBLEM, bare, form_of, read_dated_texts, read_file, snapshot_tables
 from evenlag.tables.times_of_names import time_in_name
 
 if TYPE_CHECKING:  # imports pyarrow, which a problem file does not need
@@ -147,6 +147,7 @@ def read_every_group(
         return {problem.group: (problem, [])}, {}
     from evenlag.tables.one_group import OneGroup, all_groups
 
+    path, members = _both(path, members)
     listed = None if members is None else readings(members, "members", None)
     groups = all_groups(name_of(path), readings(path, "offsets", form), listed, auto_offset_reset)
     found: dict[str, tuple[Problem, list[str]]] = {}
@@ -190,8 +191,15 @@ def _one_group(
 ) -> OneGroup:
     from evenlag.tables.one_group import one_group
 
+    path, members = _both(path, members)
     listed = None if members is None else readings(members, "members", None)
     return one_group(name_of(path), readings(path, "offsets", form), listed, group, auto_offset_reset)
+
+
+def _both(path: Input, members: Input | None) -> tuple[Input, Input | None]:
+    """Return an offsets and a members table; those of a folder that `evenlag snapshot` wrote."""
+    tables = snapshot_tables(path) if members is None and isinstance(path, Path) else None
+    return (path, members) if tables is None else tables
 
 
 def readings(given: Input, kind: TableKind, form: str | None) -> list[Reading]:

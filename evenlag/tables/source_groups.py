@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.model.arrays import Bools, Whole
+from evenlag.model.names import did_you_mean
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.formats import Reading
@@ -78,18 +79,30 @@ class SourceGroups:
         """
         if not self.names:
             raise InvalidProblemError(f"{self.source}: {self._why_empty()}")
-        listed = ", ".join(self.names[:_MOST_NAMES])
-        if len(self.names) > _MOST_NAMES:
-            listed += f" and {len(self.names) - _MOST_NAMES:,} more"
         if group is None and len(self.names) > 1:
             raise InvalidProblemError(
-                f"{self.source}: has {len(self.names):,} groups; choose one with --group: {listed}"
+                f"{self.source}: has {len(self.names):,} groups; choose one with --group: {self._listed()}"
             )
         if group is not None and group not in self._code_of:
-            raise InvalidProblemError(f"{self.source}: no group {group!r}; the input has {listed}")
+            hint = did_you_mean(group, self.names) or f"; the input has {self._listed()}"
+            raise InvalidProblemError(f"{self.source}: no group {group!r}{hint}")
         if self._label is None:
             self._label = group or self.names[0]
         return group or self.names[0]
+
+    def _listed(self) -> str:
+        """Return the groups with the largest lag, each with its lag and members in its latest snapshot."""
+        sizes = np.bincount(self.table.group_of, weights=self.table.lags, minlength=len(self.table))
+        members = np.diff(self.table.member_starts)
+        latest = {name: places[-1] for name, places in self._places.items()}
+        lags = {name: int(sizes[latest[name]]) if name in latest else 0 for name in self.names}
+        shown = sorted(self.names, key=lambda name: (-lags[name], name))[:_MOST_NAMES]
+        words = [
+            f"{name} (lag {lags[name]:,}, {quantity(int(members[latest[name]]), 'member')})" if name in latest else name
+            for name in shown
+        ]
+        more = len(self.names) - len(shown)
+        return ", ".join(words) + (f" and {more:,} more" if more else "")
 
     def _why_empty(self) -> str:
         if any(len(reading.rows("members")) for reading in self.readings):

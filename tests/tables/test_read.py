@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import evenlag
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.tables import door, loading
+from evenlag import door
+from evenlag.tables import loading
 from evenlag.tables.group import ONLY_OWNERS
 
 ROOT = Path(__file__).parents[2]

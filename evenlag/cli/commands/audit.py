@@ -21,6 +21,8 @@ from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
 
 if TYPE_CHECKING:
     from evenlag.compare.traffic_price import TrafficPrice
+    from evenlag.live.cluster.readings import Brokers
+    from evenlag.tables.read import Input
 
 
 @command(
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 @options.input_format()
 @options.auto_offset_reset
 @terms.data
+@options.of_cluster
 @options.horizon_or_auto
 @terms.rack_terms
 @options.ceiling
@@ -43,9 +46,10 @@ if TYPE_CHECKING:
 @options.gap(0.0)
 @options.as_json
 def audit(
-    inputs: tuple[Path, ...], members: Path | None, group: str | None, input_format: str | None,
-    auto_offset_reset: str, more: MoreData, horizon: str, ceiling: Ceiling, traffic_price: TrafficPrice | None,
-    group_time_limit: float, time_limit: float | None, as_json: bool, **parameters: Any,
+    inputs: tuple[Brokers | Path, ...], members: Path | None, group: str | None, input_format: str | None,
+    auto_offset_reset: str, command_config: Path | None, since: str | None, more: MoreData, horizon: str,
+    ceiling: Ceiling, traffic_price: TrafficPrice | None, group_time_limit: float, time_limit: float | None,
+    as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Compare every strategy with the optimum.
 
@@ -53,13 +57,17 @@ def audit(
     Output files named by their time (20260131T130000Z.txt) form one record. To audit all groups of a table, use
     evenlag fleet audit.
     """
-    sources = tables.records(inputs, input_format)
+    files = [each for each in inputs if isinstance(each, Path)]
+    sources: list[Brokers | Input] = [each for each in inputs if not isinstance(each, Path)]
+    sources += tables.records(files, input_format)
     if len(sources) > 1 and group is not None:
         raise click.UsageError(f"--group needs a single INPUT, not {len(inputs)}", click.get_current_context())
     clock, documents, ended = Clock(LONGEST if time_limit is None else time_limit), [], Watch()
     for number, source in enumerate(sources):
+        with working("reading") as update:
+            given = options.inputs_of(source, members, group, input_format, command_config, since, update)
         problem, read, record = tables.read_recorded_group(
-            source, members, group, auto_offset_reset, horizon, ceiling.capacity, input_format
+            *given, group, auto_offset_reset, horizon, ceiling.capacity, input_format
         )
         problem, of_options = more.added(problem)
         most, of_ceiling = ceiling.of(problem, compare.catch_up.pace_of(record, ceiling.capacity))

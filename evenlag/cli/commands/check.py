@@ -11,7 +11,7 @@ import click
 
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
-from evenlag.cli.commands.watch import GROUPS, Source, input_of
+from evenlag.cli.commands.watch import GROUPS, input_of
 from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.terminal import print_json, say, show_notes, working
 from evenlag.errors import InvalidProblemError, printable
@@ -19,6 +19,7 @@ from evenlag.figures import quantity
 from evenlag.model.names import did_you_mean
 
 if TYPE_CHECKING:
+    from evenlag.live.cluster.readings import Brokers
     from evenlag.watch.figures import Figures
     from evenlag.watch.findings import Finding
 
@@ -33,7 +34,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
     "evenlag check offsets.csv --members members.csv --drain 15m --capacity 300 --json",
     "evenlag check kafka://HOST:PORT --group 'billing*' --recoverable 20%",
 )
-@click.argument("source", metavar="INPUT", type=Source())
+@click.argument("source", metavar="INPUT", type=options.INPUT)
 @options.members
 @click.option("--group", "groups", multiple=True, metavar="PATTERN",
               help="Groups to check, by a name or a pattern such as 'billing*'; default: all. Repeatable.")  # fmt: skip
@@ -55,7 +56,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @click.option("--quiet", is_flag=True, help="Print nothing if there is nothing to report, for cron.")
 @options.as_json
 def check(
-    source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
+    source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, subscribed: tuple[str, ...], recoverable: str, drain: str | None, capacity: float | None,
     at_least: float, group_time_limit: float, command_config: Path | None, quiet: bool, as_json: bool,
     past: PastOptions, **solving: Any,

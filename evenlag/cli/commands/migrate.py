@@ -11,7 +11,7 @@ import evenlag
 from evenlag import live, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import Word, command
-from evenlag.cli.commands.watch import GROUPS, Source, input_of
+from evenlag.cli.commands.watch import GROUPS, input_of
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.errors import EvenlagError, InvalidProblemError
@@ -20,6 +20,7 @@ from evenlag.model.literals import BrokerWord
 
 if TYPE_CHECKING:
     from evenlag.compare.migration import Migration
+    from evenlag.live.cluster.readings import Brokers
 
 TIMEOUT = 30.0  # seconds to wait for the brokers
 
@@ -29,7 +30,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
     "evenlag migrate kafka://HOST:PORT --group billing",
     "evenlag migrate kafka://HOST:PORT --group 'billing*' --json",
 )
-@click.argument("source", metavar="INPUT", type=Source())
+@click.argument("source", metavar="INPUT", type=options.INPUT)
 @options.members
 @click.option("--group", "groups", multiple=True, metavar="PATTERN",
               help="Groups, by a name or a pattern such as 'billing*'; default: all. Repeatable.")  # fmt: skip
@@ -45,7 +46,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @options.command_config("for kafka:// inputs")
 @options.as_json
 def migrate(
-    source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
+    source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, subscribed: tuple[str, ...], group_time_limit: float, command_config: Path | None,
     as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
@@ -60,7 +61,7 @@ def migrate(
     board, notes = Board(GROUPS, groups), list[str]()
     with working("reading"):
         seen = list(given.read(board.choose, notes.append))
-        topic_ids = None if isinstance(source, Path) else _topic_ids(source, command_config, notes)
+        topic_ids = None if isinstance(source, Path) else _topic_ids(source.servers, command_config, notes)
     if board.unmatched:
         raise InvalidProblemError(f"no group of the input matches {', '.join(board.unmatched)}")
     found: list[Migration] = []

@@ -21,7 +21,7 @@ from evenlag.errors import InvalidProblemError
     "evenlag replay record/offsets --members record/members --group billing",
     "evenlag replay record/offsets --group billing --strategies evenlag,range --plot replay.png",
 )
-@click.argument("path", metavar="INPUT", type=options.INPUT)
+@click.argument("path", metavar="INPUT", type=options.TABLE)
 @click.option("--members", type=options.FILE, help="Members table for the offsets table.")
 @click.option("--group", metavar="NAME", help="Group to read from a table with several groups.")
 @options.input_format("--input-format")

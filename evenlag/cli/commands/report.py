@@ -55,7 +55,7 @@ def report(
     """
     source.keep(out)
     deadline = options.deadline(drain)
-    if all((source.path / table).is_dir() for table in AUDITED):
+    if isinstance(source.path, Path) and all((source.path / table).is_dir() for table in AUDITED):
         report_fleet(source.path, out, as_json=as_json)
         return
     problem, notes, record = source.read_with_record(horizon, capacity)

@@ -20,7 +20,7 @@ STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
     "evenlag verify plan.json group.json",
     "evenlag verify plan.json group.json --json",
 )
-@click.argument("result", metavar="RESULT", type=options.INPUT)
+@click.argument("result", metavar="RESULT", type=options.TABLE)
 @options.reading
 @options.horizon_or_auto
 @options.capacity

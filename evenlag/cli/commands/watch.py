@@ -10,35 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenlag import live
+from evenlag import live, tables
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.past import PastOptions, past_or_pause
-from evenlag.cli.paths import GivenPath
 from evenlag.cli.terminal import say
 from evenlag.errors import InvalidProblemError, SourceError, printable
 
 if TYPE_CHECKING:
+    from evenlag.live.cluster.readings import Brokers
     from evenlag.watch.inputs import Input
 
-SCHEME = "kafka://"
 GROUPS = 2_000  # most groups, if no other number is given
 PORT = 9779
 UNREADABLE = 1  # exit status of --once if the source cannot be read
 TERMINATED = 128 + 15  # exit status of --once that SIGTERM ended, by the convention of shells
-
-
-class Source(GivenPath):
-    """A path, or the brokers of a cluster as `kafka://HOST:PORT`."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return brokers as text, anything else as a path."""
-        if not isinstance(value, str) or "://" not in value:
-            return super().convert(value, param, ctx)
-        brokers = value.removeprefix(SCHEME).rstrip("/")
-        if not value.startswith(SCHEME) or not brokers or "/" in brokers:
-            self.fail(f"{value!r} is neither a path nor kafka://HOST:PORT", param, ctx)
-        return brokers
 
 
 class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not generic in earlier versions of click
@@ -61,7 +47,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     "evenlag watch kafka://HOST:PORT --group 'billing*' --metrics 0.0.0.0:9779",
     "evenlag watch offsets.csv --members members.csv --once",
 )
-@click.argument("source", metavar="INPUT", type=Source())
+@click.argument("source", metavar="INPUT", type=options.INPUT)
 @options.members
 @click.option(
     "--group",
@@ -130,7 +116,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
 )
 @options.command_config("for kafka:// sources")  # fmt: skip
 def watch(
-    source: str | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
+    source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, subscribed: tuple[str, ...], every: str, metrics: tuple[str, int], once: bool,
     drain: str | None, capacity: float | None, only_if_better: str, group_time_limit: float, most_groups: int,
     stale_after: float, timeout: float | None, command_config: Path | None, past: PastOptions, **solving: Any,
@@ -182,18 +168,19 @@ def watch(
 
 
 def input_of(
-    source: str | Path, members: Path | None, form: str | None, auto_offset_reset: str, subscribed: Sequence[str],
+    source: Brokers | Path, members: Path | None, form: str | None, auto_offset_reset: str, subscribed: Sequence[str],
     timeout: float, command_config: Path | None,
 ) -> Input:  # fmt: skip
     """Return the source to read."""
     from evenlag.watch.inputs import ClusterInput, FileInput
 
     if isinstance(source, Path):
+        source, members = (members is None and tables.loading.snapshot_tables(source)) or (source, members)
         return FileInput(source, members, form, auto_offset_reset, subscribed)
     if members is not None or form is not None:
-        raise SourceError(f"{SCHEME}{source}: a cluster lists its members itself; omit --members and --format")
+        raise SourceError(f"{source}: a cluster lists its members itself; omit --members and --format")
     config = {} if command_config is None else live.read_client_config(command_config)
-    return ClusterInput(source, timeout, config, auto_offset_reset)
+    return ClusterInput(source.servers, timeout, config, auto_offset_reset)
 
 
 def _log(line: str) -> None:

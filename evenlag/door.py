@@ -1,4 +1,4 @@
-"""Public functions that read groups, or the history of one, from a path, a text, a file object or a DataFrame."""
+"""The front door for groups: functions that read them from a path, a text, an open file, a DataFrame or a cluster."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import IO, Any
 from evenlag.compare.history import Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.figures import quantity
+from evenlag.live.cluster.readings import brokers_of, check_alone
 from evenlag.model.in_memory import File, in_memory
 from evenlag.model.literals import HorizonWord, ResetWord
 from evenlag.model.names import one_of, spelled
@@ -24,10 +25,10 @@ from evenlag.tables.formats import Reading
 from evenlag.tables.frames import Frame, is_frame, read_frame
 
 Source = str | os.PathLike[str] | bytes | IO[str] | IO[bytes] | Frame
-"""A path, a text, an open file, or a DataFrame."""
+"""A path, a text, an open file, a DataFrame, or a cluster as `kafka://HOST:PORT`."""
 Members = Source | Sequence[str] | Mapping[str, Iterable[str] | None]
 
-_GIVEN = "a path, a text, an open file or a DataFrame"
+_GIVEN = "a path, a text, an open file, a DataFrame or kafka://HOST:PORT"
 _OPTION = re.compile(r"(?<!\S)--(group|members|format|auto-offset-reset|horizon|capacity|subscribed|together)\b")
 
 
@@ -42,8 +43,10 @@ def read(
     horizon: float | HorizonWord | str = 0,
     capacity: float | None = None,
     subscribed: Iterable[str] = (),
+    config: Mapping[str, str] | None = None,
+    since: str | None = None,
 ) -> Problem:
-    r"""Read one consumer group from a file, a text or a DataFrame. If it holds several snapshots, read the latest.
+    r"""Read one consumer group from a file, a text, a DataFrame or a cluster; of several snapshots, the latest.
 
     Assumptions about the input are listed in `Problem.warnings`, and in the warnings of every result.
 
@@ -52,7 +55,9 @@ def read(
     source : path, text, open file or DataFrame
         A problem file, a snapshot table as CSV, JSON Lines or Parquet (or a folder of them), or the output of another
         tool such as `kafka-consumer-groups --describe` (docs/formats.md). A `str` that contains a line break or begins
-        with `{` or `[` is the text itself, any other `str` is a path. A DataFrame comes from pandas, Polars, pyarrow or
+        with `{` or `[` is the text itself; `kafka://HOST:PORT` is a running cluster, for which `config` holds
+        properties of the client and `since` tells how far back to read log ends, for rates; any other `str` is a path.
+        A folder that `evenlag snapshot` wrote holds both tables. A DataFrame comes from pandas, Polars, pyarrow or
         any other library that narwhals supports. It has the columns of the offsets table: `topic`, `partition`, `lag`
         or offsets, and `consumer_id` (or `member`) for the owners.
     members : the same, a list of names, or a mapping of member to its topics; optional
@@ -75,6 +80,10 @@ def read(
     subscribed : iterable of str
         Topics to which all members subscribe although none of their partitions has an owner. Where a source does not
         tell subscriptions, such topics are left over: no member gets them, and a warning names them.
+    config : mapping, optional
+        For a cluster: properties of the client, by librdkafka's names.
+    since : str, optional
+        For a cluster: the time to go back, such as "1h", for the rates of incoming messages.
 
     Raises
     ------
@@ -92,7 +101,7 @@ def read(
     """
     one_of(tables.AUTO_OFFSET_RESETS, auto_offset_reset, "auto_offset_reset")
     with _in_python():
-        given, table = _inputs(source, members, group, format)
+        given, table = _inputs(source, members, group, format, config, since)
         problem, assumed = tables.read_group(given, table, group, auto_offset_reset, horizon, capacity, format)
     return _noted(problem, assumed).subscribing(subscribed)
 
@@ -219,11 +228,17 @@ def _noted(problem: Problem, notes: Iterable[str]) -> Problem:
 
 
 def _inputs(
-    source: Source, members: Members | None, group: str | None, form: str | None
-) -> tuple[tables.Input, tables.Input | None]:
+    source: Source, members: Members | None, group: str | None, form: str | None,
+    config: Mapping[str, str] | None = None, since: str | None = None,
+) -> tuple[tables.Input, tables.Input | None]:  # fmt: skip
     """Return the source and the members as inputs of the readers."""
     if group is not None:
         check_name(group, "a group")
+    if (brokers := brokers_of(source) if isinstance(source, str) else None) is not None:
+        check_alone(brokers, members is not None or form is not None)
+        return replace(brokers, config=config or {}, since=since).readings(group)
+    if config is not None or since is not None:
+        raise SourceError("config and since apply to a cluster, given as kafka://HOST:PORT")
     given = _input(source, "offsets", group)
     if form is not None and isinstance(given, Reading):
         raise SourceError(f"{given.source}: a DataFrame has no format; omit format={form!r}")
