@@ -73,8 +73,9 @@ def form_of(path: File, form: str | None = None) -> str:
 
 
 def _is_csv_header(line: str, suffix: str) -> bool:
-    names = [name.strip() for name in next(csv.reader([line]), [])]
-    if line.isupper() and suffix != ".csv":  # as kafka-consumer-groups writes its headings
+    separator = "," if "," in line else ";"  # `check_headings` refuses semicolons in its own words
+    names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    if ", " in line and line.isupper() and suffix != ".csv":  # as kafka-consumer-groups 0.8 and 0.9 print it
         return False
     return len(_ALIKE.intersection(map(plain, names))) > (1 if suffix == ".csv" else 2)
 
@@ -185,7 +186,9 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
         )
 
 
-def read_file(path: File, kind: TableKind, form: str | None = None, latest: int | None = None) -> list[Reading]:
+def read_file(
+    path: File, kind: TableKind, form: str | None = None, latest: int | None = None, group: str | None = None
+) -> list[Reading]:
     """Read a whole file, or all files of a folder, as one reading per file.
 
     Parameters
@@ -197,6 +200,8 @@ def read_file(path: File, kind: TableKind, form: str | None = None, latest: int 
         One of `FORMS`; by default it is recognised by the content.
     latest : int, optional
         As in `latest_parts`.
+    group : str, optional
+        The group of a table without a column for it.
 
     Raises
     ------
@@ -204,7 +209,7 @@ def read_file(path: File, kind: TableKind, form: str | None = None, latest: int 
         As `read_table` and `form_of`.
     """
     folder = path if isinstance(path, Path) and len(_parts(path)) > 1 else None
-    return [_read_part(part, kind, form_of(part, form), folder) for part in latest_parts(path, latest)]
+    return [_read_part(part, kind, form_of(part, form), folder, group) for part in latest_parts(path, latest)]
 
 
 def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None) -> list[Reading]:
@@ -226,10 +231,10 @@ def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None)
     return [_read_part(path, "offsets", form_of(path, form), Path(group)) for path in paths]
 
 
-def _read_part(part: File, kind: TableKind, form: str, folder: Path | None) -> Reading:
+def _read_part(part: File, kind: TableKind, form: str, folder: Path | None, group: str | None = None) -> Reading:
     """Read a file; if it is a text and one of several in a folder, take the time from its name."""
     if form not in FORMATS:
-        return _read_columns(part, kind, form, str(folder or part))
+        return _read_columns(part, kind, form, str(folder or part), group)
     read = read_text_file(part, form)
     if kind == "members":
         read.members = read.named_members()
@@ -238,13 +243,18 @@ def _read_part(part: File, kind: TableKind, form: str, folder: Path | None) -> R
     return read
 
 
-def _read_columns(part: File, kind: TableKind, form: str, place: str) -> Reading:
-    """Read a CSV, JSON Lines or Parquet file; `place` is its name, or its folder's, in notes."""
+def _read_columns(part: File, kind: TableKind, form: str, place: str, group: str | None) -> Reading:
+    """Read a CSV, JSON Lines or Parquet file; `place` is its name, or its folder's, in notes.
+
+    If it has no column of groups, all rows are of `group`, if that is given.
+    """
     read = Reading(source=str(part), unit="row" if form == "parquet" else "line")
 
     def choice(headings: Sequence[str]) -> Mapping[str, str]:
-        absent = ("lag",) if form == "jsonl" else ()  # writers may omit nulls, so no row need have a lag
+        absent = ["lag"] if form == "jsonl" else []  # writers may omit nulls, so no row need have a lag
+        absent += ["group"] if group is not None else []
         names = check_headings(headings, kind, str(part), absent=absent)
+        read.group = "" if "group" in names else group or ""
         read.notes += unused(headings, names, kind, place)
         read.shows_owners = form == "jsonl" or "consumer_id" in names
         return names

@@ -189,14 +189,14 @@ def _one_group(
 ) -> OneGroup:
     from evenlag.tables.one_group import one_group
 
-    listed = None if members is None else readings(members, "members", None)
-    return one_group(name_of(path), readings(path, "offsets", form), listed, group, auto_offset_reset)
+    listed = None if members is None else readings(members, "members", None, group)
+    return one_group(name_of(path), readings(path, "offsets", form, group), listed, group, auto_offset_reset)
 
 
-def readings(given: Input, kind: TableKind, form: str | None) -> list[Reading]:
-    """Return the rows of an input, one reading per file."""
+def readings(given: Input, kind: TableKind, form: str | None, group: str | None = None) -> list[Reading]:
+    """Return the rows of an input, one reading per file; `group` is as in `read_file`."""
     if isinstance(given, Path | InMemory):
-        return read_file(given, kind, form)
+        return read_file(given, kind, form, group=group)
     return [given] if isinstance(given, Reading) else list(given)
 
 
