@@ -109,13 +109,14 @@ def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
 
     from evenlag.tables.rows import Rows
 
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    spaced = ", " in text[: text.find("\n")]  # blanks after the commas of the header are not part of a value
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=spaced)
     rows: list[list[str]] = []
     numbers: list[int] = []
     try:
         header = [name.strip() for name in next(reader, [])]
         place = {column: header.index(heading) for column, heading in choice(header).items()}
-        if (quick := _without_quotes(text, len(header), place)) is not None:
+        if not spaced and (quick := _without_quotes(text, len(header), place)) is not None:
             return quick
         begins = reader.line_num + 1
         for fields in reader:

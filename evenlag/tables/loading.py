@@ -10,7 +10,7 @@ from pathlib import Path
 from evenlag.errors import SourceError
 from evenlag.model.in_memory import File, InMemory
 from evenlag.model.names import did_you_mean
-from evenlag.tables.column_names import check_headings, plain, unused
+from evenlag.tables.column_names import check_headings, plain, some, unused
 from evenlag.tables.columns import TABLES, Numbered, Row, TableKind
 from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, shown_files, table_rows
 from evenlag.tables.formats import FORMATS, Reading
@@ -86,8 +86,8 @@ def _is_table_row(line: str) -> bool:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    names = {*map(plain, row)} if isinstance(row, dict) else set()
-    return "group" in names and bool(_OF_ROWS & names)
+    names = {plain(name) for name, value in row.items() if not isinstance(value, list)} if isinstance(row, dict) else {}
+    return "group" in names and not _OF_ROWS.isdisjoint(names)
 
 
 def _json_form(path: File, text: str) -> str | None:
@@ -104,7 +104,7 @@ def _json_form(path: File, text: str) -> str | None:
     if found is None and _suffix(path) in _LINES and _has_columns(document, _suffix(path)):
         return "jsonl"
     if found is None and not is_problem:
-        raise _unread_json(path)
+        raise _unread_json(path, document)
     return found or PROBLEM
 
 
@@ -127,28 +127,31 @@ def _has_columns(document: object, suffix: str) -> bool:
     return "group" in names or len((_ALIKE if suffix in _LINES else _PLAIN) & names) > 1
 
 
-def _unread_json(path: File) -> SourceError:
-    return SourceError(f"{path}: unknown JSON format; evenlag reads {what_is_read()}")
+def _unread_json(path: File, document: object) -> SourceError:
+    """Return the error for JSON in no known format, with the names in its first object."""
+    first = document[0] if isinstance(document, list) and document else document
+    names = f" with {some([*map(str, first)])}" if isinstance(first, dict) and first else ""
+    return SourceError(f"{path}: unknown JSON format{names}; evenlag reads {what_is_read()}")
 
 
 def _text_form(path: File, text: str) -> str | None:
     found, suffix = _recognised(text), _suffix(path)
     if found is not None:
         return found
-    if _begins_with_other_json(text, suffix):
-        raise _unread_json(path)
+    if (other := _other_json(text, suffix)) is not None:
+        raise _unread_json(path, other)
     if suffix in JSON_SUFFIXES:
         return PROBLEM if suffix == ".json" else "jsonl"
     return {".csv": "csv", ".txt": "describe", "": "describe"}.get(suffix)
 
 
-def _begins_with_other_json(text: str, suffix: str) -> bool:
-    """Return whether the first line is a JSON object that is not a row of a snapshot table."""
+def _other_json(text: str, suffix: str) -> object:
+    """Return the object in the first line if it is not a row of a snapshot table; None for any other line."""
     try:
         document = json.loads(text.split("\n", 1)[0])
     except (ValueError, RecursionError):
-        return False
-    return isinstance(document, dict) and not _has_columns(document, suffix)
+        return None
+    return document if isinstance(document, dict) and not _has_columns(document, suffix) else None
 
 
 def _recognised(text: str) -> str | None:

@@ -58,6 +58,30 @@ def test_each_description_has_the_time_printed_next_to_it(name: str, below: bool
     assert read_group(path)[0].lags.tolist() == [70, 7]
 
 
+def test_rows_may_follow_one_header() -> None:
+    texts = [f"{at}\n{described(minute).removeprefix(HEADER)}" for minute, at in enumerate(AT)]
+    read = describe.read("\n".join([HEADER, *texts]), "text")
+    assert [row["snapshot_ts"] for _, row in read.offsets] == [at for at in AT for _ in range(2)]
+
+
+def test_a_group_without_a_name_is_the_same_if_it_reads_the_same_topics() -> None:
+    """Kafka 0.11 to 2.3 print no GROUP."""
+    texts = [described(minute).replace("billing ", "").replace("GROUP ", "") for minute in range(3)]
+    loop = "\n".join(f"{at}\n{text}" for at, text in zip(AT, texts, strict=True))
+    assert [row["snapshot_ts"] for _, row in describe.read(loop, "text").offsets] == [at for at in AT for _ in range(2)]
+    for text in (loop.replace("orders", "refunds", 2), f"{AT[0]}\n{texts[0]}\n{texts[1]}", "\n".join(texts)):
+        with pytest.raises(SourceError, match=r"^text, line .*: one of several tables without the column GROUP"):
+            describe.read(text, "text")
+
+
+def test_a_task_of_spark_reads_the_times_too() -> None:
+    from evenlag.spark.worker.describe_files import Describe
+
+    text = "\n".join(f"{at}\n{described(minute)}" for minute, at in enumerate(AT))
+    rows = [*Describe("offsets", lone=True)._rows("lag.txt", text)]
+    assert [row["snapshot_ts"] for row in rows] == [at for at in AT for _ in range(2)]
+
+
 def test_members_are_those_of_the_time() -> None:
     members = "GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS\n" + "\n".join(
         f"billing {ID.format(number)} /192.0.2.{number} app-{number} 1" for number in (1, 2, 3)

@@ -1,11 +1,13 @@
 """JSON of groups with lists of partitions and members, as kcl, Kestra and Kafbat write it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evenlag.model.lag import partition_lag
+from evenlag.tables.read import read_group
 from tests.support.monitors import OFFSETS, notes, read, refused, rows
 
 PARTITION = {"topic": "t", "partition": 0, "current_offset": 3, "log_end_offset": 10, "lag": 7, "member_id": "a"}
@@ -33,6 +35,12 @@ def test_groups_may_be_in_an_object_or_a_list(text: str) -> None:
     assert [row["group"] for _, row in read(text).offsets] == ["g"]
     other = text.replace('"g"', '"h"')
     assert [row["group"] for _, row in read(f"{text}\n{other}").offsets] == ["g", "h"]
+
+
+def test_a_group_in_one_line_is_not_a_row_of_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "lags.json"
+    path.write_text(json.dumps({"group": "g", "lag": [PARTITION]}) + "\n")  # as jq -c '.groups[]' prints it
+    assert read_group(path)[0].lags.tolist() == [7]
 
 
 def test_an_owner_may_be_named_by_the_members_alone() -> None:

@@ -73,6 +73,12 @@ def test_headings_in_any_case_are_read_by_every_door(
     assert (problem.group, problem.lags.tolist(), [*problem.members]) == ("g", [500, 10], ["a", "b"])
 
 
+def test_blanks_after_commas_are_not_part_of_a_value(tmp_path: Path) -> None:
+    path = written(tmp_path / "lags.csv", "group, topic, partition, lag, member", "g, t, 0, 5, a", 'g, t, 1, 7, "b"')
+    problem, _ = read_group(path)
+    assert (problem.group, problem.topics, [*problem.members]) == ("g", ("t",), ["a", "b"])
+
+
 # ---- tables without groups -----------------------------------------------------------------------------------------
 
 

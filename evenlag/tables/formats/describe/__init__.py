@@ -14,7 +14,7 @@ from evenlag.tables.formats.base import Format, Reading, Subscriptions
 from evenlag.tables.formats.describe.consistency import Fields
 from evenlag.tables.formats.describe.headers import looks_like_a_header
 from evenlag.tables.formats.describe.lines import Line, lines_of
-from evenlag.tables.formats.describe.scanner import Parsed, parse
+from evenlag.tables.formats.describe.scanner import Parsed, check_descriptions, parse
 
 _TOPICS = re.compile(r"([\w.-]+)(?:\(|:)[\d, ]+\)?", re.ASCII)
 
@@ -30,7 +30,8 @@ def read(text: str, source: str) -> Reading:
     Raises
     ------
     SourceError
-        The text has no header or an unknown one, or a line may be a row but does not fit its header.
+        The text has no header or an unknown one, a line may be a row but does not fit its header, or a partition is
+        described several times without a time for each.
 
     Examples
     --------
@@ -41,6 +42,7 @@ def read(text: str, source: str) -> Reading:
     parsed = parse(text, source)
     if parsed.doubtful:
         raise parsed.refusal(parsed.doubtful[0])
+    check_descriptions(parsed)
     return _reading(parsed)
 
 

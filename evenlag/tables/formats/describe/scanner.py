@@ -132,6 +132,7 @@ def parse(text: str, source: str) -> Parsed:
                 _place(parsed, line, row, layout)
     _check_edges(parsed)
     others = _dated(parsed, others)
+    _check_one_group(parsed)
     kinds = list({layout.names: layout for layout in layouts}.values())
     beginnings = _Beginnings(parsed, known)
     ends = {line.number for line, _ in (*parsed.offsets, *parsed.members)} if len(lines) < len(printed) else set()
@@ -179,29 +180,57 @@ def _place(parsed: Parsed, line: Line, row: Fields, layout: Layout) -> None:
 
 
 def _dated(parsed: Parsed, others: Sequence[Line]) -> list[Line]:
-    """Set the times of rows if the text describes a group several times; return the lines without a time."""
-    tables = [layout for _, layout in parsed.tables if layout.kind == "offsets"]
-    if len(tables) < 2 or not any(repetitions(parsed.offsets)):
+    """Set the times of rows if the text describes partitions several times; return the lines without a time."""
+    if not any(repetitions(parsed.offsets)):
         return list(others)
     found = [stamp for line in others if (stamp := stamp_of(line)) is not None]
-    if found:
-        stamps = parsed.stamps = Stamps(found, parsed.tables[0][0].number, parsed.source)
-        for rows in (parsed.offsets, parsed.members):
-            rows[:] = [(line, {**row, "snapshot_ts": stamps.of(line)}) for line, row in rows]
+    if not found:
+        return list(others)
+    stamps = parsed.stamps = Stamps(found, parsed.offsets[0][0].number, parsed.source)
+    for rows in (parsed.offsets, parsed.members):
+        rows[:] = [(line, {**row, "snapshot_ts": stamps.of(line)}) for line, row in rows]
+    dates = {stamp.line for stamp in found}
+    return [line for line in others if line.number not in dates]
+
+
+def _check_one_group(parsed: Parsed) -> None:
+    """Raise an error if tables without a group may be of several: each time of one group has the same topics."""
+    headers = [line.number for line, layout in parsed.tables if layout.kind == "offsets" and not layout.has_group]
+    topics: dict[str | None, set[str | None]] = {}
+    for _, row in parsed.offsets:
+        if row["group"] is None:
+            topics.setdefault(row.get("snapshot_ts"), set()).add(row["topic"])
+    if len(headers) > 1 and topics and (parsed.stamps is None or len({*map(frozenset, topics.values())}) > 1):
+        raise _nameless(parsed, headers[1])
+
+
+def check_descriptions(parsed: Parsed) -> None:
+    """Raise an error if a text describes a partition several times, and not each description has its own time.
+
+    Raises
+    ------
+    SourceError
+        The message names the line of a row.
+    """
+    tables = [layout for _, layout in parsed.tables if layout.kind == "offsets"]
+    if parsed.stamps is None and len(tables) < 2:  # the rule of a row finds copies
+        return
+    ask = "print date and time (`date -u`) before each description"
     for first, line, differs in repetitions(parsed.offsets):
         if differs:
             raise SourceError(
                 f"{parsed.source}, line {line.number}: the partition of line {first.number} again, with other values; "
-                f"print date and time (`date -u`) before each description, or keep one of them: {line}"
+                f"{ask}, or keep one of them: {line}"
             )
+    if parsed.stamps is None:
+        return
+    parsed.stamps.check_order()
     for line, row in (*parsed.offsets, *parsed.members):
-        if found and row["snapshot_ts"] is None:
+        if row["snapshot_ts"] is None:
             raise SourceError(
-                f"{parsed.source}, line {line.number}: this row has no time, although others have one; print date and "
-                f"time (`date -u`) before each description, or remove the row: {line}"
+                f"{parsed.source}, line {line.number}: this row has no time, although others have one; {ask}, or "
+                f"remove the row: {line}"
             )
-    dates = {stamp.line for stamp in found}
-    return [line for line in others if line.number not in dates]
 
 
 def _check_edges(parsed: Parsed) -> None:
@@ -279,6 +308,8 @@ class _Groups:
         for line, layout in nameless:
             kinds[layout.kind].append(line.number)
         self._several = any(len(numbers) > 1 for numbers in kinds.values()) or len(self._names) > 1
+        if len(in_messages) < 2 and not self._names and self._may_be_a_loop(lines):
+            self._several = False
         if self._several:
             for numbers in kinds.values():
                 self._check_order(lines, numbers)
@@ -312,6 +343,13 @@ class _Groups:
             )
         return self._names[above[-1]]
 
+    def _may_be_a_loop(self, lines: Sequence[Line]) -> bool:
+        """Return whether a time is printed for each table, as for several descriptions of one group."""
+        headers = {line.number for line, _ in self._parsed.tables}
+        times = [line.number for line in lines if line.number not in headers and stamp_of(line) is not None]
+        between = itertools.pairwise([0, *self._headers, len(lines) + 1])
+        return sum(any(low < time < high for time in times) for low, high in between) >= len(self._headers)
+
     def _check_order(self, lines: Sequence[Line], headers: Sequence[int]) -> None:
         """Raise an error if a table of several has no group, or if summaries are not in the order that `rpk` prints."""
         filled = [line for line in lines if line.text.strip()]
@@ -320,10 +358,15 @@ class _Groups:
         for place, header in enumerate(headers):
             since = headers[place - 1] if place else 0
             if not whole or not any(since < number < header for number in self._names):
-                raise SourceError(
-                    f"{self._parsed.source}, line {header}: one of several tables without the column GROUP, so the "
-                    "group of each is unknown; give each table as a text of its own, and name its group by --group"
-                )
+                raise _nameless(self._parsed, header)
+
+
+def _nameless(parsed: Parsed, header: int) -> SourceError:
+    """Return the error for a table whose group is unknown; `header` is its line number."""
+    return SourceError(
+        f"{parsed.source}, line {header}: one of several tables without the column GROUP, so the group of each is "
+        "unknown; give each table as a text of its own, and name its group by --group"
+    )
 
 
 def _no_table(lines: Sequence[Line], source: str) -> SourceError:

@@ -111,7 +111,7 @@ class Stamps:
     found : sequence of Stamp
         In the order of the text.
     first : int
-        Line number of the first table. Times stand above their tables if one is above the first, else below.
+        Line number of the first row. Times stand above their rows if one is above the first, else below.
     source : str
         Name of the text in errors.
     """
@@ -120,10 +120,19 @@ class Stamps:
         self._found, self._source = found, source
         self._lines = [stamp.line for stamp in found]
         self._above = found[0].line < first
-        for before, stamp in pairwise(found):
+
+    def check_order(self) -> None:
+        """Raise an error if times go backwards.
+
+        Raises
+        ------
+        SourceError
+            The message names the lines.
+        """
+        for before, stamp in pairwise(self._found):
             if stamp.at < before.at:
                 raise SourceError(
-                    f"{source}, line {stamp.line}: the time is before the time on line {before.line}; sort the "
+                    f"{self._source}, line {stamp.line}: the time is before the time on line {before.line}; sort the "
                     "descriptions by time, and print times in UTC (`date -u`)"
                 )
 
