@@ -130,8 +130,8 @@ def _has_columns(document: object, suffix: str) -> bool:
 def _unread_json(path: File, document: object) -> SourceError:
     """Return the error for JSON in no known format, with the names in its first object."""
     first = document[0] if isinstance(document, list) and document else document
-    names = f" with {some([*map(str, first)])}" if isinstance(first, dict) and first else ""
-    return SourceError(f"{path}: unknown JSON format{names}; evenlag reads {what_is_read()}")
+    names = f"; this one has {some([*first])}" if isinstance(first, dict) and first else ""
+    return SourceError(f"{path}: unknown JSON format; evenlag reads {what_is_read()}{names}")
 
 
 def _text_form(path: File, text: str) -> str | None:
