@@ -79,6 +79,12 @@ def test_blanks_after_commas_are_not_part_of_a_value(tmp_path: Path) -> None:
     assert (problem.group, problem.topics, [*problem.members]) == ("g", ("t",), ["a", "b"])
 
 
+def test_a_repeated_header_is_not_a_row(tmp_path: Path) -> None:
+    tables = [f"timestamp,topic,partition,lag,owner\n2026-11-20T10:0{minute}:00Z,t,0,{minute},a" for minute in range(3)]
+    snapshots, _ = read_snapshots(written(tmp_path / "lags.csv", *tables), group="g")
+    assert [each.problem.lags.tolist() for each in snapshots] == [[0], [1], [2]]
+
+
 # ---- tables without groups -----------------------------------------------------------------------------------------
 
 
