@@ -16,6 +16,7 @@ STREAMS, CONNECT = "streams", "connect"
 _SOME = "rebalancing"  # in one of the states below
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", _SOME)
 EMPTY = "Empty"
+_STATES = ("Stable", EMPTY, "Dead", *REBALANCING[:-1])
 
 _OF_CLIENTS = ("roundrobin", "sticky", "cooperative-sticky", STREAM)
 _MOST_NAMED = 5  # topics named in a note
@@ -153,6 +154,12 @@ NO_FACTS = Facts()
 _TEXTS = ("state", "protocol")
 _NUMBERS = ("group_epoch", "assignment_epoch", "members", "classic_members")
 _OF_DOCUMENT = (*_TEXTS, *_NUMBERS, "left_over", "assumed")
+
+
+def state_named(text: str | None) -> str | None:
+    """Return Kafka's name of a state, which clients of some languages spell as `PREPARING_REBALANCE`."""
+    plain = None if text is None else text.replace("_", "").lower()
+    return next((state for state in _STATES if state.lower() == plain), text)
 
 
 def facts_of(document: Any, assignor: Any) -> Facts:

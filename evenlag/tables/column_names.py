@@ -1,4 +1,4 @@
-"""Headings of a table, matched to the declared columns without case, blanks, hyphens and underscores."""
+"""Headings of a table, matched to the declared columns without case, blanks, dots, hyphens and underscores."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from evenlag.model.names import did_you_mean
 from evenlag.tables.columns import LINE, MALFORMED, TABLES, TableKind, check_columns
 
 _MOST_NAMES = 8  # names listed in a message
-_APART = re.compile(r"[\s_-]+")
+_APART = re.compile(r"[\s._-]+")
 
 UNMENTIONED = (LINE, MALFORMED, "previous_member", "move", "member_rack", "crossing", "reason", "row", "source")
 """Columns that evenlag writes itself and does not read: no note mentions them."""
 
 
 def plain(heading: str) -> str:
-    """Return a heading without case, blanks, hyphens and underscores.
+    """Return a heading without case, blanks, dots, hyphens and underscores.
 
     Examples
     --------
@@ -89,6 +89,8 @@ def check_headings(
         had = [heading for heading in headings if heading not in UNMENTIONED]
         alone = len(headings) == 1 and any(mark in headings[0] for mark in ";\t|")
         hint = "; separate columns by commas" if alone else ""
+        if not many_snapshots and ": no column group; " in str(error):
+            hint = "; name the group of a table without this column with --group"
         raise SourceError(f"{error}{hint}; this one has {some(had) or 'none'}") from None
     return names
 

@@ -131,7 +131,8 @@ class Table(tuple[Column, ...]):
 LOG_ONLY = "log_only"
 """The column that marks rows of a time at which nothing but the log is known, so that no commit means no knowledge."""
 
-_TIME, _GROUP, _MEMBER = ("timestamp",), ("group_id", "consumer_group"), ("member", "member_id", "consumer")
+_TIME, _MEMBER = ("timestamp", "time", "datetime", "ts"), ("member", "member_id", "consumer")
+_GROUP = ("group_id", "group_name", "consumer_group", "consumer_group_id")
 
 OFFSETS = Table(
     (
@@ -146,15 +147,22 @@ OFFSETS = Table(
             "partition", "integer", "Partition id.",
             required=True, least=0, most=MAX_PARTITION, also=("partition_id",),
         ),
-        Column("log_start_offset", "integer", "Offset of the first message still in the log.", planned=True),
         Column(
-            "log_end_offset", "integer", "Offset that the next message will get.", planned=True, also=("end_offset",)
+            "log_start_offset", "integer", "Offset of the first message still in the log.",
+            planned=True, also=("start_offset", "beginning_offset", "earliest_offset"),
+        ),
+        Column(
+            "log_end_offset", "integer", "Offset that the next message will get.",
+            planned=True, also=("end_offset", "latest_offset", "log_size"),
         ),
         Column(
             "current_offset", "integer", "Committed offset; null: never committed.",
-            planned=True, also=("committed_offset",),
+            planned=True, also=("committed_offset", "offset"),
         ),
-        Column("lag", "integer", "Lag in messages; used where offsets are missing.", planned=True),
+        Column(
+            "lag", "integer", "Lag in messages; used where offsets are missing.",
+            planned=True, also=("consumer_lag", "offset_lag"),
+        ),
         Column(
             "consumer_id", "string", "Member id of the owner; null: no owner.", planned=True, also=(*_MEMBER, "owner")
         ),
@@ -200,8 +208,11 @@ MEMBERS = Table(
         Column("consumer_id", "string", "Member id.", required=True, also=_MEMBER),
         Column("client_id", "string", "Client id."),
         Column("host", "string", "Host."),
-        Column("group_instance_id", "string", "Instance id of a static member."),
-        Column("topics", "strings", "Subscribed topics; null: all topics of the group.", planned=True),
+        Column("group_instance_id", "string", "Instance id of a static member.", also=("instance_id",)),
+        Column(
+            "topics", "strings", "Subscribed topics; null: all topics of the group.",
+            planned=True, also=("subscribed_topics",),
+        ),
         Column(
             "weight", "number", "Capacity of the member, relative to the others.",
             least=1 / float(LARGEST_WEIGHT), most=float(LARGEST_WEIGHT), planned=True,

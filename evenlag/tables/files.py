@@ -104,22 +104,27 @@ def table_rows(path: File, form: str, choice: Choice) -> Rows:
 
 
 def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
-    """Read a CSV file with a header; the number of a row is that of its first line."""
+    """Read a CSV file with a header, which may be repeated; the number of a row is that of its first line."""
     import pyarrow as pa
 
     from evenlag.tables.rows import Rows
 
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    first = text.partition("\n")[0]
+    spaced = ", " in first  # blanks after the commas of the header are not part of a value
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=spaced)
     rows: list[list[str]] = []
     numbers: list[int] = []
     try:
         header = [name.strip() for name in next(reader, [])]
         place = {column: header.index(heading) for column, heading in choice(header).items()}
-        if (quick := _without_quotes(text, len(header), place)) is not None:
+        is_plain = not spaced and f"\n{first}" not in text
+        if is_plain and (quick := _without_quotes(text, len(header), place)) is not None:
             return quick
         begins = reader.line_num + 1
         for fields in reader:
-            if len(fields) == len(header):
+            if [name.strip() for name in fields] == header:
+                pass  # of another table that was appended
+            elif len(fields) == len(header):
                 rows.append(fields)
                 numbers.append(begins)
             elif fields:

@@ -42,7 +42,9 @@ class LagRemarks:
         data = np.where(self._at_most, end.data, lag.data)
         checked.values["lag"] = replace(lag, data=data, null=lag.null & ~forgiven)
         self._uncommitted = checked.by_reset & checked.usable
-        self.remarkable = np.flatnonzero(forgiven | self._unknown | self._uncommitted)
+        absent = checked.values["current_offset"].null & ~end.null & ~checked.by_reset & ~checked.log_only
+        self._reported = absent & of_text & checked.usable & ~self._negative
+        self.remarkable = np.flatnonzero(forgiven | self._unknown | self._uncommitted | self._reported)
 
     def notes(self, rows: Whole) -> list[str]:
         """Return the notes on unknown and corrected lags among some of the `remarkable` rows."""
@@ -59,6 +61,8 @@ class LagRemarks:
             lag = "0" if reset.lower() == AUTO_OFFSET_RESET else _AT_MOST if self._at_most[row] else _WHOLE
             taken[f"{lag} (auto.offset.reset {reset})"].append(row)
         notes += [f"{some(self._names(of))}: never committed; lag taken as {lag}" for lag, of in taken.items()]
+        if reported := self._names(rows[self._reported[rows]]):
+            notes.append(f"{some(reported)}: never committed; lag taken as the text reports it")
         if negative := self._names(rows[self._negative[rows]]):
             notes.append(f"{some(negative)}: lag below 0, taken as 0")
         return notes

@@ -10,7 +10,7 @@ from pathlib import Path
 from evenlag.errors import SourceError
 from evenlag.model.in_memory import File, InMemory
 from evenlag.model.names import did_you_mean
-from evenlag.tables.column_names import check_headings, plain, unused
+from evenlag.tables.column_names import check_headings, plain, some, unused
 from evenlag.tables.columns import TABLES, Numbered, Row, TableKind
 from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, shown_files, table_rows
 from evenlag.tables.formats import FORMATS, Reading
@@ -73,8 +73,9 @@ def form_of(path: File, form: str | None = None) -> str:
 
 
 def _is_csv_header(line: str, suffix: str) -> bool:
-    names = [name.strip() for name in next(csv.reader([line]), [])]
-    if line.isupper() and suffix != ".csv":  # as kafka-consumer-groups writes its headings
+    separator = "," if "," in line else ";"  # `check_headings` refuses semicolons in its own words
+    names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    if ", " in line and line.isupper() and suffix != ".csv":  # as kafka-consumer-groups 0.8 and 0.9 print it
         return False
     return len(_ALIKE.intersection(map(plain, names))) > (1 if suffix == ".csv" else 2)
 
@@ -85,8 +86,8 @@ def _is_table_row(line: str) -> bool:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    names = {*map(plain, row)} if isinstance(row, dict) else set()
-    return "group" in names and bool(_OF_ROWS & names)
+    names = {plain(name) for name, value in row.items() if not isinstance(value, list)} if isinstance(row, dict) else {}
+    return "group" in names and not _OF_ROWS.isdisjoint(names)
 
 
 def _json_form(path: File, text: str) -> str | None:
@@ -103,7 +104,7 @@ def _json_form(path: File, text: str) -> str | None:
     if found is None and _suffix(path) in _LINES and _has_columns(document, _suffix(path)):
         return "jsonl"
     if found is None and not is_problem:
-        raise _unread_json(path)
+        raise _unread_json(path, document)
     return found or PROBLEM
 
 
@@ -126,28 +127,31 @@ def _has_columns(document: object, suffix: str) -> bool:
     return "group" in names or len((_ALIKE if suffix in _LINES else _PLAIN) & names) > 1
 
 
-def _unread_json(path: File) -> SourceError:
-    return SourceError(f"{path}: unknown JSON format; evenlag reads {what_is_read()}")
+def _unread_json(path: File, document: object) -> SourceError:
+    """Return the error for JSON in no known format, with the names in its first object."""
+    first = document[0] if isinstance(document, list) and document else document
+    names = f"; this one has {some([*first])}" if isinstance(first, dict) and first else ""
+    return SourceError(f"{path}: unknown JSON format; evenlag reads {what_is_read()}{names}")
 
 
 def _text_form(path: File, text: str) -> str | None:
     found, suffix = _recognised(text), _suffix(path)
     if found is not None:
         return found
-    if _begins_with_other_json(text, suffix):
-        raise _unread_json(path)
+    if (other := _other_json(text, suffix)) is not None:
+        raise _unread_json(path, other)
     if suffix in JSON_SUFFIXES:
         return PROBLEM if suffix == ".json" else "jsonl"
     return {".csv": "csv", ".txt": "describe", "": "describe"}.get(suffix)
 
 
-def _begins_with_other_json(text: str, suffix: str) -> bool:
-    """Return whether the first line is a JSON object that is not a row of a snapshot table."""
+def _other_json(text: str, suffix: str) -> object:
+    """Return the object in the first line if it is not a row of a snapshot table; None for any other line."""
     try:
         document = json.loads(text.split("\n", 1)[0])
     except (ValueError, RecursionError):
-        return False
-    return isinstance(document, dict) and not _has_columns(document, suffix)
+        return None
+    return document if isinstance(document, dict) and not _has_columns(document, suffix) else None
 
 
 def _recognised(text: str) -> str | None:
@@ -185,7 +189,9 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
         )
 
 
-def read_file(path: File, kind: TableKind, form: str | None = None, latest: int | None = None) -> list[Reading]:
+def read_file(
+    path: File, kind: TableKind, form: str | None = None, latest: int | None = None, group: str | None = None
+) -> list[Reading]:
     """Read a whole file, or all files of a folder, as one reading per file.
 
     Parameters
@@ -197,6 +203,8 @@ def read_file(path: File, kind: TableKind, form: str | None = None, latest: int 
         One of `FORMS`; by default it is recognised by the content.
     latest : int, optional
         As in `latest_parts`.
+    group : str, optional
+        The group of a table without a column for it.
 
     Raises
     ------
@@ -204,7 +212,7 @@ def read_file(path: File, kind: TableKind, form: str | None = None, latest: int 
         As `read_table` and `form_of`.
     """
     folder = path if isinstance(path, Path) and len(_parts(path)) > 1 else None
-    return [_read_part(part, kind, form_of(part, form), folder) for part in latest_parts(path, latest)]
+    return [_read_part(part, kind, form_of(part, form), folder, group) for part in latest_parts(path, latest)]
 
 
 def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None) -> list[Reading]:
@@ -226,10 +234,10 @@ def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None)
     return [_read_part(path, "offsets", form_of(path, form), Path(group)) for path in paths]
 
 
-def _read_part(part: File, kind: TableKind, form: str, folder: Path | None) -> Reading:
+def _read_part(part: File, kind: TableKind, form: str, folder: Path | None, group: str | None = None) -> Reading:
     """Read a file; if it is a text and one of several in a folder, take the time from its name."""
     if form not in FORMATS:
-        return _read_columns(part, kind, form, str(folder or part))
+        return _read_columns(part, kind, form, str(folder or part), group)
     read = read_text_file(part, form)
     if kind == "members":
         read.members = read.named_members()
@@ -238,13 +246,18 @@ def _read_part(part: File, kind: TableKind, form: str, folder: Path | None) -> R
     return read
 
 
-def _read_columns(part: File, kind: TableKind, form: str, place: str) -> Reading:
-    """Read a CSV, JSON Lines or Parquet file; `place` is its name, or its folder's, in notes."""
+def _read_columns(part: File, kind: TableKind, form: str, place: str, group: str | None) -> Reading:
+    """Read a CSV, JSON Lines or Parquet file; `place` is its name, or its folder's, in notes.
+
+    If it has no column of groups, all rows are of `group`, if that is given.
+    """
     read = Reading(source=str(part), unit="row" if form == "parquet" else "line")
 
     def choice(headings: Sequence[str]) -> Mapping[str, str]:
-        absent = ("lag",) if form == "jsonl" else ()  # writers may omit nulls, so no row need have a lag
+        absent = ["lag"] if form == "jsonl" else []  # writers may omit nulls, so no row need have a lag
+        absent += ["group"] if group is not None else []
         names = check_headings(headings, kind, str(part), absent=absent)
+        read.group = "" if "group" in names else group or ""
         read.notes += unused(headings, names, kind, place)
         read.shows_owners = form == "jsonl" or "consumer_id" in names
         return names

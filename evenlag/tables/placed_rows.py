@@ -22,7 +22,7 @@ from evenlag.tables.files import open_text
 from evenlag.tables.formats import Reading
 from evenlag.tables.rows import Rows
 from evenlag.tables.rules import CheckedRows, check_rows, contradiction
-from evenlag.tables.values import plain_value
+from evenlag.tables.values import advice, plain_value
 
 _MOST_SHOWN = 160  # characters of a line in a message
 
@@ -98,12 +98,12 @@ class PlacedRows:
                 f"{self._place(second)}: {rule.what} {self._key(checked, row)} is also in {also}, but the rows differ "
                 f"in {', '.join(differ)}; keep one"
             )
-        key, value = self._key(checked, row, column), None
+        key, value, kind = self._key(checked, row, column), None, ""
         if column:
             kind = next(each.kind for each in TABLES[self.kind] if each.name == column)
             value = plain_value(self.rows.value(column, row), kind)
         named = f"member {key!r}: " if key and self.kind == "members" else f"{key}: " if key else ""
-        what = reason if value is None else f"{reason}: {shown(value)}"
+        what = reason if value is None else f"{reason}: {shown(value)}{advice(value) if kind == 'integer' else ''}"
         return InvalidProblemError(f"{self._place(row)}: {named}{what}{self._line(row)}")
 
     def _key(self, checked: CheckedRows, row: int, wrong: str = "") -> str:

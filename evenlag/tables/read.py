@@ -192,8 +192,8 @@ def _one_group(
     from evenlag.tables.one_group import one_group
 
     path, members = _both(path, members)
-    listed = None if members is None else readings(members, "members", None)
-    return one_group(name_of(path), readings(path, "offsets", form), listed, group, auto_offset_reset)
+    listed = None if members is None else readings(members, "members", None, group)
+    return one_group(name_of(path), readings(path, "offsets", form, group), listed, group, auto_offset_reset)
 
 
 def _both(path: Input, members: Input | None) -> tuple[Input, Input | None]:
@@ -202,10 +202,10 @@ def _both(path: Input, members: Input | None) -> tuple[Input, Input | None]:
     return (path, members) if tables is None else tables
 
 
-def readings(given: Input, kind: TableKind, form: str | None) -> list[Reading]:
-    """Return the rows of an input, one reading per file."""
+def readings(given: Input, kind: TableKind, form: str | None, group: str | None = None) -> list[Reading]:
+    """Return the rows of an input, one reading per file; `group` is as in `read_file`."""
     if isinstance(given, Path | InMemory):
-        return read_file(given, kind, form)
+        return read_file(given, kind, form, group=group)
     return [given] if isinstance(given, Reading) else list(given)
 
 

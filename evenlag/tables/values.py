@@ -15,10 +15,16 @@ from evenlag.model.rates import time_micros, time_text
 # text; group 1 is the number.
 _SPACE = r"[ \t\n\x0b\f\r]*"
 NUMBER = rf"{_SPACE}([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,3}})?){_SPACE}"
-WHOLE = rf"{_SPACE}([+-]?[0-9]{{1,40}})(?:\.0*)?{_SPACE}"
-"""A whole number, optionally with zeros as its fraction: pandas writes 7.0 in a column with nulls."""
+WHOLE = rf"{_SPACE}([+-]?[0-9]{{1,40}})(?:\.(?:0{{0,2}}|0{{4,}}))?{_SPACE}"
+"""A whole number, optionally with zeros as its fraction: pandas writes 7.0 in a column with nulls.
 
-_NUMBER, _WHOLE = re.compile(NUMBER), re.compile(WHOLE)
+Three zeros are not a fraction: 1.000 is a thousand in many countries.
+"""
+ROUNDED = r"E\+[0-9][0-9]"
+"""The exponent in a number that a spreadsheet has rounded to a few digits: 1.23457E+11."""
+
+_NUMBER, _WHOLE, _ROUNDED = re.compile(NUMBER), re.compile(WHOLE), re.compile(ROUNDED)
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:[., '’\u00a0\u202f][0-9]{3})+")
 
 
 NULLS = frozenset(("", "-", "n/a", "nan", "<na>", "nat"))
@@ -64,8 +70,8 @@ def plain_value(value: Any, kind: str) -> Any:
 
     Examples
     --------
-    >>> [plain_value(text, "integer") for text in ("7.0", "7E3", "7.5", "N/A")]
-    [7, 7000, '7.5', None]
+    >>> [plain_value(text, "integer") for text in ("7.0", "7E3", "7.5", "7.000", "7.12346E+11", "N/A")]
+    [7, 7000, '7.5', '7.000', '7.12346E+11', None]
     """
     if isinstance(value, float) and math.isnan(value):  # a null in pandas
         return None
@@ -82,6 +88,20 @@ def plain_value(value: Any, kind: str) -> Any:
     if kind == "boolean" and isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip(" ").lower(), value)
     return value
+
+
+def advice(value: object) -> str:
+    """Return how to write a value that is meant as a whole number, for an error; empty without advice.
+
+    Examples
+    --------
+    >>> advice("1,900"), advice("many")
+    (' (write it without marks between thousands)', '')
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    if _THOUSANDS.fullmatch(text):
+        return " (write it without marks between thousands)"
+    return " (a spreadsheet has rounded it: export all digits)" if _ROUNDED.search(text) else ""
 
 
 def snapshot_order(ts: object) -> tuple[bool, float, str]:
@@ -106,7 +126,8 @@ def _whole_number(value: Any) -> Any:
         if match := _WHOLE.fullmatch(value):
             return int(match[1])
         match = _NUMBER.fullmatch(value)
-        real = float(match[1]) if match and "e" in match[1].lower() else math.nan
+        exact = match and "e" in match[1].lower() and not _ROUNDED.search(match[1])
+        real = float(match[1]) if match and exact else math.nan
         return int(real) if real.is_integer() else value
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

@@ -49,7 +49,9 @@ def test_a_folder_of_a_snapshot_is_an_input(tmp_path: Path) -> None:
     (tmp_path / "offsets.csv").write_text("group,topic,partition,lag,consumer_id\ng,t,0,5,a\ng,t,1,9,a\nh,t,0,1,\n")
     (tmp_path / "members.csv").write_text("group,consumer_id,topics\ng,a,t\ng,b,t\n")
     assert evenlag.read(tmp_path, group="g").members == ("a", "b")
-    with pytest.raises(InvalidProblemError, match=r"choose one with `group`: g \(lag 14, 2 members\), h \(lag 1, 0 members\)"):
+    with pytest.raises(
+        InvalidProblemError, match=r"choose one with `group`: g \(lag 14, 2 members\), h \(lag 1, 0 members\)"
+    ):
         evenlag.read(tmp_path)
     assert command("check", tmp_path, "--group", "g").returncode == 3
 

@@ -122,7 +122,8 @@ def cut_by_width(line: str, width: int) -> list[str]:
         lambda line: f"     3  {line}",
         lambda line: " ".join(line.split()[:5]),
         lambda line: " ".join(line.split()[::-1]),
-        str.lower,
+        lambda line: line.lower() if " PARTITION " in line else line,
+        lambda line: line.title().replace("-", "_") if " PARTITION " in line else line,
     ],
 )
 def test_realigned_lines_are_read_correctly_or_refused(change: Callable[[str], str]) -> None:

@@ -269,8 +269,9 @@ def test_other_json_is_refused_with_the_known_formats(
 ) -> None:
     path = tmp_path / name
     path.write_text(f"{json.dumps(document)}\n" * times)
-    with pytest.raises(SourceError, match=r"unknown JSON format; evenlag reads a problem file, a snapshot"):
+    with pytest.raises(SourceError, match=r"unknown JSON format; evenlag reads a problem file, a snapshot") as error:
         form_of(path)
+    assert str(error.value).endswith(f"; this one has {', '.join(sorted(document))}")
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,8 @@ def series(exporter: Exporter, column: str, value: float, partition: int = 0, ow
     mine = {label: labels[label] for label in exporter.needs(column)}
     if exporter.owner and column in ("lag", "current_offset"):
         mine[exporter.owner] = owner
+    if exporter.kind:
+        mine[exporter.kind] = exporter.kinds[column]
     listed = ",".join(f'{name}="{text}"' for name, text in mine.items())
     return f"{getattr(exporter, column)}{{{listed}}} {value}"
 
@@ -125,6 +127,34 @@ def test_the_documented_query_selects_exactly_the_series_of_a_tool(exporter: Exp
     mine = {getattr(exporter, column) for column in COLUMNS} - {None}
     names = {getattr(each, column) for each in EXPORTERS for column in COLUMNS} - {None}
     assert [matcher for matcher in matchers if {name for name in names if re.fullmatch(matcher, name)} == mine]
+
+
+def test_the_label_of_a_figure_tells_apart_series_of_one_name() -> None:
+    lag = 'kafka_consumer_group_ConsumerLagMetrics_Value{{groupId="g",name="{}",topic="t"{}}} {}'
+    log = 'kafka_log_Log_Value{{name="{}",topic="t",partition="0",}} {}'
+    sums = [lag.format("SumOffsetLag", "", 905), lag.format("EstimatedMaxTimeLag", "", 12.5)]
+    by_partition = [lag.format("OffsetLag", f',partition="{n}",', n + 5) for n in range(2)]
+    logs = [log.format(*each) for each in (("LogEndOffset", 100), ("LogStartOffset", 10), ("Size", 4096.5))]
+    reading = read("\n".join([*sums, *by_partition, *logs]))
+    assert rows(reading, "lag", "log_end_offset", "log_start_offset") == [("t", 0, 5, 100, 10), ("t", 1, 6, None, None)]
+    assert "ConsumerLagMetrics_Value has the labels groupId, name, topic, none of which is the partition" in refused(
+        "\n".join(sums)
+    )
+
+
+@pytest.mark.parametrize(
+    ("series", "says"),
+    [
+        (
+            'x_consumer_lag_offsets{topic="t",group_id="g"} 1',
+            "has the labels topic, group_id, none of which is the part",
+        ),
+        ('x_lag{topic="t",partition_id="0"} 1', "x_lag has the labels topic, partition_id, evenlag does not know it"),
+        ('x_flag{topic="t"} 1', "by partition; supported tools: "),
+    ],
+)
+def test_unread_series_of_lags_are_named(series: str, says: str) -> None:
+    assert says in refused(series)
 
 
 def test_of_lag_commit_and_log_end_any_two_give_the_third() -> None:

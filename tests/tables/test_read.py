@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenlag
-from evenlag.errors import InvalidProblemError, SourceError
 from evenlag import door
+from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.tables import loading
 from evenlag.tables.group import ONLY_OWNERS
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as sf
 
 from evenlag.model.rates import TIME
-from evenlag.tables.values import NUMBER, WHOLE
+from evenlag.tables.values import NUMBER, ROUNDED, WHOLE
 
 _WHOLE, _NUMBER = (rf"\A{pattern}\z" for pattern in (WHOLE, NUMBER))
 
@@ -76,7 +76,7 @@ class Typed:
             return sf.when(column % 1 == 0, column.try_cast("bigint"))
         if isinstance(kind, types.StringType):
             plain = sf.regexp_extract(column, _WHOLE, 1).try_cast("bigint")
-            real = sf.when(column.rlike("[eE]"), text_number(column))
+            real = sf.when(column.rlike("[eE]") & ~column.rlike(ROUNDED), text_number(column))
             return sf.coalesce(plain, sf.when(sf.rint(real) == real, real.try_cast("bigint")))
         if isinstance(kind, types.FractionalType):
             return sf.when(sf.rint(column) == column, column.try_cast("bigint"))

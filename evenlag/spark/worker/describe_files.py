@@ -60,4 +60,7 @@ class Describe:
             raise SourceError(f"{path}: is not UTF-8 text (UTF-16, as PowerShell writes?); convert it")
         time = time_in_name(stem) or (LONE if self.lone else stem)
         for line, row in described_lines(text, self.kind, source=path, group=stem):
-            yield {LINE: line, MALFORMED: line} if row is None else row | {LINE: line, "snapshot_ts": time}
+            of_line: dict[str, str | None] = {LINE: line, MALFORMED: line}
+            if row is not None:
+                of_line = row | {LINE: line, "snapshot_ts": row.get("snapshot_ts") or time}
+            yield of_line

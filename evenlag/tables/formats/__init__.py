@@ -4,6 +4,7 @@ from evenlag.tables.formats.base import Format, Reading
 from evenlag.tables.formats.burrow import BURROW
 from evenlag.tables.formats.confluent import CONFLUENT
 from evenlag.tables.formats.describe import DESCRIBE
+from evenlag.tables.formats.groups_json import GROUPS_JSON
 from evenlag.tables.formats.prometheus import PROMETHEUS
 from evenlag.tables.formats.promql import PROMQL
 from evenlag.tables.formats.rpk import RPK
@@ -14,6 +15,7 @@ FORMATS: dict[str, Format] = {
         DESCRIBE,
         BURROW,
         CONFLUENT,
+        GROUPS_JSON,
         PROMETHEUS,
         PROMQL,
         RPK,

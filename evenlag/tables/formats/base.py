@@ -12,6 +12,7 @@ from evenlag.tables.columns import TABLES, Numbered, TableKind
 if TYPE_CHECKING:
     from evenlag.tables.rows import Rows  # imports pyarrow
 
+Subscriptions = Literal["listed", "assignment", "unknown"]
 _OF_MEMBERS = ("snapshot_ts", "group", "consumer_id", "client_id", "host")  # columns of both tables
 
 
@@ -58,7 +59,7 @@ class Reading:
     source: str = ""
     unit: str = "line"
     group: str = ""
-    subscriptions: Literal["listed", "assignment", "unknown"] = "listed"
+    subscriptions: Subscriptions = "listed"
     notes_of: dict[str, list[str]] = field(default_factory=dict)
     member_notes: dict[str, list[str]] = field(default_factory=dict)
     facts: dict[str | None, Facts] = field(default_factory=dict)

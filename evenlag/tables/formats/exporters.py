@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+_OF_LAGS = re.compile(r"(?:\b|_)lag(?:_|\b)|Lag")
 COLUMNS = ("lag", "current_offset", "log_end_offset", "log_start_offset", "members", "info")
 
 
@@ -35,6 +37,10 @@ class Exporter:
         True if a lag or offset of -1 means that the group has not committed.
     ends_differ : bool
         True if offsets are reported several times, by each broker or for each group; the highest value is used.
+    kind : str or None
+        Label that tells apart several figures in series of one name.
+    kinds : mapping of column to str
+        Value of the label `kind` in the series of each column.
     """
 
     name: str
@@ -55,6 +61,12 @@ class Exporter:
     nobody: str | None = None
     without_commit: bool = False
     ends_differ: bool = False
+    kind: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def fits(self, column: str, labels: Mapping[str, str]) -> bool:
+        """Return whether a series of a column's name holds the column's figure, rather than another one."""
+        return self.kind is None or labels.get(self.kind) == self.kinds[column]
 
     def needs(self, column: str) -> tuple[str, ...]:
         """Return the labels that a series of this column must have."""
@@ -117,6 +129,13 @@ EXPORTERS = (
         members="kafka_consumer_group_members", without_commit=True,
     ),
     Exporter(
+        "Amazon MSK", "groupId", "topic", "partition",
+        lag="kafka_consumer_group_ConsumerLagMetrics_Value",
+        log_end_offset="kafka_log_Log_Value", log_start_offset="kafka_log_Log_Value", ends_differ=True,
+        kind="name",
+        kinds={"lag": "OffsetLag", "log_end_offset": "LogEndOffset", "log_start_offset": "LogStartOffset"},
+    ),
+    Exporter(
         "Aiven", "name", "topic", "partition",
         lag="kafka_consumer_group_rep_lag", current_offset="kafka_consumer_group_offset",
     ),
@@ -153,6 +172,11 @@ def is_known(name: str) -> bool:
     return plain_name(name) in _BY_NAME
 
 
+def reports_lag(name: str) -> bool:
+    """Return whether a series may report the lag of a group, by its name."""
+    return _OF_LAGS.search(name) is not None
+
+
 def column_of(name: str, labels: Mapping[str, str]) -> Column | list[str] | None:
     """Return the tool and column of a series.
 
@@ -162,8 +186,8 @@ def column_of(name: str, labels: Mapping[str, str]) -> Column | list[str] | None
         The tool and the column; the missing labels if the name is known but labels are missing; None for any other
         series.
     """
-    candidates = _BY_NAME.get(plain_name(name))
-    if candidates is None:
+    candidates = [each for each in _BY_NAME.get(plain_name(name), ()) if each[0].fits(each[1], labels)]
+    if not candidates:
         return None
     for exporter, column in candidates:
         if all(label in labels for label in exporter.needs(column)):

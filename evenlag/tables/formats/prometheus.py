@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from evenlag.errors import SourceError
 from evenlag.model.values import shown
 from evenlag.tables.formats.base import Format, Reading
-from evenlag.tables.formats.exporters import is_known
+from evenlag.tables.formats.exporters import is_known, reports_lag
 from evenlag.tables.formats.samples import Sample
 from evenlag.tables.formats.series import assemble
 
@@ -59,7 +59,7 @@ def _samples(text: str, source: str, passed: list[tuple[int, str]]) -> Iterator[
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         match = _SAMPLE.fullmatch(line)
-        if match is not None and match["name"] and not is_known(match["name"]):
+        if match is not None and (name := match["name"]) and not (is_known(name) or reports_lag(name)):
             continue
         sample = None if match is None else _sample(number, match)
         if sample is not None:

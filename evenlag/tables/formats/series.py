@@ -13,7 +13,15 @@ from evenlag.model.facts import Facts
 from evenlag.model.rates import time_text
 from evenlag.tables.column_names import some
 from evenlag.tables.formats.base import Reading
-from evenlag.tables.formats.exporters import EXPORTERS, Exporter, cluster_of, column_by_labels, column_of, tools
+from evenlag.tables.formats.exporters import (
+    EXPORTERS,
+    Exporter,
+    cluster_of,
+    column_by_labels,
+    column_of,
+    reports_lag,
+    tools,
+)
 from evenlag.tables.formats.remarks import Remarks
 from evenlag.tables.formats.samples import Partition, Sample, partition_of
 from evenlag.tables.formats.series_rows import GroupReader, GroupSeries
@@ -54,11 +62,11 @@ def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool)
     SourceError
         No series reports the lag of a group, or one lacks a label, is not a whole number, or contradicts another.
     """
-    by_time, nameless = _sorted(samples, source, place, dated=dated)
+    by_time, nameless, unread = _sorted(samples, source, place, dated=dated)
     chosen, passed = _chosen(by_time)
     if not chosen:
         raise SourceError(
-            f"{source}: no series reports the lag of a consumer group by partition; supported tools: {tools()}"
+            f"{source}: no series reports the lag of a consumer group by partition{unread}; supported tools: {tools()}"
         )
     remarks = Remarks()
     reading = Reading(source=source, unit=place, subscriptions="unknown")
@@ -92,14 +100,19 @@ def _place(source: str, place: str, sample: Sample) -> str:
 
 def _sorted(
     samples: Iterable[Sample], source: str, place: str, *, dated: bool
-) -> tuple[dict[Time, dict[str, _ToolSamples]], int]:
-    """Return the samples by time and tool, and the number of series without a name."""
+) -> tuple[dict[Time, dict[str, _ToolSamples]], int, str]:
+    """Return the samples by time and tool, the number of series without a name, and a remark on unread lags."""
     by_time: defaultdict[Time, dict[str, _ToolSamples]] = defaultdict(dict)
     nameless = set()
+    unread = ""
     where = partial(_place, source, place)
     for sample in samples:
         fits = column_by_labels(sample.labels) if sample.name is None else column_of(sample.name, sample.labels)
         if fits is None:
+            if not unread and sample.name is not None and reports_lag(sample.name):
+                by_partition = any("partition" in label.lower() for label in sample.labels)
+                lacks = "evenlag does not know it" if by_partition else "none of which is the partition"
+                unread = f" ({where(sample)}: {sample.name} has the labels {', '.join(sample.labels)}, {lacks})"
             continue
         if isinstance(fits, list):
             raise SourceError(
@@ -120,7 +133,7 @@ def _sorted(
         of_group = column in ("lag", "current_offset")
         table = mine.groups[cluster, labels[exporter.group]] if of_group else mine.logs[partition[:2]]
         table.setdefault(partition, {}).setdefault(column, []).append(sample)
-    return dict(by_time), len(nameless)
+    return dict(by_time), len(nameless), unread
 
 
 def _chosen(by_time: Mapping[Time, Mapping[str, _ToolSamples]]) -> tuple[dict[Group, Exporter], dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Reader of `kafka-consumer-groups --describe` and `rpk group describe`, which never drops a row silently.
+"""Reader of `kafka-consumer-groups --describe` and of rpk and kcl `group describe`, which never drops a row silently.
 
 A line with the words of a header is a header, anywhere in the text. A line whose fields fit a header is a row. A line
 that may be a row but does not fit raises an error that names it. All other lines are skipped and counted.
@@ -7,15 +7,15 @@ that may be a row but does not fit raises an error that names it. All other line
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from evenlag.model.facts import CLASSIC, CONSUMER
 from evenlag.tables.columns import Numbered, TableKind
-from evenlag.tables.formats.base import Format, Reading
+from evenlag.tables.formats.base import Format, Reading, Subscriptions
 from evenlag.tables.formats.describe.consistency import Fields
 from evenlag.tables.formats.describe.headers import looks_like_a_header
 from evenlag.tables.formats.describe.lines import Line, lines_of
-from evenlag.tables.formats.describe.scanner import Parsed, parse
+from evenlag.tables.formats.describe.scanner import Parsed, check_descriptions, parse
 
 _TOPICS = re.compile(r"([\w.-]+)(?:\(|:)[\d, ]+\)?", re.ASCII)
 
@@ -31,7 +31,8 @@ def read(text: str, source: str) -> Reading:
     Raises
     ------
     SourceError
-        The text has no header or an unknown one, or a line may be a row but does not fit its header.
+        The text has no header or an unknown one, a line may be a row but does not fit its header, or a partition is
+        described several times without a time for each.
 
     Examples
     --------
@@ -42,11 +43,15 @@ def read(text: str, source: str) -> Reading:
     parsed = parse(text, source)
     if parsed.doubtful:
         raise parsed.refusal(parsed.doubtful[0])
+    check_descriptions(parsed)
     return _reading(parsed)
 
 
 def _reading(parsed: Parsed) -> Reading:
     members = [_member(line, row) for line, row in parsed.members]
+    subscriptions: Subscriptions = "assignment" if any(row["topics"] for _, row in members) else "unknown"
+    if any(row.get("subscribed") for _, row in parsed.members):
+        subscriptions = "listed"
     return Reading(
         offsets=[(line.number, row) for line, row in parsed.offsets],
         members=members,
@@ -56,7 +61,7 @@ def _reading(parsed: Parsed) -> Reading:
         source=parsed.source,
         group=parsed.group,
         facts=parsed.facts,
-        subscriptions="assignment" if any(row["topics"] for _, row in members) else "unknown",
+        subscriptions=subscriptions,
     )
 
 
@@ -89,8 +94,9 @@ def described_lines(text: str, kind: TableKind, *, source: str, group: str) -> I
 
 
 def _member(line: Line, row: Fields) -> Numbered:
-    """Return a member with the topics in its assignment joined by `;`, None if the text does not show them."""
-    topics = sorted({match[1] for match in _TOPICS.finditer(row.get("assignment") or "")})
+    """Return a member with its subscribed or assigned topics joined by `;`; None if the text shows neither."""
+    subscribed = [name for name in (row.get("subscribed") or "").split(",") if name]
+    topics = subscribed or sorted({match[1] for match in _TOPICS.finditer(row.get("assignment") or "")})
     return line.number, row | {"topics": ";".join(topics) or None, "protocol": _protocol(row)}
 
 
@@ -103,14 +109,24 @@ def _protocol(row: Fields) -> str | None:
 
 def _warnings(parsed: Parsed) -> dict[str, list[str]]:
     """Return Kafka's warnings on each group as notes."""
-    found: dict[str, list[str]] = {}
+    lines: dict[str, list[Line]] = {}
     for group, line in parsed.warnings:
-        found.setdefault(group, []).append(f"{parsed.source}, line {line.number}: Kafka printed: {line}")
-    return found
+        lines.setdefault(group, []).append(line)
+    return {group: _printed(parsed, each) for group, each in lines.items()}
+
+
+def _printed(parsed: Parsed, lines: Sequence[Line]) -> list[str]:
+    """Return messages of Kafka as notes; if there are several descriptions, the latest message and their number."""
+    if parsed.stamps is None or len(lines) < 2:
+        return [f"{parsed.source}, line {line.number}: Kafka printed: {line}" for line in lines]
+    last = lines[-1]
+    return [f"{parsed.source}: Kafka printed {len(lines)} such messages; the last is line {last.number}: {last}"]
 
 
 def _notes(parsed: Parsed) -> list[str]:
-    notes = [f"{parsed.source}, line {line.number}: Kafka printed: {line}" for line in parsed.errors]
+    notes = _printed(parsed, parsed.errors)
+    if parsed.stamps is not None:
+        notes += parsed.stamps.notes()
     if parsed.passed_over:
         first, number = parsed.passed_over[0], len(parsed.passed_over)
         lines = "1 line that is not a row" if number == 1 else f"{number} lines that are not rows"

@@ -6,13 +6,16 @@ import re
 from collections.abc import Mapping, Sequence
 
 from evenlag.tables.formats.describe.headers import Layout, Shape
+from evenlag.tables.values import advice
 
 Fields = dict[str, str | None]
 
 IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+(?:%\w+)?)"
 HOST = re.compile(rf"[^\s/]*/{IP}")  # an address as Java prints it: HOST/IP, where HOST may be empty
 MEMBER = re.compile(r"\S*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_ASSIGNMENT = re.compile(r"-|[\w.-]+\([\d, ]*\)(?:, *[\w.-]+\([\d, ]*\))*|[\w.-]+:[\d,]+(?:;[\w.-]+:[\d,]+)*", re.ASCII)
+_ASSIGNMENT = re.compile(
+    r"-|[\w.-]+\([\d, ]*\)(?:, *[\w.-]+\([\d, ]*\))*|[\w.-]+:[\d,]+(?:[; ][\w.-]+:[\d,]+)*", re.ASCII
+)
 _SHAPES: dict[Shape, re.Pattern[str]] = {
     "topic": re.compile(r"[A-Za-z0-9._-]{1,249}"),
     "partition": re.compile(r"[0-9]{1,10}|-"),
@@ -52,9 +55,28 @@ def sound(values: Sequence[str], layout: Layout, *, given: bool = False) -> Fiel
     if not (_offsets_agree(row, layout) and _member_agrees(row, layout, given=given)):
         return None
     fields = {name: _null(value, name) for name, value in row.items()}
-    if layout.is_rpk and fields["lag"] == "-1":  # rpk failed to read the log, so its end offset is not valid
+    if layout.is_rpk and fields.get("lag") == "-1":  # rpk failed to read the log, so its end offset is not valid
         fields |= {"log_end_offset": None, "lag": None}
     return fields
+
+
+def fault(values: Sequence[str], layout: Layout) -> str:
+    """Return why fields are not a row: the first column with a value of another form, or the lag; empty if unknown."""
+    for name, value, heading in zip(layout.names, values, layout.headings, strict=True):
+        if not is_shaped(value, heading.shape):
+            pulsar = heading.shape == "topic" and value.startswith(("persistent://", "non-persistent://"))
+            why = (
+                " (a name of Pulsar: KoP prints one topic under two names; keep one row per partition)"
+                if pulsar
+                else ""
+            )
+            return f"{name} is {value!r}{why or advice(value)}"
+    row = {
+        heading.field or name: value for name, value, heading in zip(layout.names, values, layout.headings, strict=True)
+    }
+    if layout.kind == "offsets" and not _offsets_agree(row, layout):
+        return f"LAG {row['lag']} does not follow from the offsets"
+    return ""
 
 
 def _null(value: str, name: str) -> str | None:
@@ -110,6 +132,8 @@ def _member_agrees(row: Mapping[str, str], layout: Layout, *, given: bool) -> bo
             return True
         return not any(HOST.fullmatch(word) for word in held.split(" ")) and (" " not in held or is_whole(held))
     member, host, client = row["consumer_id"], row["host"], row["client_id"]
+    if layout.is_rpk and layout.kind == "members":  # of kcl
+        return bool(member) and HOST.match(host) is not None
     if layout.is_rpk:
         return _rpk_member_agrees(member, host, client, given=given)
     if any(word.startswith("/") and len(word) > 1 for word in (*member.split(" "), *client.split(" "))):

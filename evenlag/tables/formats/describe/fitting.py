@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evenlag.tables.formats.describe.consistency import HOST, IP, MEMBER, Fields, is_shaped, sound
+from evenlag.tables.formats.describe.consistency import HOST, IP, MEMBER, Fields, fault, is_shaped, sound
 from evenlag.tables.formats.describe.headers import Heading, Layout, Shape, cells_of
 from evenlag.tables.formats.describe.lines import Line
 
@@ -21,6 +21,7 @@ _STATE = {
     "TARGET-ASSIGNMENT-EPOCH": r"(?P<assignment_epoch>[0-9]+|-)\s+",
     "#MEMBERS": r"(?P<count>[0-9]+)\s*",
 }
+_LEAST_FILLED = 3  # fields of a row
 _MOST_WORDS = 60  # upper limit of words in a row
 
 
@@ -175,12 +176,21 @@ def _unglued(words: Sequence[Word]) -> list[Word]:
 # ---- lines that are not rows -----------------------------------------------------------------------------------------
 
 
+def fault_of(line: Line, layout: Layout) -> str:
+    """Return why a line with one field for each column is not a row; empty for any other line."""
+    if layout.delimiter and layout.delimiter in line.text:
+        values = [cell or "-" for cell in cells_of(line.text, layout.delimiter)]
+    else:
+        values = [word.text for word in words_of(line)]
+    return fault(values, layout) if len(values) == len(layout.names) else ""
+
+
 def may_be_a_row(line: Line, layout: Layout, known: Known) -> bool:
     """Return whether a line that does not fit the header may be a row that was cut, wrapped, realigned or extended."""
     words = [word.text for word in words_of(line)]
     if layout.delimiter and layout.delimiter in line.text:
         cells = cells_of(line.text, layout.delimiter)
-        if len(cells) > 1 and any(_are_numbers(cells[at : at + 2]) for at in range(len(cells) - 1)):
+        if _fills(cells, layout) or any(_are_numbers(cells[at : at + 2]) for at in range(len(cells) - 1)):
             return True
     if layout.kind == "members":
         hosts = [at for at, word in enumerate(words) if at and HOST.fullmatch(word)]
@@ -194,6 +204,14 @@ def may_be_a_row(line: Line, layout: Layout, known: Known) -> bool:
         or _begins_like_a_row(words, layout, known)
         or (bool(known.topics) and _lacks_its_topic(words, layout))
     )
+
+
+def _fills(cells: Sequence[str], layout: Layout) -> bool:
+    """Return whether a line has a field for each column, and more in them than another program's message."""
+    if len(cells) != len(layout.names):
+        return False
+    partition = cells[layout.names.index("PARTITION")] if layout.kind == "offsets" else ""
+    return partition.isdigit() or sum(map(bool, cells)) >= _LEAST_FILLED
 
 
 def _begins_like_a_row(words: Sequence[str], layout: Layout, known: Known) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from evenlag.errors import SourceError
+from evenlag.tables.column_names import check_headings, matched, plain
 from evenlag.tables.formats.describe.lines import Line
 
 Shape = Literal[
@@ -38,7 +41,10 @@ HEADINGS = {
     "CLIENT-ID": Heading("client_id", "optional"),
     "GROUP-INSTANCE-ID": Heading("group_instance_id", "optional"),
     "INSTANCE-ID": Heading("group_instance_id", "optional"),
+    "RACK": Heading("rack", "optional"),
+    "SUBSCRIBED-TOPICS": Heading("subscribed", "optional"),
     "ERROR": Heading("", "free"),
+    "MESSAGE": Heading("", "free"),
     "#PARTITIONS": Heading("", "count"),
     "ASSIGNMENT": Heading("assignment", "assignment"),
     "CURRENT-ASSIGNMENT": Heading("assignment", "assignment"),
@@ -54,13 +60,16 @@ HEADINGS = {
     "TARGET-ASSIGNMENT-EPOCH": Heading("", "number"),
     "#MEMBERS": Heading("count", "count"),
 }
-"""The columns by the word in the header, for Kafka 0.10 to 4 and `rpk`."""
+"""The columns by the word in the header, for Kafka 0.10 to 4, `rpk` and kcl."""
 
 _OTHER_NAMES = {
     "Group": "GROUP", "Topic": "TOPIC", "Pid": "PARTITION", "Offset": "CURRENT-OFFSET", "logSize": "LOG-END-OFFSET",
     "Lag": "LAG", "Owner": "OWNER", "CURRENT OFFSET": "CURRENT-OFFSET", "LOG END OFFSET": "LOG-END-OFFSET",
 }  # fmt: skip
 """Names in ConsumerOffsetChecker, and in Kafka 0.8 and 0.9, which separate columns by commas."""
+
+_BY_PLAIN = {plain(name): name for name in HEADINGS}
+"""The columns by their names without case, blanks, hyphens and underscores."""
 
 _OTHER_GROUPS = {
     "START-OFFSET": "a share group: its members share partitions without owning them, so there is nothing to assign",
@@ -73,10 +82,12 @@ _REQUIRED: dict[Kind, tuple[str, ...]] = {
     "members": ("CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"),
     "state": ("STATE", "#MEMBERS"),
 }
+_REQUIRED_OF_KCL = ("MEMBER-ID", "CLIENT-ID", "HOST", "ASSIGNMENT")  # of its members
 _ORDER = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "MEMBER-ID", "OWNER")
 _LATER = {"CONSUMER-ID", "MEMBER-ID", "HOST", "CLIENT-ID", "LAG", "CURRENT-OFFSET", "LOG-END-OFFSET", "#PARTITIONS"}
 _LAGS_OF_TOPICS = ["TOPIC", "LAG"]  # the header of `rpk group describe --print-lag-per-topic`
 _LEAST = 3  # fewest known words of a header
+_LEAST_OF_OTHERS = 5  # of a header in another case than Kafka's
 _WORD = re.compile(r"COORDINATOR +\(ID\)|\S+")
 
 
@@ -131,7 +142,7 @@ class Layout:
 
     @property
     def is_rpk(self) -> bool:
-        """True if the table is from `rpk`."""
+        """True if the table is from `rpk` or kcl, which have the same columns."""
         return "MEMBER-ID" in self.names
 
 
@@ -147,7 +158,7 @@ def layout_of(line: Line, source: str) -> Layout | None:
     if found is None:
         return None
     delimiter, words, starts = found
-    names = [_OTHER_NAMES.get(word, word) for word in words]
+    names = [_OTHER_NAMES.get(word, _BY_PLAIN.get(plain(word), word)) for word in words]
     place = f"{source}, line {line.number}"
     for name in names:
         if name in _OTHER_GROUPS and len(names) > _LEAST:
@@ -155,13 +166,18 @@ def layout_of(line: Line, source: str) -> Layout | None:
     unknown = [word for word, name in zip(words, names, strict=True) if name not in HEADINGS]
     if unknown:
         raise SourceError(
-            f"{place}: header with unknown columns: {', '.join(unknown)}; give the text as it was printed (no wrapped "
-            f"lines, nothing added before them), or give these rows as CSV: {line}"
+            f"{place}: header with unknown columns: {', '.join(unknown)}; remove them from the header and the rows, or "
+            f"give the rows as CSV: {line}"
         )
     layout = Layout(tuple(names), delimiter, starts, line.quoted)
     owner = _owner_columns(names, aligned="  " in line.text.strip()) if layout.kind == "offsets" else ()
-    lacking = [name for name in (*_REQUIRED[layout.kind], *owner) if name not in names]
+    required = _REQUIRED_OF_KCL if layout.kind == "members" and layout.is_rpk else _REQUIRED[layout.kind]
+    lacking = [name for name in (*required, *owner) if name not in names]
     if lacking and names != _LAGS_OF_TOPICS:
+        if delimiter:
+            raise SourceError(
+                f"{place}: a table without {', '.join(lacking)}; add these columns, or give the rows as CSV: {line}"
+            )
         raise cut_off(line, lacking, source)
     ordered = [name for name in _ORDER if name in names]
     if len(set(names)) < len(names) or (not lacking and [name for name in names if name in ordered] != ordered):
@@ -182,12 +198,33 @@ def _owner_columns(names: list[str], *, aligned: bool) -> tuple[str, ...]:
     return (member, "HOST", "CLIENT-ID") if aligned or {"HOST", "CLIENT-ID"} & set(names) else (member,)
 
 
-def cut_off(line: Line, lacking: list[str], source: str) -> SourceError:
-    """Return the error for an incomplete header."""
+def cut_off(line: Line, lacking: list[str], source: str, *, wrapped: bool = False) -> SourceError:
+    """Return the error for an incomplete header; `wrapped` if its other columns are on the next line."""
+    cut = "" if wrapped else ", or columns were cut off"
     return SourceError(
-        f"{source}, line {line.number}: header without {', '.join(lacking)}: it was wrapped over several lines, or "
-        f"columns were cut off; give the text as it was printed: {line}"
+        f"{source}, line {line.number}: header without {', '.join(lacking)}: it was wrapped over several lines{cut}; "
+        f"write the command's output to a file, so that each row is one line: {line}"
     )
+
+
+def continuation(line: Line, after: Line | None) -> list[str]:
+    """Return the columns of a header that was wrapped to the next line; empty if that line has other words."""
+    words = [] if after is None else after.text.split()
+    is_rest = all(word in HEADINGS for word in words) and not {*words} & {*line.text.split()}
+    return words if is_rest and looks_like_a_header(line) else []
+
+
+def rejoined(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines, with those headers in one line whose last word was broken at its hyphen."""
+    found: list[Line] = []
+    for line in lines:
+        words = found[-1].text.split() if found else []
+        is_header = len(words) > _LEAST and all(word in HEADINGS for word in words[:-1])
+        if is_header and words[-1] not in HEADINGS and f"{words[-1]}{line.text.strip()}" in HEADINGS:
+            found[-1] = replace(found[-1], text=found[-1].text + line.text.strip())
+        else:
+            found.append(line)
+    return found
 
 
 def looks_like_a_header(line: Line) -> bool:
@@ -210,9 +247,27 @@ def _words(line: Line) -> tuple[str, list[str], tuple[int, ...]] | None:
 def _is_header(words: list[str]) -> bool:
     names = [_OTHER_NAMES.get(word, word) for word in words]
     known = sum(name in HEADINGS or name in _OTHER_GROUPS for name in names)
-    if known >= _LEAST:
-        return 2 * known >= len(names)
+    if known >= _LEAST and 2 * known >= len(names):
+        return True
+    others = {_BY_PLAIN.get(plain(word)) for word in words}
+    if len(others) >= _LEAST_OF_OTHERS and {"TOPIC", "PARTITION"} <= others and None not in others:
+        return True
     return known == len(names) > 0 and bool(_LATER & set(words)) and (len(names) > 1 or "-" in names[0])
+
+
+def check_other_table(line: Line, source: str) -> None:
+    """Raise an error if a line is the header of a table that is not Kafka's, but has columns of offsets.
+
+    Raises
+    ------
+    SourceError
+        The message lists the columns, and those that are missing.
+    """
+    place = f"{source}, line {line.number}"
+    for cells in (cells_of(line.text, "|"), cells_of(line.text, "\t"), re.split(r"\s{2,}", line.text.strip())):
+        if len(cells) > 1 and len(matched(cells, "offsets", place)) >= min(_LEAST, len(cells)):
+            check_headings(cells, "offsets", place, absent=["group"])
+            raise SourceError(f"{place}: a table of {', '.join(cells)}; give it as CSV, with commas between columns")
 
 
 def cells_of(text: str, delimiter: str) -> list[str]:
@@ -220,6 +275,8 @@ def cells_of(text: str, delimiter: str) -> list[str]:
     text = text.replace("│", "|")
     if delimiter == "|":
         text = text.strip().removeprefix("|").removesuffix("|")
+    if delimiter == "," and '"' in text:
+        return [cell.strip() for cell in next(csv.reader([text.strip()], skipinitialspace=True))]
     return [_unmarked(cell.strip()) for cell in text.split(delimiter)]
 
 

@@ -13,9 +13,17 @@ from typing import Any
 from evenlag.errors import SourceError
 from evenlag.model.facts import EMPTY, NO_FACTS, Facts
 from evenlag.tables.formats.describe.consistency import Fields, is_whole
-from evenlag.tables.formats.describe.fitting import Known, fitted, may_be_a_row
-from evenlag.tables.formats.describe.headers import Layout, cut_off, layout_of
+from evenlag.tables.formats.describe.fitting import Known, fault_of, fitted, may_be_a_row
+from evenlag.tables.formats.describe.headers import (
+    Layout,
+    check_other_table,
+    continuation,
+    cut_off,
+    layout_of,
+    rejoined,
+)
 from evenlag.tables.formats.describe.lines import Line, lines_of
+from evenlag.tables.formats.describe.stamps import Stamps, repetitions, stamp_of
 
 AS_PRINTED = "give the text as it was printed"
 
@@ -23,7 +31,9 @@ _ZOOKEEPER = "Note: This will only show information about consumers that use Zoo
 _OF_KAFKA = re.compile(r"Note: This will |(?:Warning: )?Consumer group '(.*)' (has no active members|is rebalancing)")
 _STATE_OF = {"has no active members": EMPTY, "is rebalancing": "rebalancing"}
 _ERROR = re.compile(r"Error: |Error while executing consumer group command|Consumer group `.*` does not exist")
-_SUMMARY = re.compile(r"(GROUP|COORDINATOR(?:-NODE|-PARTITION)?|STATE|BALANCER|MEMBERS|TOTAL-LAG|ERROR)(?:\s+(\S.*))?")
+_SUMMARY = re.compile(
+    r"(GROUP|COORDINATOR(?:-NODE|-PARTITION)?|STATE|BALANCER|MEMBERS|TOTAL-LAG|ERROR|MESSAGE)(?:\s+(\S.*))?"
+)
 _OF_SUMMARY = {"STATE": "state", "BALANCER": "assignor"}
 _KAFKA_4 = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
 
@@ -53,6 +63,8 @@ class Parsed:
         What summaries, tables of states and messages tell of each group.
     tables : list of (Line, Layout)
         The headers and their layouts.
+    stamps : Stamps or None
+        The times of several descriptions of one group; None if each partition is described once.
     """
 
     source: str
@@ -67,6 +79,7 @@ class Parsed:
     group: str = ""
     facts: dict[str | None, Facts] = field(default_factory=dict)
     tables: list[tuple[Line, Layout]] = field(default_factory=list)
+    stamps: Stamps | None = None
 
     def tell(self, group: str | None, **told: Any) -> None:
         """Add facts of a group."""
@@ -75,7 +88,11 @@ class Parsed:
     def refusal(self, line: Line) -> SourceError:
         """Return the error for a line that may be a row."""
         place = f"{self.source}, line {line.number}"
-        above = any(header.number < line.number for header, _ in self.tables)
+        above = [layout for header, layout in self.tables if header.number < line.number]
+        if above and (why := fault_of(line, above[-1])):
+            return SourceError(
+                f"{place}: does not fit its header: {why}; correct the line, or remove it if it is not a row: {line}"
+            )
         fields = len(line.text.split())
         wanted = " or ".join(dict.fromkeys(str(len(layout.names)) for _, layout in self.tables))
         why = f"does not fit its header ({fields} fields for {wanted} columns)"
@@ -97,7 +114,8 @@ def parse(text: str, source: str) -> Parsed:
     SourceError
         The text has no header or an unknown one, or it does not show which group a row belongs to.
     """
-    lines = lines_of(text)
+    printed = lines_of(text)
+    lines = rejoined(printed)
     parsed = Parsed(source, lines)
     headers = _headers(lines, source)
     parsed.tables = [(line, headers[line.number]) for line in lines if line.number in headers]
@@ -121,11 +139,17 @@ def parse(text: str, source: str) -> Parsed:
                 known.add(row)
                 _place(parsed, line, row, layout)
     _check_edges(parsed)
+    others = _dated(parsed, others)
+    _check_one_group(parsed)
     kinds = list({layout.names: layout for layout in layouts}.values())
     beginnings = _Beginnings(parsed, known)
+    ends = {line.number for line, _ in (*parsed.offsets, *parsed.members)} if len(lines) < len(printed) else set()
     for line in others:
         doubtful = (
-            any(may_be_a_row(line, layout, known) for layout in kinds) or line in beginnings or _is_cut(line, parsed)
+            (line.number - 1 in ends and len(line.text.split()) == 1)  # a row was wrapped, as the header was
+            or any(may_be_a_row(line, layout, known) for layout in kinds)
+            or line in beginnings
+            or _is_cut(line, parsed)
         )
         (parsed.doubtful if doubtful else parsed.passed_over).append(line)
     parsed.members = _once(parsed.members)
@@ -136,12 +160,10 @@ def _headers(lines: Sequence[Line], source: str) -> dict[int, Layout]:
     """Return the layouts of headers by line number; raise an error if a header is wrapped to the next line."""
     found: dict[int, Layout] = {}
     for line, after in itertools.zip_longest(lines, lines[1:]):
-        layout = layout_of(line, source)
-        if layout is None:
-            continue
-        if layout.may_be_cut and after is not None and set(after.text.split()) == {"HOST", "CLIENT-ID"}:
-            raise cut_off(line, ["HOST", "CLIENT-ID"], source)
-        found[line.number] = layout
+        if rest := continuation(line, after):
+            raise cut_off(line, rest, source, wrapped=True)
+        if (layout := layout_of(line, source)) is not None:
+            found[line.number] = layout
     return found
 
 
@@ -165,6 +187,60 @@ def _place(parsed: Parsed, line: Line, row: Fields, layout: Layout) -> None:
         parsed.members.append((line, row))
     else:
         parsed.offsets.append((line, row))
+
+
+def _dated(parsed: Parsed, others: Sequence[Line]) -> list[Line]:
+    """Set the times of rows if the text describes partitions several times; return the lines without a time."""
+    if not any(repetitions(parsed.offsets)):
+        return list(others)
+    found = [stamp for line in others if (stamp := stamp_of(line)) is not None]
+    if not found:
+        return list(others)
+    stamps = parsed.stamps = Stamps(found, parsed.offsets[0][0].number, parsed.source)
+    for rows in (parsed.offsets, parsed.members):
+        rows[:] = [(line, {**row, "snapshot_ts": stamps.of(line)}) for line, row in rows]
+    dates = {stamp.line for stamp in found}
+    return [line for line in others if line.number not in dates]
+
+
+def _check_one_group(parsed: Parsed) -> None:
+    """Raise an error if tables without a group may be of several: each time of one group has the same topics."""
+    headers = [line.number for line, layout in parsed.tables if layout.kind == "offsets" and not layout.has_group]
+    topics: dict[str | None, set[str | None]] = {}
+    for _, row in parsed.offsets:
+        if row["group"] is None:
+            topics.setdefault(row.get("snapshot_ts"), set()).add(row["topic"])
+    if len(headers) > 1 and topics and (parsed.stamps is None or len({*map(frozenset, topics.values())}) > 1):
+        raise _nameless(parsed, headers[1])
+
+
+def check_descriptions(parsed: Parsed) -> None:
+    """Raise an error if a text describes a partition several times, and not each description has its own time.
+
+    Raises
+    ------
+    SourceError
+        The message names the line of a row.
+    """
+    tables = [layout for _, layout in parsed.tables if layout.kind == "offsets"]
+    if parsed.stamps is None and len(tables) < 2:  # the rule of a row finds copies
+        return
+    ask = "print date and time (`date -u`) before each description"
+    for first, line, differs in repetitions(parsed.offsets):
+        if differs:
+            raise SourceError(
+                f"{parsed.source}, line {line.number}: the partition of line {first.number} again, with other values; "
+                f"{ask}, or keep one of them: {line}"
+            )
+    if parsed.stamps is None:
+        return
+    parsed.stamps.check_order()
+    for line, row in (*parsed.offsets, *parsed.members):
+        if row["snapshot_ts"] is None:
+            raise SourceError(
+                f"{parsed.source}, line {line.number}: this row has no time, although others have one; {ask}, or "
+                f"remove the row: {line}"
+            )
 
 
 def _check_edges(parsed: Parsed) -> None:
@@ -214,9 +290,9 @@ def _is_cut(line: Line, parsed: Parsed) -> bool:
 
 def _once(members: Sequence[tuple[Line, Fields]]) -> list[tuple[Line, Fields]]:
     """Return each member once: its first row, or the first with its assignment."""
-    found: dict[tuple[str | None, str | None], tuple[Line, Fields]] = {}
+    found: dict[tuple[str | None, ...], tuple[Line, Fields]] = {}
     for line, row in members:
-        key = row["group"], row["consumer_id"]
+        key = row.get("snapshot_ts"), row["group"], row["consumer_id"]
         if key not in found or (row.get("assignment") and not found[key][1].get("assignment")):
             found[key] = line, row
     return list(found.values())
@@ -242,8 +318,11 @@ class _Groups:
         for line, layout in nameless:
             kinds[layout.kind].append(line.number)
         self._several = any(len(numbers) > 1 for numbers in kinds.values()) or len(self._names) > 1
+        if len(in_messages) < 2 and not self._names and self._may_be_a_loop(lines):
+            self._several = False
         if self._several:
-            self._check_order(lines, [number for numbers in kinds.values() for number in numbers])
+            for numbers in kinds.values():
+                self._check_order(lines, numbers)
 
     def take(self, line: Line) -> bool:
         """Record a message or a summary of a group, and return True; return False for any other line."""
@@ -277,18 +356,30 @@ class _Groups:
             )
         return self._names[above[-1]]
 
+    def _may_be_a_loop(self, lines: Sequence[Line]) -> bool:
+        """Return whether a time is printed for each table, as for several descriptions of one group."""
+        headers = {line.number for line, _ in self._parsed.tables}
+        times = [line.number for line in lines if line.number not in headers and stamp_of(line) is not None]
+        between = itertools.pairwise([0, *self._headers, len(lines) + 1])
+        return sum(any(low < time < high for time in times) for low, high in between) >= len(self._headers)
+
     def _check_order(self, lines: Sequence[Line], headers: Sequence[int]) -> None:
         """Raise an error if a table of several has no group, or if summaries are not in the order that `rpk` prints."""
         filled = [line for line in lines if line.text.strip()]
         after = {line.number: later.text for line, later in itertools.pairwise(filled)}
         whole = all(after.get(number, "").startswith("COORDINATOR") for number in self._names)
-        for place, header in enumerate(sorted(headers)):
-            since = sorted(headers)[place - 1] if place else 0
+        for place, header in enumerate(headers):
+            since = headers[place - 1] if place else 0
             if not whole or not any(since < number < header for number in self._names):
-                raise SourceError(
-                    f"{self._parsed.source}, line {header}: one of several tables without the column GROUP, so the "
-                    "group of each is unknown; give each table as a text of its own, and name its group by --group"
-                )
+                raise _nameless(self._parsed, header)
+
+
+def _nameless(parsed: Parsed, header: int) -> SourceError:
+    """Return the error for a table whose group is unknown; `header` is its line number."""
+    return SourceError(
+        f"{parsed.source}, line {header}: one of several tables without the column GROUP, so the group of each is "
+        "unknown; give each table as a text of its own, and name its group by --group"
+    )
 
 
 def _no_table(lines: Sequence[Line], source: str) -> SourceError:
@@ -300,6 +391,8 @@ def _no_table(lines: Sequence[Line], source: str) -> SourceError:
             return SourceError(
                 f"{source}, line {line.number}: Kafka printed an error instead of a table: {line.text.strip()}"
             )
+    for line in filled:
+        check_other_table(line, source)
     usual = Layout(tuple(_KAFKA_4.split()), "", (), quoted=False)
     for line in filled:
         if may_be_a_row(line, usual, Known()):
