@@ -13,13 +13,13 @@ from typing import IO, Any
 from evenlag.compare.history import Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.figures import quantity
-from evenlag.live.cluster.readings import brokers_of, check_alone
 from evenlag.model.in_memory import File, in_memory
 from evenlag.model.literals import HorizonWord, ResetWord
 from evenlag.model.names import one_of, spelled
 from evenlag.model.problem import Problem
 from evenlag.model.values import check_name, kind
 from evenlag.tables import read as tables
+from evenlag.tables.brokers import brokers_of
 from evenlag.tables.columns import TableKind
 from evenlag.tables.formats import Reading
 from evenlag.tables.frames import Frame, is_frame, read_frame
@@ -235,8 +235,10 @@ def _inputs(
     if group is not None:
         check_name(group, "a group")
     if (brokers := brokers_of(source) if isinstance(source, str) else None) is not None:
-        check_alone(brokers, members is not None or form is not None)
-        return replace(brokers, config=config or {}, since=since).readings(group)
+        brokers.check_alone(members, form)
+        from evenlag.live.cluster.readings import readings_of  # needs the extra kafka
+
+        return readings_of(replace(brokers, config=config or {}, since=since), group)
     if config is not None or since is not None:
         raise SourceError("config and since apply to a cluster, given as kafka://HOST:PORT")
     given = _input(source, "offsets", group)

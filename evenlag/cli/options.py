@@ -26,11 +26,11 @@ from evenlag.figures import number
 from evenlag.model import literals
 from evenlag.model.defaults import DEFAULT_STICKINESS, MOST_SEED, REPLAY_GAP
 from evenlag.model.literals import listed
+from evenlag.tables.brokers import Brokers
 
 if TYPE_CHECKING:
     from evenlag.compare.catch_up import Pace
     from evenlag.compare.history import Snapshot
-    from evenlag.live.cluster.readings import Brokers
     from evenlag.model.problem import Problem
     from evenlag.tables.read import Input
     from evenlag.tables.topics import TopicAddress
@@ -210,8 +210,6 @@ def inputs_of(
     SourceError
         The brokers do not answer, or an option does not apply to the input.
     """
-    from evenlag.live.cluster.readings import Brokers, check_alone  # imports NumPy, which help does not need
-
     if not isinstance(given, Brokers):
         for option, value in (("--command-config", config), ("--since", since)):
             if value is not None:
@@ -219,9 +217,11 @@ def inputs_of(
                     f"{tables.read.name_of(given)}: {option} applies to a cluster, given as kafka://HOST:PORT"
                 )
         return given, members
-    check_alone(given, members is not None or form is not None)
+    given.check_alone(members, form)
+    from evenlag.live.cluster.readings import readings_of  # needs the extra kafka
+
     client = {} if config is None else live.read_client_config(config)
-    return replace(given, config=client, since=since).readings(group, progress)
+    return readings_of(replace(given, config=client, since=since), group, progress)
 
 
 members = click.option(

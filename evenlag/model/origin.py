@@ -64,7 +64,7 @@ def told_by(registrations: Collection[Registration]) -> Facts:
 
 
 def _same(values: Iterable[T | None]) -> T | None:
-    """Return the one value that is told; None if there is none, or several."""
+    """Return the only value; None if there is none, or several."""
     found = {*values} - {None}
     return found.pop() if len(found) == 1 else None
 

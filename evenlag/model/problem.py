@@ -167,7 +167,7 @@ class Problem:
         assignor : str, optional
             The assignor that the group uses today, by whose promise an audit judges today's assignment.
         facts : mapping, optional
-            What else is known of the group, such as its state, in the form of `facts` in a problem file.
+            Other facts of the group, such as its state, in the form of `facts` in a problem file.
         racks : mapping of member to rack, optional
         partition_racks : mapping of topic to racks, optional
             For each partition, the racks of its replicas, the leader's first, or None; "" for a replica of unknown
@@ -383,7 +383,7 @@ class Problem:
 
     @property
     def facts(self) -> Facts:
-        """What the input tells about the group, and what was assumed."""
+        """Facts of the group, and what was assumed."""
         return self.origin.facts
 
     # ---- partitions --------------------------------------------------------------------------------------------

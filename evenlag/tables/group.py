@@ -157,7 +157,7 @@ class GroupRows:
 
     @property
     def all_facts(self) -> Facts:
-        """What texts and members tell of the group, and what was assumed."""
+        """The facts that texts and members tell, and what was assumed."""
         members = self.members or ()
         facts = self.facts | told_by([member.registration for member in members if member.registration is not None])
         named = {member.assignor for member in members} - {None}

@@ -262,7 +262,7 @@ BAD_ROWS = {
     ),
     "no topic": ("g,,0,0,10,5,", "topic is missing"),
     "a partition that is none": ("g,t,-1,0,10,5,", "partition"),
-    "two groups": ("g,t,0,0,10,5,\nh,t,0,0,10,5,", "choose one with --group: g, h"),
+    "two groups": ("g,t,0,0,10,5,\nh,t,0,0,10,5,", "choose one with --group: g (lag 5, 0 members), h"),
 }
 
 

@@ -330,7 +330,7 @@ def test_one_group_of_several_is_audited(tmp_path: Path) -> None:
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\nh,t,0,0,10,8,a\n")
     members.write_text(MEMBERS + "g,a,t,1\nh,b,t,2\n")
     words = ("audit", offsets, "--members", members)
-    refused(run(*words), "has 2 groups; choose one with --group: g, h")
+    refused(run(*words), "has 2 groups; choose one with --group: g (lag 5, 1 member), h (lag 2, 1 member)")
     assert [each["group"] for each in json.loads(run(*words, "--group", "h", "--json").stdout)] == ["h"]
     fleet = run("audit", "--offsets", offsets, "--out", tmp_path / "out", "--group", "h")
     assert (fleet.returncode, fleet.stdout) == (2, "")

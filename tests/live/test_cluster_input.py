@@ -9,7 +9,8 @@ import pytest
 import evenlag
 from evenlag import live
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.live.cluster.readings import Brokers, brokers_of
+from evenlag.live.cluster.readings import readings_of
+from evenlag.tables.brokers import Brokers, brokers_of
 from tests.support.broker import Broker
 from tests.support.command import evenlag as command
 from tests.support.traffic import commit, create_topics, produce, running_group
@@ -42,7 +43,7 @@ def test_brokers_that_do_not_answer_are_named() -> None:
         free.bind(("127.0.0.1", 0))
         servers = f"127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(SourceError, match=f"no Kafka broker answers at {servers} within 0.5 s"):
-        Brokers(servers, timeout=0.5).readings("g")
+        readings_of(Brokers(servers, timeout=0.5), "g")
 
 
 def test_a_folder_of_a_snapshot_is_an_input(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ WRONG = {
     "kop-two-topic-names.txt": r", line 3: does not fit its header: TOPIC is 'persistent://public/default/test_.*"
     r"\(a name of Pulsar: KoP prints one topic under two names; keep one row per partition\); correct the line",
     "ksql-describe-extended.txt": r", line 7: no column topic; .*this one has Consumer Group, End Offset, Lag",
-    "log-lines-between.txt": r": has 2 groups; choose one with --group: g1, g2",
+    "log-lines-between.txt": r": has 2 groups; choose one with --group: g1 \(lag 9, 1 member\), g2",
     "nogroup-members.txt": r": lists members but no partitions; give it as --members",
     "rows-wrapped.txt": r", line 2: header without CONSUMER-ID, HOST, CLIENT-ID: it was wrapped over several lines;",
     "share-group.txt": r", line 2: START-OFFSET is a column of a share group",

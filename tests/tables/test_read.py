@@ -155,9 +155,10 @@ def test_one_of_several_groups_is_chosen_by_name() -> None:
     for frame in (many(), pl.from_pandas(many()), pl.from_pandas(many()).lazy(), pa.table(many())):
         assert evenlag.read(frame, group="b").members == ("z",)
         assert evenlag.read(frame, group="a").to_dict() == {**EXPECTED, "group": "a"}
-    with pytest.raises(InvalidProblemError, match="the DataFrame: has 2 groups; choose one with `group`: a, b"):
+    listed = r"choose one with `group`: a \(lag 210,007, 2 members\), b \(lag 4, 1 member\)"
+    with pytest.raises(InvalidProblemError, match="the DataFrame: has 2 groups; " + listed):
         evenlag.read(many())
-    with pytest.raises(InvalidProblemError, match="the DataFrame: no group 'c'; the input has a, b"):
+    with pytest.raises(InvalidProblemError, match="the DataFrame: no group 'c'; the input has a \\(lag"):
         evenlag.read(many(), group="c")
     with pytest.raises(InvalidProblemError, match="the DataFrame: has no row of group 'c'"):
         evenlag.read(pl.from_pandas(many()).lazy(), group="c")
@@ -261,7 +262,7 @@ def test_unread_columns_are_reported() -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (7, "cannot read the offsets from int; give a path, a text, an open file or a DataFrame"),
+        (7, "cannot read the offsets from int; give a path, a text, an open file, a DataFrame or kafka"),
         (None, "cannot read the offsets from nothing"),
         ({"topics": {}, "members": {}}, "for a problem document use Problem.from_dict"),
         (PANDAS.lag, "cannot read the offsets from Series"),

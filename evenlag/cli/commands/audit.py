@@ -21,7 +21,7 @@ from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
 
 if TYPE_CHECKING:
     from evenlag.compare.traffic_price import TrafficPrice
-    from evenlag.live.cluster.readings import Brokers
+    from evenlag.tables.brokers import Brokers
     from evenlag.tables.read import Input
 
 

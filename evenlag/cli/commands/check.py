@@ -19,7 +19,7 @@ from evenlag.figures import quantity
 from evenlag.model.names import did_you_mean
 
 if TYPE_CHECKING:
-    from evenlag.live.cluster.readings import Brokers
+    from evenlag.tables.brokers import Brokers
     from evenlag.watch.figures import Figures
     from evenlag.watch.findings import Finding
 

@@ -20,7 +20,7 @@ from evenlag.model.literals import BrokerWord
 
 if TYPE_CHECKING:
     from evenlag.compare.migration import Migration
-    from evenlag.live.cluster.readings import Brokers
+    from evenlag.tables.brokers import Brokers
 
 TIMEOUT = 30.0  # seconds to wait for the brokers
 

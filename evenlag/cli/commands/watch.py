@@ -15,10 +15,10 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.terminal import say
-from evenlag.errors import InvalidProblemError, SourceError, printable
+from evenlag.errors import InvalidProblemError, printable
 
 if TYPE_CHECKING:
-    from evenlag.live.cluster.readings import Brokers
+    from evenlag.tables.brokers import Brokers
     from evenlag.watch.inputs import Input
 
 GROUPS = 2_000  # most groups, if no other number is given
@@ -177,8 +177,7 @@ def input_of(
     if isinstance(source, Path):
         source, members = (members is None and tables.loading.snapshot_tables(source)) or (source, members)
         return FileInput(source, members, form, auto_offset_reset, subscribed)
-    if members is not None or form is not None:
-        raise SourceError(f"{source}: a cluster lists its members itself; omit --members and --format")
+    source.check_alone(members, form)
     config = {} if command_config is None else live.read_client_config(command_config)
     return ClusterInput(source.servers, timeout, config, auto_offset_reset)
 
