@@ -175,7 +175,7 @@ class Source:
         keep_inputs(out, self.path if isinstance(self.path, Path) else None, self.members, *self.more.files)
 
     def _inputs(self, progress: Callable[[str, int, int], None]) -> tuple[Input, Input | None]:
-        """Return what the readers take: the files, or the rows that brokers tell."""
+        """Return the inputs of the readers: the files, or the rows that brokers tell."""
         return inputs_of(self.path, self.members, self.group, self.form, self.config, self.since, progress)
 
     def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
@@ -203,7 +203,7 @@ def inputs_of(
     given: Brokers | Input, members: Path | None, group: str | None, form: str | None, config: Path | None,
     since: str | None, progress: Callable[[str, int, int], None],
 ) -> tuple[Input, Input | None]:  # fmt: skip
-    """Return what the readers take: files as they are given, or the rows that brokers tell.
+    """Return the inputs of the readers: given files, or the rows that brokers tell.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What an input tells about a group beside its partitions and members, and what is assumed where it does not tell."""
+"""Facts of a group that are neither partitions nor members, and assumptions where an input does not tell."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LeftOver(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What an input tells about a group beside its partitions and members; None where it does not tell.
+    """Facts of a group that are neither partitions nor members; None where an input does not tell.
 
     Attributes
     ----------
@@ -53,11 +53,11 @@ class Facts:
     application : str or None
         "streams" for Kafka Streams, "connect" for sink tasks of Kafka Connect.
     application_shown_by : str or None
-        What shows the application.
+        The sign of that application, such as a client id.
     left_over : tuple of LeftOver
         Topics to which no member is assumed to subscribe, because none of their partitions has an owner.
     assumed : mapping of str to str
-        What was assumed, by a word for programs such as "subscriptions": a sentence with the reason.
+        Assumptions by a word for programs, such as "subscriptions": a sentence with the reason.
     """
 
     state: str | None = None

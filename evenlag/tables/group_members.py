@@ -79,7 +79,7 @@ class GroupMembers:
             )
 
     def _assumed(self, members: Sequence[Member], all_topics: str) -> str:
-        """Return how subscriptions were assumed if a text lists none; "" where they are told."""
+        """Return a sentence on how subscriptions were assumed if a text lists none, else ""."""
         if "assignment" in self._kinds:
             idle = sum(member.topics is None for member in members)
             idle_read = f"; {idle} without a partition: to {all_topics}" if idle else ""

@@ -109,7 +109,7 @@ class Standing:
 
     @property
     def facts(self) -> Facts:
-        """What the input tells of the group."""
+        """Facts of the group."""
         return self.record[-1].problem.facts
 
 

@@ -63,6 +63,7 @@ def test_every_command_about_a_group_reads_a_cluster(broker: Broker, tmp_path: P
     create_topics(broker.bootstrap, {topic: 4})
     produce(broker.bootstrap, topic, LAGS)
     commit(broker.bootstrap, group, {(topic, p): 0 for p in range(4)})
+    commit(broker.bootstrap, "as-input-2", {(topic, 0): 0})
     place = f"kafka://{broker.bootstrap}"
     with running_group(broker.bootstrap, group, {"a": [topic], "b": [topic]}, partition_assignment_strategy="range"):
         taken = live.snapshot(broker.bootstrap, [group])

@@ -8,9 +8,13 @@ from tempfile import TemporaryDirectory
 
 from evenlag.live.cluster.capture import snapshot
 from evenlag.live.cluster.past_record import snapshot_since
+from evenlag.model.rates import SECOND, horizon_micros, time_micros
 from evenlag.tables.brokers import Brokers
 from evenlag.tables.formats import Reading
 from evenlag.tables.loading import read_file
+
+LONGEST_STEP = 900.0  # seconds between past times
+LEAST_TIMES = 4
 
 
 def readings_of(
@@ -31,11 +35,19 @@ def readings_of(
     else:
         with TemporaryDirectory(prefix="evenlag-since-") as folder:
             taken = snapshot_since(
-                brokers.servers, folder, groups, since=brokers.since, format="jsonl", timeout=brokers.timeout,
-                config=brokers.config, progress=progress,
+                brokers.servers, folder, groups, since=brokers.since, every=_step(brokers.since), format="jsonl",
+                timeout=brokers.timeout, config=brokers.config, progress=progress,
             ).taken  # fmt: skip
             offsets, members = (read_file(Path(folder) / f"{kind}.jsonl", kind) for kind in ("offsets", "members"))
     for reading in (*offsets, *members):
         reading.source, reading.unit = str(brokers), "row"
     offsets[0].notes += taken.warnings
     return offsets, members
+
+
+def _step(since: str) -> float:
+    """Return the distance of past times in seconds: that of a record, less for a short time."""
+    if time_micros(since) is not None:  # a date
+        return LONGEST_STEP
+    seconds = horizon_micros(since, "since (--since)", ", or a date") / SECOND
+    return min(LONGEST_STEP, max(seconds / LEAST_TIMES, 1.0))

@@ -60,7 +60,7 @@ class Parsed:
     group : str
         The group of rows that name none, if the text names it elsewhere.
     facts : dict
-        What summaries, tables of states and messages tell of each group.
+        Facts of each group in summaries, tables of states and messages.
     tables : list of (Line, Layout)
         The headers and their layouts.
     stamps : Stamps or None
