@@ -57,8 +57,8 @@ def decode_arrays(keys: pa.BinaryArray, values: pa.BinaryArray) -> dict[str, pa.
     topic_at, topic_size = group_at + group_size + 2, key.numbers(group_at + group_size, ">i2")
     partition = key.numbers(key.ends - 4, ">i4")
     group = key.texts(group_at, group_size, (group_size >= 0) & (key.sizes >= 4 + group_size))
-    named = (group_size >= 0) & (topic_size >= 0) & (key.sizes == 10 + group_size + topic_size) & (partition >= 0)
-    topic = key.texts(topic_at, topic_size, np.isin(kind, COMMITS) & named & _are_valid(group))
+    fits = (topic_size >= 0) & (key.sizes == 10 + group_size + topic_size) & (partition >= 0)
+    topic = key.texts(topic_at, topic_size, np.isin(kind, COMMITS) & _are_valid(group) & fits)
     named = _are_valid(topic)
 
     offset, has_offset = _offsets(value, named)

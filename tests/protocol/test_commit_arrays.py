@@ -35,6 +35,15 @@ COMMITS_MADE = st.tuples(
         version=st.integers(0, 4), epoch=INT32, expires=INT64, tagged=TAGS,
     ),
 )  # fmt: skip
+KEY = encode.commit_key("g", "t", 0)
+NULL: Any = None  # of texts that Kafka never writes as null
+WITH_NULLS = st.sampled_from(
+    [
+        (encode.commit_key(NULL, "t", 0), None),
+        (encode.commit_key("g", NULL, 0), encode.commit_value(5)),
+        *((KEY, encode.commit_value(5, NULL, version=version)) for version in range(5)),
+    ]
+)
 OF_A_BROKER = st.sampled_from([(raw.key, raw.value) for raw, _ in golden_records()])
 FOREIGN_KEYS = st.builds(encode.consumer_key, st.integers(-2, 40) | st.sampled_from([-(2**15), 2**15 - 1]), NAMES)
 FOREIGN = st.tuples(st.none() | st.binary(max_size=40) | FOREIGN_KEYS, st.none() | st.binary(max_size=40))
@@ -54,7 +63,7 @@ def damaged(draw: st.DrawFn) -> Record:
     return parts[0], parts[1]
 
 
-RECORDS = COMMITS_MADE | OF_A_BROKER | FOREIGN | damaged()
+RECORDS = COMMITS_MADE | OF_A_BROKER | FOREIGN | WITH_NULLS | damaged()
 
 
 def decoded(records: list[Record]) -> list[dict[str, Any]]:
