@@ -37,11 +37,15 @@ COMMITS_MADE = st.tuples(
 )  # fmt: skip
 KEY = encode.commit_key("g", "t", 0)
 NULL: Any = None  # of texts that Kafka never writes as null
-WITH_NULLS = st.sampled_from(
+WITH_WRONG_SIZES = st.sampled_from(
     [
         (encode.commit_key(NULL, "t", 0), None),
         (encode.commit_key("g", NULL, 0), encode.commit_value(5)),
         *((KEY, encode.commit_value(5, NULL, version=version)) for version in range(5)),
+        # Each fits the size of the whole.
+        *((encode.short(1) + encode.text("group") + encode.short(-n) + bytes(4 - n), None) for n in range(1, 5)),
+        *((KEY, encode.short(2) + encode.long(5) + encode.short(-n) + bytes(8 - n)) for n in range(1, 9)),
+        (KEY, encode.short(4) + encode.long(5) + encode.number(0) + b"\x81" + b"\1" * 128 + bytes(9)),
     ]
 )
 OF_A_BROKER = st.sampled_from([(raw.key, raw.value) for raw, _ in golden_records()])
@@ -63,7 +67,7 @@ def damaged(draw: st.DrawFn) -> Record:
     return parts[0], parts[1]
 
 
-RECORDS = COMMITS_MADE | OF_A_BROKER | FOREIGN | WITH_NULLS | damaged()
+RECORDS = COMMITS_MADE | OF_A_BROKER | FOREIGN | WITH_WRONG_SIZES | damaged()
 
 
 def decoded(records: list[Record]) -> list[dict[str, Any]]:

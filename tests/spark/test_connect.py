@@ -41,7 +41,7 @@ for name in ("plans", "audit", "groups", "rejects"):
     getattr(solved, name).write.parquet(f"{out}/{name}")
 history = spark.read.csv(paths[2], header=True)
 pipeline.replay(history, **options_of_replay).summary.write.parquet(f"{out}/summary")
-past = pipeline.history(spark, spark.read.parquet(paths[3]))
+past = pipeline.history(spark, spark.read.parquet(paths[3]), every=5)
 for name, table in past.tables.items():
     table.write.parquet(f"{out}/past/{name}")
 
@@ -107,7 +107,7 @@ def test_a_connect_client_gets_the_results_of_a_driver(spark: "SparkSession", tm
     replayed = pipeline.replay(pipeline.read_table(spark, past, "offsets"), **REPLAYING).summary
     assert_same_rows(spark.read.parquet(f"file://{out}/summary"), replayed)
     assert replayed.filter("error is null").count() == 3 * GROUPS  # what was recorded, and both strategies
-    for name, table in pipeline.history(spark, records).tables.items():
+    for name, table in pipeline.history(spark, records, every=5).tables.items():
         assert_same_rows(spark.read.parquet(f"file://{out}/past/{name}"), table)
         assert (table.count() > 0) == (name != "passed_over")
 
