@@ -36,18 +36,19 @@ COMMITS_MADE = st.tuples(
     ),
 )  # fmt: skip
 KEY = encode.commit_key("g", "t", 0)
-NULL: Any = None  # of texts that Kafka never writes as null
-WITH_WRONG_SIZES = st.sampled_from(
-    [
-        (encode.commit_key(NULL, "t", 0), None),
-        (encode.commit_key("g", NULL, 0), encode.commit_value(5)),
-        *((KEY, encode.commit_value(5, NULL, version=version)) for version in range(5)),
-        # Each fits the size of the whole.
-        *((encode.short(1) + encode.text("group") + encode.short(-n) + bytes(4 - n), None) for n in range(1, 5)),
-        *((KEY, encode.short(2) + encode.long(5) + encode.short(-n) + bytes(8 - n)) for n in range(1, 9)),
-        (KEY, encode.short(4) + encode.long(5) + encode.number(0) + b"\x81" + b"\1" * 128 + bytes(9)),
-    ]
-)
+NULL: Any = None  # Kafka writes none of these texts as null
+SLIGHTLY_WRONG: list[Record] = [
+    (encode.commit_key(NULL, "t", 0), None),
+    (encode.commit_key("g", NULL, 0), encode.commit_value(5)),
+    *((KEY, encode.commit_value(5, NULL, version=version)) for version in range(5)),
+    # Each fits the size of the whole.
+    *((encode.short(1) + encode.text("group") + encode.short(-n) + bytes(4 - n), None) for n in range(1, 5)),
+    *((KEY, encode.short(2) + encode.long(5) + encode.short(-n) + bytes(8 - n)) for n in range(1, 9)),
+    (KEY, encode.short(5) + encode.commit_value(5, version=3)[2:]),
+    (KEY, encode.short(-1) + encode.commit_value(5, version=2)[2:]),
+    *((KEY, encode.commit_value(5, "m", version=n).replace(b"m", b"\xff")) for n in range(5)),
+    (KEY, encode.short(4) + encode.long(5) + encode.number(0) + b"\x81" + b"\1" * 128 + bytes(9)),
+]
 OF_A_BROKER = st.sampled_from([(raw.key, raw.value) for raw, _ in golden_records()])
 FOREIGN_KEYS = st.builds(encode.consumer_key, st.integers(-2, 40) | st.sampled_from([-(2**15), 2**15 - 1]), NAMES)
 FOREIGN = st.tuples(st.none() | st.binary(max_size=40) | FOREIGN_KEYS, st.none() | st.binary(max_size=40))
@@ -67,7 +68,7 @@ def damaged(draw: st.DrawFn) -> Record:
     return parts[0], parts[1]
 
 
-RECORDS = COMMITS_MADE | OF_A_BROKER | FOREIGN | WITH_WRONG_SIZES | damaged()
+RECORDS = COMMITS_MADE | OF_A_BROKER | FOREIGN | st.sampled_from(SLIGHTLY_WRONG) | damaged()
 
 
 def decoded(records: list[Record]) -> list[dict[str, Any]]:
@@ -111,16 +112,17 @@ def test_docstring_examples() -> None:
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(st.lists(RECORDS, max_size=12))
 @example([])
+@example(SLIGHTLY_WRONG)
 @example([(None, None)])
 @example([(b"", b""), (b"\0", None), (None, b"")])
 def test_arrays_are_decoded_as_by_the_rule(records: list[Record]) -> None:
     assert decoded(records) == [by_the_rule(*record) for record in records]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(COMMITS_MADE, st.data())
 def test_every_cut_of_a_commit_is_decoded_as_by_the_rule(record: Record, data: st.DataObject) -> None:
     """What follows in the buffer is the rest of the very record, so that a read beyond the end finds what it wants."""
