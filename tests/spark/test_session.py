@@ -43,9 +43,11 @@ def test_configured_java_options_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert launch_settings({})["spark.driver.memory"] == "2g"
-    assert "TieredStopAtLevel=1" in launch_settings({})["spark.driver.extraJavaOptions"]
+    quick, native = (launch_settings({}, each)["spark.driver.extraJavaOptions"] for each in (False, True))
+    assert "TieredStopAtLevel=1" in quick
+    assert "TieredStopAtLevel" not in native
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 4g\n")
-    assert "spark.driver.memory" not in launch_settings({})
+    assert "spark.driver.memory" not in launch_settings({}, native=True)
 
 
 @pytest.mark.parametrize("asked", [{"spark.remote": "sc://host"}, {"spark.api.mode": "connect"}])
