@@ -18,7 +18,9 @@ from benchmarks.consumer_offsets import Shape, write
 from benchmarks.fleet import CORES, peak_megabytes
 from evenlag import pipeline, spark
 from evenlag.protocol.record_decoding import decode_record
-from evenlag.spark.native.commit_columns import decoded
+from evenlag.spark.driver.choice import driver_of
+from evenlag.spark.jobs.group_records import BASE, arrow_schema, read_records
+from evenlag.spark.worker.history_task import DecodedRecords
 from tests.support.broker import TESTS, VERSION
 from tests.support.jars import fetched, find_java
 
@@ -31,7 +33,6 @@ SHAPES = {
 }
 IN_MEMORY, IN_PYTHON = 200_000, 20_000  # records for the formatter and for the loop
 RUNS = 6  # of the formatter, the first of them cold
-COLUMNS = ("partition", "offset", "kind", "group", "reason", "commit_topic", "commit_partition", "commit_offset")
 STEPS = ("read", "decode", "history")
 LONG = ("even", "hot", "large")
 A_DAY = 864_000_000  # commits of a cluster with 10,000 a second
@@ -125,11 +126,13 @@ def by_spark(turns: dict[str, str]) -> dict[str, dict[str, float]]:
     session = pipeline.local_session(CORES, native=True)
     found = {}
     for name, folder in turns.items():
-        records = session.read.parquet(folder).select("key", "value", "partition", "offset", "timestamp")
+        records = read_records(session, folder, None)
         found[name] = told = {"records": float(records.count())}
-        for step, table in {"read": records, "decode": decoded(records).select(*COLUMNS)}.items():
+        rows = records.mapInArrow(DecodedRecords(arrow_schema(BASE)), BASE)
+        for step, table in {"read": records, "decode": rows}.items():
             before = processor_seconds()
-            table.write.format("noop").mode("overwrite").save()
+            with driver_of(session).batches_by_rows():
+                table.write.format("noop").mode("overwrite").save()
             told[step] = processor_seconds() - before
         before = processor_seconds()
         past = spark.history(session, folder, out=f"{folder}-{name}")

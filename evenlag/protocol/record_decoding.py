@@ -1,7 +1,7 @@
 """Decoding of the records in `__consumer_offsets`, in plain Python: the readable rule.
 
-`spark/native/commit_columns.py` follows the same rule for offset commits in Spark's columns. The bytes may be damaged:
-every field is checked, and a message must end where its fields end.
+`commit_arrays.py` follows the same rule for whole arrays of offset commits. The bytes may be damaged: every field is
+checked, and a message must end where its fields end.
 """
 
 from __future__ import annotations

@@ -6,11 +6,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.support.few_rows import FEW_ROWS
 from tests.support.fleet import OFFSET_NAMES, fleet, write_csv, write_tables
 from tests.support.frames import assert_same_rows
+from tests.support.golden_records import golden_records
+from tests.support.record_frames import records_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,8 +32,8 @@ from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.kept import kept
 
 spark = SparkSession.builder.getOrCreate()
-paths, out = sys.argv[1:4], sys.argv[4]
-options, options_of_replay = map(json.loads, sys.argv[5:])
+paths, out = sys.argv[1:5], sys.argv[5]
+options, options_of_replay = map(json.loads, sys.argv[6:])
 tables = [spark.read.csv(path, header=True) for path in paths[:2]]
 said = []
 solved = pipeline.solve(*tables, tasks=4, progress=lambda *counts: said.append(counts), **options)
@@ -38,6 +41,9 @@ for name in ("plans", "audit", "groups", "rejects"):
     getattr(solved, name).write.parquet(f"{out}/{name}")
 history = spark.read.csv(paths[2], header=True)
 pipeline.replay(history, **options_of_replay).summary.write.parquet(f"{out}/summary")
+past = pipeline.history(spark, spark.read.parquet(paths[3]), every=5)
+for name, table in past.tables.items():
+    table.write.parquet(f"{out}/past/{name}")
 
 
 def slow(batches):
@@ -73,6 +79,8 @@ def test_a_connect_client_gets_the_results_of_a_driver(spark: "SparkSession", tm
     paths = write_tables(tmp_path, offsets, members)
     history = [row | {"snapshot_ts": f"2026-01-0{day}T00:00:00Z"} for day in (1, 2) for row in offsets]
     past = str(write_csv(tmp_path / "history.csv", history, OFFSET_NAMES))
+    records = str(tmp_path / "records.parquet")
+    pq.write_table(records_table(raw for raw, _ in golden_records()), records)
     out = tmp_path / "out"
     with connect_server(tmp_path, FEW_ROWS) as address:
         environment = spark_environment(SPARK_REMOTE=address, PYTHONWARNINGS="ignore")
@@ -84,7 +92,9 @@ def test_a_connect_client_gets_the_results_of_a_driver(spark: "SparkSession", tm
             assert not done.stderr
             return done.stdout.strip()
 
-        report = json.loads(said_by("-c", DRIVER, *paths, past, str(out), json.dumps(OPTIONS), json.dumps(REPLAYING)))
+        report = json.loads(
+            said_by("-c", DRIVER, *paths, past, records, str(out), *map(json.dumps, (OPTIONS, REPLAYING)))
+        )
         documented = said_by(str(ROOT / "examples" / "driver.py"), *paths, str(tmp_path / "documented"))
     assert documented == f"{GROUPS} groups planned, 0 of them late or failed; 0 rows left out"
     assert not list((tmp_path / "spark-warehouse").glob("evenlag_*"))
@@ -97,6 +107,9 @@ def test_a_connect_client_gets_the_results_of_a_driver(spark: "SparkSession", tm
     replayed = pipeline.replay(pipeline.read_table(spark, past, "offsets"), **REPLAYING).summary
     assert_same_rows(spark.read.parquet(f"file://{out}/summary"), replayed)
     assert replayed.filter("error is null").count() == 3 * GROUPS  # what was recorded, and both strategies
+    for name, table in pipeline.history(spark, records, every=5).tables.items():
+        assert_same_rows(spark.read.parquet(f"file://{out}/past/{name}"), table)
+        assert (table.count() > 0) == (name != "passed_over")
 
     assert report["progress"][0] == [0, GROUPS, 0]
     assert report["progress"][-1] == [GROUPS, GROUPS, 0]

@@ -1,22 +1,14 @@
-"""The synthetic `__consumer_offsets` of the benchmarks, and the size of the code that Spark makes for its decoding."""
+"""The synthetic `__consumer_offsets` of the benchmarks."""
 
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING
 
 from benchmarks.consumer_offsets import Shape, records
 from evenlag.protocol.record_decoding import CoordinatorRecord, decode_record
-from tests.support.golden_records import golden_records
 from tests.support.group_records import rewritten_by_kafka
-from tests.support.record_frames import records_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-LARGEST = 8000  # bytes of a method; Java compiles no larger one
-OF_HISTORY = ("kind", "group", "reason", "commit_topic", "commit_partition", "commit_offset")
 
 
 def test_its_records_are_the_bytes_that_kafka_writes(spark: "SparkSession") -> None:
@@ -33,24 +25,3 @@ def test_its_records_are_the_bytes_that_kafka_writes(spark: "SparkSession") -> N
     by_place = {place: row["timestamp"] for place, row in zip(places, rows, strict=True)}
     for one, other in pairwise(sorted(by_place)):
         assert one[0] != other[0] or by_place[one] <= by_place[other]
-
-
-def test_java_compiles_the_decoding(spark: "SparkSession", tmp_path: Path) -> None:
-    from evenlag.spark.native.commit_columns import decoded
-
-    path = tmp_path / "records.parquet"
-    pq.write_table(records_table(raw for raw, _ in golden_records()), path)
-    compiling = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
-    before = {name: str(spark.conf.get(name)) for name in compiling}
-    try:
-        for name, value in compiling.items():
-            spark.conf.set(name, value)
-        for names in (OF_HISTORY, ("*",)):
-            plan: Any = decoded(spark.read.parquet(str(path))).select(*names)
-            parts = plan._jdf.queryExecution().debug().codegenToSeq()
-            sizes = [parts.apply(n)._3().maxMethodCodeSize() for n in range(parts.size())]
-            assert sizes
-            assert max(sizes) <= LARGEST, sizes
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)

@@ -107,7 +107,7 @@ def local_session(
     settings : mapping of str to str, optional
         Settings of Spark. They take precedence over the user's, and those over evenlag's defaults.
     native : bool
-        Let Java compile more thoroughly, for `history` of a million records and more. By default it starts quickly,
+        Let Java compile more thoroughly, for `history` of several million records. By default it starts quickly,
         because Python does the work of plans.
 
     Raises

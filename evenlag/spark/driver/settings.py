@@ -57,7 +57,7 @@ def launch_settings(settings: Mapping[str, str], native: bool = False) -> dict[s
     """Return the settings for Spark's launcher, which Java reads at its start.
 
     Java options are left out if Spark is configured elsewhere, because contradicting options would prevent the start.
-    `native` chooses options for long work in Spark's native columns.
+    `native` chooses options for long work in Java, such as sorting millions of rows.
     """
     options = _NATIVE_JAVA if native else _QUICK_JAVA
     java = {} if is_configured() else {"spark.driver.extraJavaOptions": options, "spark.driver.memory": "2g"}

@@ -29,7 +29,7 @@ from evenlag.spark.jobs.group_records import (
     COURSE,
     arrow_schema,
     commit_options,
-    decoded_rows,
+    decoded,
     followed,
     internal_topics,
     is_commit,
@@ -195,7 +195,8 @@ class CommitJob(StreamJob):
         self._last: int | None = None if clock is None else clock["last"]
 
     def _take_batch(self, records: DataFrame, folder: str, number: int) -> None:
-        rows = self._stored(folder, "_records", decoded_rows(read_records(self._spark, records, None)))
+        place = Folder(self._spark, f"{folder}/_records", BASE)
+        rows = decoded(self._spark, read_records(self._spark, records, None), place)
         readable = sf.col("reason").isNull()
         members = self._stored(folder, "_members", rows.filter(readable & ~is_commit()).mapInArrow(with_reasons, BASE))
         self._take(folder, rows.filter(~readable | is_commit()).unionAll(members), number)

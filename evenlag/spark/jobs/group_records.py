@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, types
@@ -21,9 +21,8 @@ from evenlag.spark.driver.kafka import connected, topic_options
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import Place, described
 from evenlag.spark.driver.storage import Storage, literal
-from evenlag.spark.native.commit_columns import decoded
 from evenlag.spark.native.history_tables import REBALANCE_FIGURES, TOLD
-from evenlag.spark.worker.history_task import FromRecords
+from evenlag.spark.worker.history_task import DecodedRecords, FromRecords
 from evenlag.tables.topics import is_topic
 
 COMMITS_TOPIC = "__consumer_offsets"
@@ -34,7 +33,7 @@ BASE = (
     "partition INT, offset BIGINT, at BIGINT, kind BIGINT, `group` STRING, reason STRING, key BINARY, value BINARY, "
     "commit_topic STRING, commit_partition INT, commit_offset BIGINT"
 )
-"""A decoded record (`decoded_rows`)."""
+"""A decoded record (`decoded`)."""
 COURSE = (
     f"kind STRING, `group` STRING, since INT, until INT, reason STRING, records BIGINT, member STRUCT<{TOLD.ddl}>, "
     "partitions ARRAY<STRUCT<topic: STRING, `partition`: INT>>, "
@@ -109,14 +108,9 @@ def read_records(spark: SparkSession, records: str | Path | DataFrame, options: 
     return df.select(*columns, at.alias("at"))
 
 
-def decoded_rows(records: DataFrame) -> DataFrame:
-    """Decode records (`read_records`) to rows of `BASE`.
-
-    Keys and values are null for commits, and for records that cannot be used.
-    """
-    names = [field.name for field in cast(types.StructType, types.StructType.fromDDL(BASE))]
-    bytes_ = {name: sf.when(sf.col("reason").isNull() & ~is_commit(), sf.col(name)) for name in ("key", "value")}
-    return decoded(records).withColumns(bytes_).select(*names)
+def decoded(spark: SparkSession, records: DataFrame, place: Place) -> DataFrame:
+    """Decode records (`read_records`), and return rows of `BASE` in a place."""
+    return _kept_by_task(spark, records, DecodedRecords(arrow_schema(BASE)), BASE, place)
 
 
 def is_commit() -> Column:
@@ -144,15 +138,20 @@ def followed(
     place : Place, optional
         Place for the rows; by default one that is removed when the driver ends.
     """
-    driver = driver_of(spark)
-    driver.prepare()
-    place = driver.place(COURSE) if place is None else place
-    check_executors(spark, place)
     rows = records.select(sf.coalesce("group", sf.lit("")).alias("group"), "partition", "offset", "at", "key", "value")
     ordered = rows.repartition("group").sortWithinPartitions("group", "partition", "offset")
     task = FromRecords(times, topic_names, arrow_schema(COURSE))
-    with described(spark, "following groups"), blamed("the records"), driver.batches_by_rows():
-        return kept(ordered.mapInArrow(task, COURSE), place).table
+    with described(spark, "following groups"), blamed("the records"):
+        return _kept_by_task(spark, ordered, task, COURSE, place or driver_of(spark).place(COURSE))
+
+
+def _kept_by_task(spark: SparkSession, rows: DataFrame, task: Callable[..., Any], ddl: str, place: Place) -> DataFrame:
+    """Give rows to a task function on executors, and return the rows of the columns `ddl` that it made in a place."""
+    driver = driver_of(spark)
+    driver.prepare()
+    check_executors(spark, place)
+    with driver.batches_by_rows():
+        return kept(rows.mapInArrow(task, ddl), place).table
 
 
 def arrow_schema(ddl: str) -> pa.Schema:

@@ -23,7 +23,7 @@ from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.jobs.group_records import (
     BASE,
-    decoded_rows,
+    decoded,
     followed,
     internal_topics,
     is_commit,
@@ -114,8 +114,7 @@ def history(
 ) -> History:
     """Read the past of all groups from the records in `__consumer_offsets`.
 
-    Offset commits are decoded in native columns, members and rebalances in Python, group by group. A record that cannot
-    be read is counted with a reason. A snapshot has the last state of each group until its time.
+    A record that cannot be read is counted with a reason. A snapshot has the last state of each group until its time.
 
     Parameters
     ----------
@@ -148,9 +147,8 @@ def history(
     if not (isinstance(every, int | float) and every > 0):
         raise InvalidProblemError(f"every must be a time above 0 s, not {every!r}")
     driver = driver_of(spark)
-    place = driver.place(BASE)
     with described(spark, "decoding records"), blamed(shown(records)), internal_topics(spark):
-        base = kept(decoded_rows(read_records(spark, records, options)), place).table
+        base = decoded(spark, read_records(spark, records, options), driver.place(BASE))
         usable = sf.col("reason").isNull()
         span = base.groupBy("reason").agg(sf.count("*").alias("n"), sf.min("at").alias("a"), sf.max("at").alias("b"))
         counts = span.collect()

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evenlag.compare.members_needed import SizeOptions
 from evenlag.compare.members_needed import run_with_handover as run_size
@@ -17,6 +18,8 @@ from evenlag.compare.replay_result import ReplaySummary
 from evenlag.compare.simulation import ReplayOptions
 from evenlag.compare.simulation import run as run_replay
 from evenlag.compare.speeds import speeds
+from evenlag.protocol.commit_arrays import decode_arrays
+from evenlag.protocol.coordinator_records import COMMITS
 from evenlag.protocol.membership import GroupRecords, SeenGroup
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.spark.worker.task import Counter
@@ -188,6 +191,30 @@ class FromRecords:
             yield {"kind": COUNT, "group": group, "reason": reason, "records": records_with_it}
         for topic in sorted(state.unnamed):
             yield {"kind": TOPIC, "group": group, "reason": topic}
+
+
+@dataclass(frozen=True)
+class DecodedRecords:
+    """Task function that decodes records in `__consumer_offsets` (`decode_arrays`).
+
+    Attributes
+    ----------
+    schema : pyarrow schema
+        Columns of the records and of `decode_arrays`. Keys and values are kept for usable records of other types than
+        commits, and are otherwise null.
+    """
+
+    schema: Any
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the rows of `schema` of batches of records."""
+        commits = pa.array(COMMITS, pa.int64())
+        for batch in batches:
+            key, value = (batch.column(name).cast(pa.binary()) for name in ("key", "value"))
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True)) | decode_arrays(key, value)
+            is_kept = pc.and_not(pc.is_null(columns["reason"]), pc.is_in(columns["kind"], commits))
+            columns |= {"key": pc.if_else(is_kept, key, None), "value": pc.if_else(is_kept, value, None)}
+            yield pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
 
 
 def with_reasons(batches: Iterable[Any]) -> Iterator[Any]:
