@@ -30,6 +30,7 @@ from evenlag.tables.outputs import SOLVED
 
 GRACE = 0.85  # seconds after the time limit for cancelling jobs
 BEYOND = 0.05  # share of the limit that is added to it
+COUNTING = 0.25  # share of the time left after which groups are placed without their counts
 PATIENCE = 60.0  # seconds in which results that are read are waited for, after the limit
 WRITING = 0.2  # share of the time limit reserved if tables are sorted and written after the last plan
 
@@ -156,8 +157,10 @@ class FleetSolver:
         """Check both tables of the call, and the topics named in it; parameters are those of `check_tables`."""
         priced = self._options.only_if_better is not None and self._options.pause > 0
         recorded = priced or self._horizon == AUTO or self._data.by_record
+        now = time.time()
         fleet = check_tables(
-            offsets_df, members_df, auto_offset_reset, tasks, self._horizon, whole=recorded, until=self.until,
+            offsets_df, members_df, auto_offset_reset, tasks, self._horizon, whole=recorded,
+            until=None if self.until is None else now + COUNTING * (self.until - now),
             per_slot=self._per_slot, count=not self._hurried(offsets_df),
         )  # fmt: skip
         if self._whole:
@@ -247,7 +250,7 @@ class FleetSolver:
 
         solved = Solved(running, place, planned_late)
         if not ended:
-            self._report_cut(place.read(), total)
+            self._report_cut(place, total)
         else:
             table = solved.table(0.0)
             if place.hint and table.select("task").distinct().count() != packing.tasks:
@@ -255,8 +258,8 @@ class FleetSolver:
             report_end(self._progress, total, (done, failed))
         return solved
 
-    def _report_cut(self, solved: DataFrame, total: int) -> None:
-        """Report the progress of a cancelled job, counted by the rows of its completed tasks."""
+    def _report_cut(self, place: Place, total: int) -> None:
+        """Report the progress of a job that still runs, counted by the rows of its completed tasks."""
         if self._progress is not None:
-            done, failed = of_groups(solved).agg(sf.count("*"), sf.count("error")).first() or (0, 0)
+            done, failed = of_groups(place.read()).agg(sf.count("*"), sf.count("error")).first() or (0, 0)
             self._progress(done, total, failed)
