@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.compare.foresight import AUTO
@@ -17,7 +17,7 @@ from evenlag.heuristics.by_columns import BY_COLUMNS
 from evenlag.search.options import SolveKeywords, SolveOptions, TermKeywords, check_seconds, solving_options
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.executors import check_executors
-from evenlag.spark.driver.kept import Running
+from evenlag.spark.driver.kept import LOOK, Running, within
 from evenlag.spark.driver.protocol import Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables, check_topics
@@ -32,7 +32,9 @@ GRACE = 0.85  # seconds after the time limit for cancelling jobs
 BEYOND = 0.05  # share of the limit that is added to it
 COUNTING = 0.25  # share of the time left after which groups are placed without their counts
 PATIENCE = 60.0  # seconds in which results that are read are waited for, after the limit
-WRITING = 0.2  # share of the time limit reserved if tables are sorted and written after the last plan
+WRITING = 0.2  # least share of the time limit reserved if tables are written and summed up after the last plan
+WRITING_TO_READING = 1.75  # seconds for that, to those for reading and counting: both are mostly a cold Java
+MOST_WRITING = 0.8  # largest share of the time left that is reserved for it
 
 
 class Solved:
@@ -225,7 +227,7 @@ class FleetSolver:
             costs=packing.costs,
             slots=fleet.slots,
             deterministic=self._options.deterministic,
-            reserve=WRITING if self._want == Want.BOTH else RESERVE,
+            reserve=self._reserve(),
         )
         schema = SOLVED.arrow()
         total = fleet.groups or 0  # unknown only without progress reports
@@ -250,7 +252,7 @@ class FleetSolver:
 
         solved = Solved(running, place, planned_late)
         if not ended:
-            self._report_cut(place, total)
+            self._report_cut(spark, place, total)
         else:
             table = solved.table(0.0)
             if place.hint and table.select("task").distinct().count() != packing.tasks:
@@ -258,8 +260,18 @@ class FleetSolver:
             report_end(self._progress, total, (done, failed))
         return solved
 
-    def _report_cut(self, place: Place, total: int) -> None:
-        """Report the progress of a job that still runs, counted by the rows of its completed tasks."""
-        if self._progress is not None:
-            done, failed = of_groups(place.read()).agg(sf.count("*"), sf.count("error")).first() or (0, 0)
+    def _reserve(self) -> float:
+        """Return the share of the time limit for the work after the last plan, from the time taken so far."""
+        limit, _ = self._limits
+        if limit is None or self._want != Want.BOTH:
+            return RESERVE
+        taken = time.time() - self._started
+        return max(WRITING, min(WRITING_TO_READING * taken, MOST_WRITING * (limit - taken)) / limit)
+
+    def _report_cut(self, spark: SparkSession, place: Place, total: int) -> None:
+        """Report the progress of a job that still runs, counted by the rows of its completed tasks, if soon counted."""
+        if self._progress is None:
+            return
+        counts = of_groups(place.read()).agg(sf.count("*"), sf.count("error"))
+        for done, failed in within(spark, time.time() + LOOK, counts.collect) or ():
             self._progress(done, total, failed)
