@@ -24,7 +24,7 @@ from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, ch
 from evenlag.spark.jobs.solved_tables import of_groups
 from evenlag.spark.worker.one_group import Want
 from evenlag.spark.worker.task import Solver
-from evenlag.spark.worker.turns import RESERVE, Budget
+from evenlag.spark.worker.turns import RESERVE, SPARE, Budget
 from evenlag.tables.fleet_data import NO_FLEET_DATA, DataKeywords, FleetData
 from evenlag.tables.outputs import SOLVED
 
@@ -228,6 +228,7 @@ class FleetSolver:
             slots=fleet.slots,
             deterministic=self._options.deterministic,
             reserve=self._reserve(),
+            spare=SPARE if self._want == Want.PLAN else 0.0,
         )
         schema = SOLVED.arrow()
         total = fleet.groups or 0  # unknown only without progress reports
