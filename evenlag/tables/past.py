@@ -200,6 +200,6 @@ def _filled(rows: GroupRows, lost: Sequence[tuple[GroupRows, int, Offsets]]) -> 
         [*rows.owners, *owners],
         pairs=PairColumns.of_rows(facts),
     )
-    kept = ("members", "beyond_end", "before_start", "rejected_rows", "left_out")
+    kept = ("members", "beyond_end", "before_start", "below_zero", "rejected_rows", "left_out")
     counts = {name: getattr(rows, name) for name in kept}
     return replace(sorted_rows, **counts)
