@@ -9,7 +9,7 @@ from evenlag.errors import InvalidProblemError
 
 MAX_LAG = 2**62  # messages
 
-Clamp = Literal["beyond_end", "before_start"]
+Clamp = Literal["beyond_end", "before_start", "below_zero"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Lag:
     ----------
     messages : int
         0 … 2**62.
-    clamped : {"beyond_end", "before_start"} or None
+    clamped : {"beyond_end", "before_start", "below_zero"} or None
         Set if the commit lies outside the log. Beyond its end, the lag is 0 (the log was truncated or the topic
         recreated); before its start, the lag counts what the log still holds (retention deleted the rest).
     """
@@ -56,7 +56,7 @@ def partition_lag(
     Raises
     ------
     InvalidProblemError
-        An offset or the given lag is negative, the log ends before it starts, the lag cannot be determined, or it
+        An offset is negative, the log ends before it starts, the lag cannot be determined, or it
         exceeds 2**62. The message names the fields; the caller adds the place.
 
     References
@@ -96,9 +96,7 @@ def _lag(start: int | None, end: int | None, current: int | None, lag: int | Non
             return Lag(end - start, "before_start")
         return Lag(end - current)
     if lag is not None:
-        if lag < 0:
-            raise InvalidProblemError("lag is negative")
-        return Lag(lag)
+        return Lag(lag) if lag >= 0 else Lag(0, "below_zero")
     if end is None:
         raise InvalidProblemError("neither log_end_offset nor lag is known")
     if reset == "latest":

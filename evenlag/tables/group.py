@@ -25,11 +25,19 @@ ONLY_OWNERS = (
 )
 
 
-def notes_of(beyond_end: int, before_start: int, rejected_rows: int, predicted: int, unrated: int) -> tuple[str, ...]:
+def notes_of(
+    beyond_end: int,
+    before_start: int,
+    below_zero: int,
+    rejected_rows: int,
+    predicted: int,
+    unrated: int,
+) -> tuple[str, ...]:
     """Return the notes on a group with these counts, which are attributes of `GroupRows`."""
     notes = {
         f"{beyond_end} commits beyond the log end: lag taken as 0": beyond_end,
         f"{before_start} commits before the log start: lag counted from the log start": before_start,
+        f"{below_zero} lags below 0: taken as 0": below_zero,
         f"{rejected_rows} rows rejected": rejected_rows,
         f"{predicted} lags are predicted: current lag + produce rate × horizon, rounded up": predicted,
         f"{unrated} partitions without a produce rate: planned with their current lag": unrated,
@@ -79,6 +87,8 @@ class GroupRows:
         Facts of the group in texts, which are not in its rows.
     beyond_end, before_start : int
         Number of committed offsets outside the log; see `evenlag.model.lag.Lag`.
+    below_zero : int
+        Number of given lags below 0, taken as 0.
     rejected_rows : int
         Number of the group's rows that were rejected.
     predicted, unrated : int
@@ -103,6 +113,7 @@ class GroupRows:
     members: tuple[Member, ...] | None = None
     beyond_end: int = 0
     before_start: int = 0
+    below_zero: int = 0
     rejected_rows: int = 0
     predicted: int = 0
     unrated: int = 0
@@ -147,7 +158,14 @@ class GroupRows:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on assumptions and corrections of the input, with counts."""
-        return notes_of(self.beyond_end, self.before_start, self.rejected_rows, self.predicted, self.unrated)
+        return notes_of(
+            self.beyond_end,
+            self.before_start,
+            self.below_zero,
+            self.rejected_rows,
+            self.predicted,
+            self.unrated,
+        )
 
     @property
     def owners_seen(self) -> list[str]:

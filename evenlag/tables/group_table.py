@@ -20,7 +20,7 @@ from evenlag.tables.copies import MEMBER_ROWS
 from evenlag.tables.group import OFFSET_FIELDS, ONLY_OWNERS, UNKNOWN, GroupRows, Member, notes_of
 from evenlag.tables.pair_columns import NO_AMOUNT, NO_PAIR_COLUMNS, PAIR_COLUMNS, REPLICA_RACKS, PairColumns
 from evenlag.tables.past_rows import PastRows, before_each
-from evenlag.tables.rules import BEFORE_START, BEYOND_END, CheckedRows, ascends
+from evenlag.tables.rules import BEFORE_START, BELOW_ZERO, BEYOND_END, CheckedRows, ascends
 from evenlag.tables.values import snapshot_order
 
 TOLD = Registration.__match_args__
@@ -94,6 +94,7 @@ class GroupTable:
         found = {
             "beyond_end": of(self.group_of[clamped == BEYOND_END]),
             "before_start": of(self.group_of[clamped == BEFORE_START]),
+            "below_zero": of(self.group_of[clamped == BELOW_ZERO]),
             "rejected_rows": of(self.number_of[self._left]),
         }
         if predicted is not None:

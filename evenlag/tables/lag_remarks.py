@@ -11,7 +11,7 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.model.lag import MAX_LAG
 from evenlag.tables.column_names import some
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
-from evenlag.tables.rules import LAG_NEGATIVE, LAG_UNKNOWN, NO_LOG_START, USABLE, CheckedRows
+from evenlag.tables.rules import BELOW_ZERO, LAG_UNKNOWN, NO_LOG_START, USABLE, CheckedRows
 
 _WHOLE, _AT_MOST = "the whole log", "the log end offset, its upper limit, as the text has no log start offset"
 
@@ -19,8 +19,8 @@ _WHOLE, _AT_MOST = "the whole log", "the log end offset, its upper limit, as the
 class LagRemarks:
     """Notes on lags of checked rows, some of which become usable by the leniency of plans for one group.
 
-    A lag below 0 is taken as 0. If the reset rule is "earliest" and a text has no log start offset, the lag of a
-    partition without a commit is its log end offset. A partition whose lag is unknown is left out.
+    If the reset rule is "earliest" and a text has no log start offset, the lag of a partition without a commit is its
+    log end offset. A partition whose lag is unknown is left out.
 
     Parameters
     ----------
@@ -33,18 +33,16 @@ class LagRemarks:
 
     def __init__(self, checked: CheckedRows, of_text: Bools, auto_offset_reset: str) -> None:
         self._checked, self._reset = checked, auto_offset_reset
-        self._negative = checked.having(LAG_NEGATIVE)
         lag, end = checked.values["lag"], checked.values["log_end_offset"]
         self._at_most = checked.having(NO_LOG_START) & of_text & (end.data <= MAX_LAG)
         self._unknown = checked.having(LAG_UNKNOWN)
-        forgiven = self._negative | self._at_most
-        checked.reason_of[forgiven] = USABLE
+        checked.reason_of[self._at_most] = USABLE
         data = np.where(self._at_most, end.data, lag.data)
-        checked.values["lag"] = replace(lag, data=data, null=lag.null & ~forgiven)
+        checked.values["lag"] = replace(lag, data=data, null=lag.null & ~self._at_most)
         self._uncommitted = checked.by_reset & checked.usable
         absent = checked.values["current_offset"].null & ~end.null & ~checked.by_reset & ~checked.log_only
-        self._reported = absent & of_text & checked.usable & ~self._negative
-        self.remarkable = np.flatnonzero(forgiven | self._unknown | self._uncommitted | self._reported)
+        self._reported = absent & of_text & checked.usable & (checked.clamped != BELOW_ZERO)
+        self.remarkable = np.flatnonzero(self._at_most | self._unknown | self._uncommitted | self._reported)
 
     def notes(self, rows: Whole) -> list[str]:
         """Return the notes on unknown and corrected lags among some of the `remarkable` rows."""
@@ -63,8 +61,6 @@ class LagRemarks:
         notes += [f"{some(self._names(of))}: never committed; lag taken as {lag}" for lag, of in taken.items()]
         if reported := self._names(rows[self._reported[rows]]):
             notes.append(f"{some(reported)}: never committed; lag taken as the text reports it")
-        if negative := self._names(rows[self._negative[rows]]):
-            notes.append(f"{some(negative)}: lag below 0, taken as 0")
         return notes
 
     def _names(self, rows: Whole | list[int]) -> set[str]:

@@ -200,7 +200,7 @@ def _filled(rows: GroupRows, lost: Sequence[tuple[GroupRows, int, Offsets]]) -> 
         [*rows.owners, *owners],
         pairs=PairColumns.of_rows(facts),
     )
-    kept = ("members", "beyond_end", "before_start", "rejected_rows", "left_out", "assumed", "facts")
+    kept = ("members", "beyond_end", "before_start", "below_zero", "rejected_rows", "left_out", "assumed", "facts")
     others = {name: getattr(rows, name) for name in kept}
     owned = {*rows.topics} - {*rows.unowned} if rows.owners_seen else set[str]()
     owned |= {names[t] for t, owner in zip(added, owners, strict=True) if owner is not None}

@@ -22,10 +22,9 @@ from evenlag.tables.columns import LINE, LOG_ONLY, MALFORMED, TABLES, Column, Ta
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 
-BEYOND_END, BEFORE_START = 1, 2  # codes of a clamped commit; see `model.lag.Lag`
+BEYOND_END, BEFORE_START, BELOW_ZERO = 1, 2, 3  # codes of a clamped lag; see `model.lag.Lag`
 USABLE = -1
 LAG_UNKNOWN = "neither log_end_offset nor lag is known"
-LAG_NEGATIVE = "lag is negative"
 NO_LOG_START = "log_start_offset is missing, and auto_offset_reset needs it"
 
 _KINDS = {"integer": "a whole number", "boolean": "true or false"}
@@ -46,7 +45,7 @@ class CheckedRows:
     values : dict of column to Values
         The columns that the rule looks at, and for offsets `lag` by the lag rule; N rows each.
     clamped : int8 array (N,)
-        0, `BEYOND_END` or `BEFORE_START`; empty for members.
+        0, `BEYOND_END`, `BEFORE_START` or `BELOW_ZERO`; empty for members.
     reason_of : int16 array (N,)
         Index of each row's reason in `reasons`, or `USABLE`.
     reasons : list of str
@@ -218,12 +217,13 @@ def _set_lags(checked: CheckedRows, auto_offset_reset: str) -> None:
     latest = _latest(values["auto_offset_reset"], auto_offset_reset)
     beyond = committed & (current > end)
     before = committed & ~beyond & ~no_start & (current < start)
+    below = ~committed & ~no_given & (given < 0)
     whole = unknown & ~latest  # the whole log counts
     lag = np.zeros(len(end), dtype=np.int64)
     for rows, amount in (
         (before | (whole & ~no_start & ~no_end), _difference(end, start)),
         (committed & ~beyond & ~before, _difference(end, current)),
-        (~committed & ~no_given, given),
+        (~committed & ~no_given, np.maximum(given, 0)),
     ):
         lag = np.where(rows, amount, lag)
     for reason, column, rows in (
@@ -233,14 +233,14 @@ def _set_lags(checked: CheckedRows, auto_offset_reset: str) -> None:
         ("log_end_offset is negative", "log_end_offset", ~no_end & (end < 0)),
         ("current_offset is negative", "current_offset", ~no_current & (current < 0)),
         ("log_end_offset is below log_start_offset", "log_end_offset", ~no_start & ~no_end & (end < start)),
-        (LAG_NEGATIVE, "lag", ~committed & ~no_given & (given < 0)),
         (LAG_UNKNOWN, "", unknown & no_end),
         (NO_LOG_START, "", whole & no_start),
         ("lag is above 2^62", "lag", lag > MAX_LAG),
     ):
         checked.reject(reason, column, rows)
     known = checked.usable & ~log_only
-    checked.clamped[beyond & known], checked.clamped[before & known] = BEYOND_END, BEFORE_START
+    for code, rows in ((BEYOND_END, beyond), (BEFORE_START, before), (BELOW_ZERO, below)):
+        checked.clamped[rows & known] = code
     values["lag"] = Values(np.where(known, lag, 0), ~known, np.zeros(len(lag), dtype=bool))
     checked.by_reset = unknown
 

@@ -2,6 +2,7 @@
 
 import random
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
+from evenlag.search.first_plans import METHODS
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
-from evenlag.spark.worker.first_results import NOT_COMPARED, apply_to
+from evenlag.spark.worker.first_results import BASELINE, NOT_COMPARED, apply_to
 from evenlag.spark.worker.one_group import LATE, Effort, GroupResult, Want, solve_group
 from evenlag.spark.worker.packed_plans import MOVE_WORDS
 from evenlag.spark.worker.task import plan_columns, result_batch
@@ -77,6 +79,31 @@ def plan_in(returned: Returned, problem: Problem) -> Plan:
 
 
 @pytest.mark.parametrize("seed", seeds(30))
+def test_with_spare_time_a_late_plan_is_no_worse_than_published_ones(seed: int) -> None:
+    rng = random.Random(seed)
+    offsets, members = tables(seed)
+    options = SolveOptions(
+        balance=rng.choice(BALANCES),
+        stickiness=rng.choice([0, 30, "0.1%"]),
+        objective=rng.choice(["spread", "makespan"]),
+    )
+    budget = replace(late(), spare=60.0)
+    returned = solve_task(offsets, members, options, Want.PLAN, budget=budget)
+    for name, rows in groups_of(offsets, members).items():
+        problem = rows.problem()
+        plan, found = plan_in(returned, problem), returned.groups[TS, name]
+        if not problem.members:
+            continue
+        rule = count_rule(problem, options.balance)
+        goal = resolve_objective(rule, options.objective, options.stickiness)
+        assert violation(plan, rule, goal) is None
+        assert found["bound"] <= found["objective"] == float(goal.value(plan))
+        for name in (BASELINE, *BY_COLUMNS):
+            other = HEURISTICS[name](problem)
+            assert violation(other, rule, goal) is not None or goal.value(plan) <= goal.value(other)
+
+
+@pytest.mark.parametrize("seed", seeds(30))
 def test_a_late_group_has_a_plan_that_is_judged_as_alone(seed: int) -> None:
     rng = random.Random(seed)
     offsets, members = tables(seed)
@@ -121,7 +148,7 @@ def check_row(found: Row, returned: Returned, rows: GroupRows, options: SolveOpt
     assert found["gap"] == pytest.approx(gap)
     assert (found["status"] == "OPTIMAL") == (found["objective"] == found["bound"])
     alone = options.fetch_from == "leader" or found["status"] == "EMPTY"  # such groups get their plans one by one
-    assert alone or found["method"] in ("current", "repair", "lag-aware", "construct", "exchanges")
+    assert alone or found["method"] in (*METHODS, BASELINE, *BY_COLUMNS)
     columns = [column.to_pylist() for column in plan_columns([one])]
     expected = [dict(zip(PLANS.names, row, strict=True)) for row in zip(*columns, strict=True)]
     assert list(returned.plan_of(problem.group).values()) == expected

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Queue
-from threading import Event
+from threading import Barrier, Event
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +129,31 @@ def test_work_that_starts_a_job_after_the_deadline_is_cancelled(spark: "SparkSes
 
     assert within(spark, time.time() + 0.1, work) is None
     assert "cancelled" in ended.get(timeout=50)
+
+
+def test_works_at_once_return_their_results_or_the_first_error(spark: "SparkSession") -> None:
+    from evenlag.spark.driver.kept import at_once
+
+    both = Barrier(2, timeout=60)
+    works = {name: lambda: (both.wait(), spark.range(3).count())[1] for name in ("one", "other")}
+    assert at_once(spark, works) == {"one": 3, "other": 3}
+    with pytest.raises(ZeroDivisionError):
+        at_once(spark, {"count": spark.range(3).count, "wrong": lambda: 1 // 0})
+
+
+def test_what_is_reserved_for_writing_follows_what_reading_took() -> None:
+    from evenlag.search.options import SolveOptions
+    from evenlag.spark.jobs.fleet_solver import FleetSolver
+
+    def share(want: str, limit: float | None, taken: float) -> float:
+        solver = FleetSolver(SolveOptions(), want, limit, 1.0, 0, None)
+        solver._started -= taken
+        return solver._reserve()
+
+    assert share("both", 100.0, 1.0) == 0.2
+    assert share("both", 100.0, 20.0) == pytest.approx(0.35, abs=0.01)
+    assert share("both", 20.0, 10.0) == pytest.approx(0.4, abs=0.01)  # no more than 0.8 of the 10 s left
+    assert share("plan", 100.0, 20.0) == share("both", None, 20.0) == 0.03
 
 
 def test_a_folder_left_by_its_readers_is_removed_by_a_late_write(spark: "SparkSession", tmp_path: "Path") -> None:

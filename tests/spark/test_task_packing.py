@@ -1,5 +1,6 @@
 """Which task solves which group."""
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -183,3 +184,19 @@ def test_a_hurried_first_call_gives_the_same_result_without_counting(
     assert counted == [True] * 5
     pipeline.solve(df, want="plan", time_limit=None, **options)  # quick plans need no count of a small table
     assert counted == [True] * 5
+
+
+@pytest.mark.spark
+def test_counting_groups_takes_a_share_of_the_limit_at_most(
+    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenlag.search.options import SolveOptions
+    from evenlag.spark.jobs import fleet
+    from evenlag.spark.jobs.fleet_solver import FleetSolver
+
+    monkeypatch.setattr(fleet, "_counted", lambda *_: time.sleep(60))
+    df = table(spark, recorded({"once": 1, "twice": 2}), OFFSETS_DDL)
+    started = time.monotonic()
+    found = FleetSolver(SolveOptions(), "plan", 20.0, 1.0, 0, None).check(df, None, "latest", None)
+    assert time.monotonic() - started < 15  # a quarter of 20 s, on a busy machine
+    assert (found.groups, found.packing.tasks) == (None, found.slots)

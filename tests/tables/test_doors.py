@@ -8,20 +8,26 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import evenlag
 from evenlag.errors import InvalidProblemError
 from evenlag.tables.columns import MEMBERS, OFFSETS, Column, Table
+from evenlag.tables.group import GroupRows
+from evenlag.tables.values import snapshot_order
+from tests.support.fleet_tasks import Row, batches, rules
 from tests.support.problems import cases
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Columns = Mapping[str, Sequence[Any]]  # values by heading
 Outcome = tuple[Any, ...]
@@ -194,6 +200,56 @@ def test_every_door_reads_the_same(offsets: Columns, members: Columns | None, tm
     found = {door: outcomes(door, offsets, members, tmp_path) for door in DOORS}
     for door in DOORS:
         assert found[door] == found["CSV"], door
+
+
+def check_task(offsets: Columns, members: Columns | None, rejects: Sequence[Row], groups: Sequence[GroupRows]) -> None:
+    """Compare the groups and rejects of a task with what the door of Arrow makes of the same tables."""
+    tables = to_arrow(offsets, Path()), None if members is None else to_arrow(members, Path())
+    latest = {rows.group: rows for rows in sorted(groups, key=lambda rows: snapshot_order(rows.snapshot_ts))}
+    reasons = {reject["reason"] for reject in rejects}
+    for name, outcome in outcomes("Arrow", offsets, members, Path()).items():
+        if len(outcome) == 1:  # an error there; Spark rejects the rows, and goes on
+            assert any(reason in outcome[0] for reason in reasons) or "differ" in outcome[0], outcome
+        else:
+            document, notes = outcome
+            assert latest[name].problem().to_dict() == document
+            counts = {note for note in latest[name].notes if not note.endswith("rows rejected")}
+            assert counts <= {*notes}
+    assert len(tables[0]) == sum(len(rows.lags) for rows in groups) + sum(r["source"] == "offsets" for r in rejects)
+
+
+@settings(max_examples=cases(300), deadline=None, suppress_health_check=SLOW)
+@given(
+    offsets=tables(OFFSETS, (*NEEDED, "snapshot_ts"), 8),
+    members=st.none() | tables(MEMBERS, ("group", "consumer_id", "snapshot_ts"), 5),
+)
+def test_a_task_of_spark_reads_the_same(offsets: Columns, members: Columns | None) -> None:
+    made = to_arrow(offsets, Path()), None if members is None else to_arrow(members, Path())
+    checked = rules(*made).checked(batches(*made))
+    assert checked is not None
+    assume(not {"snapshot_ts is missing", "group is missing"} & {each["reason"] for each in checked.rejects()})
+    check_task(offsets, members, list(checked.rejects()), list(checked.groups().groups()))
+
+
+@pytest.mark.spark
+def test_spark_takes_a_lag_below_0_as_every_door_does(spark: "SparkSession", tmp_path: Path) -> None:
+    from evenlag import pipeline
+
+    offsets: Columns = {
+        "Timestamp": TIMES[:1] * 4, "Group": ["g"] * 4, "topic": ["t"] * 4, "partition": [0, 1, 2, 2],
+        "LAG": [-1, 7, 5, 5], "owner": ["a", "b", "-", "-"],
+    }  # fmt: skip
+    found = {door: outcomes(door, offsets, None, tmp_path)["g"] for door in DOORS}
+    solved = pipeline.solve(
+        spark.createDataFrame(to_arrow(offsets, tmp_path)), want="plan", method="lag-aware", time_limit=None
+    )
+    plans, (group,) = solved.plans.orderBy("partition").collect(), solved.groups.collect()
+    assert [row["lag"] for row in plans] == [0, 7, 5]
+    assert [row["reason"] for row in solved.rejects.collect()] == ["the same row for this partition again"]
+    assert "1 lags below 0: taken as 0" in group["warnings"]
+    for document, notes in found.values():
+        assert document["topics"] == {"t": [0, 7, 5]}
+        assert "1 lags below 0: taken as 0" in notes
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -19,11 +19,12 @@ from evenlag.tables.group_table import GroupTable
 from evenlag.tables.growth import predict_lags
 from evenlag.tables.ordinary_groups import OrdinaryGroups
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS
-from evenlag.tables.rules import BEFORE_START, BEYOND_END, CheckedRows, check_rows
+from evenlag.tables.rules import BEFORE_START, BELOW_ZERO, BEYOND_END, CheckedRows, check_rows
 from tests.support.fleet_tasks import arrow
 from tests.support.growing import record, times_of
 
 Row = dict[str, Any]
+COUNTS = ("beyond_end", "before_start", "below_zero", "rejected_rows")
 TIMES = ("2026-01-01T00:00:00Z", "2026-01-01", "2026-01-01T01:00Z", "noon")
 PARTITIONS = st.fixed_dictionaries(
     {
@@ -95,6 +96,7 @@ def groups_by_plain_python(offsets: CheckedRows, rows: list[Row], members: Check
             "left_out": left,
             "beyond_end": sum(offsets.clamped[n] == BEYOND_END for n in kept),
             "before_start": sum(offsets.clamped[n] == BEFORE_START for n in kept),
+            "below_zero": sum(offsets.clamped[n] == BELOW_ZERO for n in kept),
             "rejected_rows": len(own) - len(kept),
         }  # fmt: skip
     return found
@@ -120,7 +122,7 @@ def facts_of(group: GroupRows) -> Row:
         "offsets": None if group.offsets is None else group.offsets.tolist(),
         "pairs": [group.pairs.row(p) for p in range(len(group.lags))],
         "left_out": set(group.left_out),
-        **{name: getattr(group, name) for name in ("members", "beyond_end", "before_start", "rejected_rows")},
+        **{name: getattr(group, name) for name in ("members", *COUNTS)},
     }
 
 
@@ -166,7 +168,11 @@ PLAIN: Row = {
 
 
 def test_without_a_members_table_the_owners_are_the_members() -> None:
-    rows = [PLAIN, PLAIN | {"partition": 1, "consumer_id": "b", "lag": -1}, PLAIN | {"group": "h", "consumer_id": None}]
+    rows = [
+        PLAIN,
+        PLAIN | {"partition": 1, "consumer_id": "b", "lag": 2**62 + 1},
+        PLAIN | {"group": "h", "consumer_id": None},
+    ]
     first, second = groups_of(rows).groups()
     assert (first.members, first.owners_seen, first.left_out) == (None, ["a", "b"], {"b"})  # also of a rejected row
     assert first.problem().members == ("a", "b")

@@ -18,7 +18,7 @@ from evenlag.model.rates import time_micros
 from evenlag.tables.column_names import matched
 from evenlag.tables.columns import LINE, MALFORMED, TABLES, Column, TableKind
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS
-from evenlag.tables.rules import BEFORE_START, BEYOND_END, USABLE, CheckedRows, check_rows, looked_at
+from evenlag.tables.rules import BEFORE_START, BELOW_ZERO, BEYOND_END, USABLE, CheckedRows, check_rows, looked_at
 from tests.support.fleet import BROKEN, OFFSET_NAMES, OFFSET_VALUES, TS, break_at_random, break_rows, fleet
 from tests.support.fleet_tasks import arrow, batches, rules
 from tests.support.problems import seeds
@@ -138,7 +138,7 @@ def test_copies_are_found_in_all_spellings_of_a_time() -> None:
 # ---- lags ------------------------------------------------------------------------------------------------------------
 
 NUMBERS = ("log_start_offset", "log_end_offset", "current_offset", "lag")
-CODES = {None: 0, "beyond_end": BEYOND_END, "before_start": BEFORE_START}
+CODES = {None: 0, "beyond_end": BEYOND_END, "before_start": BEFORE_START, "below_zero": BELOW_ZERO}
 
 
 def of_model(offsets: list[Any], reset: str) -> tuple[str | None, int | None, int]:

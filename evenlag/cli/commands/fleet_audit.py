@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @options.only_if_better
 @fleet_past_or_pause
 @options.group_time_limit(2.0)
-@options.time_limit(None, "Seconds for the whole call; default: no limit but --group-time-limit.")
+@options.time_limit(None, "Seconds from the start of Spark to the report; default: no limit but --group-time-limit.")
 @options.gap(FLEET_GAP)
 @options.repeating
 @allow_errors("have no plan", "0%")

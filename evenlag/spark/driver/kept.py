@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +21,7 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.protocol import Driver, Place
+from evenlag.spark.driver.protocol import Driver, Place, described
 
 CANCELLED = 0.5  # seconds to wait for cancelled jobs
 LOOK = 0.25  # seconds between checks of a running job, and between cancellations
@@ -81,6 +82,25 @@ def within(spark: SparkSession, until: float | None, work: Callable[[], T]) -> T
         running.cancel()
         raise
     return running.result() if ended or running.cancel() else None
+
+
+def at_once(spark: SparkSession, works: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """Return the results of several pieces of work with Spark, done at once, by the descriptions of their jobs."""
+
+    def named(what: str, work: Callable[[], Any]) -> Any:
+        with described(spark, what):
+            return work()
+
+    running = {what: Running(spark, partial(named, what, work)) for what, work in works.items()}
+    try:
+        for each in running.values():
+            each.ends(None)
+            each.result()
+    except BaseException:
+        for each in running.values():
+            each.cancel()
+        raise
+    return {what: each.result() for what, each in running.items()}
 
 
 def _cancel(driver: Driver, tag: str, future: Future[Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from evenlag.model.literals import BalanceWord
 from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, FleetAudit
 from evenlag.report.picture import draw
 from evenlag.spark.driver.errors import blamed
-from evenlag.spark.driver.kept import kept, within
+from evenlag.spark.driver.kept import at_once, kept, within
 from evenlag.spark.driver.protocol import Progress, described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
@@ -54,6 +54,7 @@ TOO_BUSY = (
     "{out}: Spark could not run all tasks within the time limit of {limit:g} s, nor soon after it, so nothing was "
     "written; raise --time-limit, or wait for free executors"
 )
+COUNTING = "counting what was written"
 LEAST_WAIT = 10.0  # seconds to wait for tasks after the limit, and then for first plans of their groups
 
 _ORDER = {
@@ -156,18 +157,23 @@ def run_with(
                 "audit": fleet.dated(audit_rows(solved)),
                 "rejects": reject_rows(solved),
             } | ({} if brief else {GROUPS: fleet.dated(group_rows(solved))})
-            for name, table in results.items():
-                with described(spark, f"writing {name}"):
-                    table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
+            writes = {
+                f"writing {name}": partial(table.orderBy(*_ORDER[name]).write.parquet, f"{folder}/{name}")
+                for name, table in results.items()
+            }
+            at_once(spark, writes)
             written = {name: read_parquet(spark, f"{folder}/{name}", results[name].schema) for name in TABLES}
-            if not brief:
-                with described(spark, "summing up the audit"):
-                    for name, table in vars(summary(written["audit"], solver.balance)).items():
-                        table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
-            with described(spark, "counting what was written"):
-                return report_of(
-                    solved, written["plans"], written["rejects"], started, brief=brief, of_tables=fleet.tables.notes
-                )
+            sums = {} if brief else vars(summary(written["audit"], solver.balance))
+            work: dict[str, Callable[[], Any]] = {
+                f"summing up the audit: {name}": partial(table.coalesce(1).write.parquet, f"{folder}/{SUMMARY}/{name}")
+                for name, table in sums.items()
+            }
+            work[COUNTING] = partial(
+                report_of, solved, written["plans"], written["rejects"], started, brief=brief,
+                of_tables=fleet.tables.notes,
+            )  # fmt: skip
+            report: RunReport = at_once(spark, work)[COUNTING]
+            return report
         finally:
             for place in places:
                 place.leave()
@@ -202,20 +208,24 @@ def audited(
     """
     report = run(spark, offsets, members, out=out, balance=balance, **parameters)
     written = sink(spark, out)
-    with described(spark, "the report of the command"):
-        rejected = reasons(written.read("rejects"), MOST_REASONS) if report.rejects + report.member_rejects else []
-        tables = (written.read(name) for name in (GROUPS, "audit"))
-        priced = None if traffic_price is None else priced_traffic(*tables)
-        return FleetAudit(
-            summary=report,
-            out=out,
-            groups=worst_groups(written.read("plans"), written.read("audit"), balance, MOST_GROUPS, priced),
-            strategies=strategies_of(written.read(f"{SUMMARY}/strategies")),
-            rejected=rejected,
-            written=written.names(OUTPUT),
-            price=traffic_price,
-            traffic=None if priced is None else traffic_sums(priced),
-        )
+    priced = None if traffic_price is None else priced_traffic(written.read(GROUPS), written.read("audit"))
+    parts: dict[str, Callable[[], Any]] = {
+        "groups": lambda: worst_groups(written.read("plans"), written.read("audit"), balance, MOST_GROUPS, priced),
+        "strategies": lambda: strategies_of(written.read(f"{SUMMARY}/strategies")),
+    }
+    if report.rejects + report.member_rejects:
+        parts["rejected"] = lambda: reasons(written.read("rejects"), MOST_REASONS)
+    if priced is not None:
+        parts["traffic"] = lambda: traffic_sums(priced)
+    found = at_once(spark, {f"the report of the command: {name}": part for name, part in parts.items()})
+    of_parts = {name.rpartition(" ")[2]: part for name, part in found.items()}
+    return FleetAudit(
+        summary=report,
+        out=out,
+        written=written.names(OUTPUT),
+        price=traffic_price,
+        **({"rejected": [], "traffic": None} | of_parts),
+    )
 
 
 def page_rows(spark: SparkSession, out: str | Path) -> LatestRows:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.compare.foresight import AUTO
@@ -17,21 +17,24 @@ from evenlag.heuristics.by_columns import BY_COLUMNS
 from evenlag.search.options import SolveKeywords, SolveOptions, TermKeywords, check_seconds, solving_options
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.executors import check_executors
-from evenlag.spark.driver.kept import Running
+from evenlag.spark.driver.kept import LOOK, Running, within
 from evenlag.spark.driver.protocol import Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables, check_topics
 from evenlag.spark.jobs.solved_tables import of_groups
 from evenlag.spark.worker.one_group import Want
 from evenlag.spark.worker.task import Solver
-from evenlag.spark.worker.turns import RESERVE, Budget
+from evenlag.spark.worker.turns import RESERVE, SPARE, Budget
 from evenlag.tables.fleet_data import NO_FLEET_DATA, DataKeywords, FleetData
 from evenlag.tables.outputs import SOLVED
 
 GRACE = 0.85  # seconds after the time limit for cancelling jobs
 BEYOND = 0.05  # share of the limit that is added to it
+COUNTING = 0.25  # share of the time left after which groups are placed without their counts
 PATIENCE = 60.0  # seconds in which results that are read are waited for, after the limit
-WRITING = 0.2  # share of the time limit reserved if tables are sorted and written after the last plan
+WRITING = 0.2  # least share of the time limit reserved if tables are written and summed up after the last plan
+WRITING_TO_READING = 1.75  # seconds for that, to those for reading and counting: both are mostly a cold Java
+MOST_WRITING = 0.8  # largest share of the time left that is reserved for it
 
 
 class Solved:
@@ -156,8 +159,10 @@ class FleetSolver:
         """Check both tables of the call, and the topics named in it; parameters are those of `check_tables`."""
         priced = self._options.only_if_better is not None and self._options.pause > 0
         recorded = priced or self._horizon == AUTO or self._data.by_record
+        now = time.time()
         fleet = check_tables(
-            offsets_df, members_df, auto_offset_reset, tasks, self._horizon, whole=recorded, until=self.until,
+            offsets_df, members_df, auto_offset_reset, tasks, self._horizon, whole=recorded,
+            until=None if self.until is None else now + COUNTING * (self.until - now),
             per_slot=self._per_slot, count=not self._hurried(offsets_df),
         )  # fmt: skip
         if self._whole:
@@ -222,7 +227,8 @@ class FleetSolver:
             costs=packing.costs,
             slots=fleet.slots,
             deterministic=self._options.deterministic,
-            reserve=WRITING if self._want == Want.BOTH else RESERVE,
+            reserve=self._reserve(),
+            spare=SPARE if self._want == Want.PLAN else 0.0,
         )
         schema = SOLVED.arrow()
         total = fleet.groups or 0  # unknown only without progress reports
@@ -247,7 +253,7 @@ class FleetSolver:
 
         solved = Solved(running, place, planned_late)
         if not ended:
-            self._report_cut(place.read(), total)
+            self._report_cut(spark, place, total)
         else:
             table = solved.table(0.0)
             if place.hint and table.select("task").distinct().count() != packing.tasks:
@@ -255,8 +261,18 @@ class FleetSolver:
             report_end(self._progress, total, (done, failed))
         return solved
 
-    def _report_cut(self, solved: DataFrame, total: int) -> None:
-        """Report the progress of a cancelled job, counted by the rows of its completed tasks."""
-        if self._progress is not None:
-            done, failed = of_groups(solved).agg(sf.count("*"), sf.count("error")).first() or (0, 0)
+    def _reserve(self) -> float:
+        """Return the share of the time limit for the work after the last plan, from the time taken so far."""
+        limit, _ = self._limits
+        if limit is None or self._want != Want.BOTH:
+            return RESERVE
+        taken = time.time() - self._started
+        return max(WRITING, min(WRITING_TO_READING * taken, MOST_WRITING * (limit - taken)) / limit)
+
+    def _report_cut(self, spark: SparkSession, place: Place, total: int) -> None:
+        """Report the progress of a job that still runs, counted by the rows of its completed tasks, if soon counted."""
+        if self._progress is None:
+            return
+        counts = of_groups(place.read()).agg(sf.count("*"), sf.count("error"))
+        for done, failed in within(spark, time.time() + LOOK, counts.collect) or ():
             self._progress(done, total, failed)

@@ -102,8 +102,13 @@ class RawTables:
         past = "false"
         if LOG_ONLY in self.offset_names:
             past = f"coalesce(lower(trim(cast({quoted(self.offset_names[LOG_ONLY])} as string))) = 'true', false)"
-        keys = self.offsets.selectExpr(*_keys(self.offsets, self.offset_names, KEY), f"{past} as past")
-        return keys.dropna().groupBy(*KEY).agg(sf.count("*").alias("rows"), sf.count_if(~sf.col("past")).alias("taken"))
+        time, group = (self.offset_names[name] for name in KEY)
+        spelt = self.offsets.selectExpr(
+            quoted(time), f"{_text(self.offsets.schema[group])} as {quoted(group)}", f"{past} as past"
+        ).groupBy(quoted(time), quoted(group), "past")
+        counts = spelt.agg(sf.count("*").alias("rows"))  # first as spelt: few times are then converted, not each row's
+        keys = counts.selectExpr(*_keys(counts, self.offset_names, KEY), "rows", "if(past, 0, rows) as taken")
+        return keys.dropna().groupBy(*KEY).agg(sf.sum("rows").alias("rows"), sf.sum("taken").alias("taken"))
 
 
 def gathered(rows: DataFrame) -> DataFrame:

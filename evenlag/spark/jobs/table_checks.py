@@ -34,8 +34,8 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> 
     -------
     DataFrame
         One row per row of `df`, in any order: the columns of `OFFSETS` on which plans depend, with `lag` in messages
-        (null if there is a reason); `clamped` (`beyond_end`, `before_start` or null); `reason`, why the row cannot be
-        used; and `row`, the input row as JSON if there is a reason.
+        (null if there is a reason); `clamped` (`beyond_end`, `before_start`, `below_zero` or null); `reason`, why the
+        row cannot be used; and `row`, the input row as JSON if there is a reason.
 
     Raises
     ------

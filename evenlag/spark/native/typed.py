@@ -13,6 +13,7 @@ from evenlag.model.rates import TIME
 from evenlag.tables.values import NUMBER, ROUNDED, WHOLE
 
 _WHOLE, _NUMBER = (rf"\A{pattern}\z" for pattern in (WHOLE, NUMBER))
+_FULL_TIME = r"^[0-9]{4}(?:-[0-9]{2}){2}[T ](?:[0-9]{2}:){2}[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$"
 
 
 def quoted(name: str) -> str:
@@ -35,7 +36,8 @@ def micros_of(text: str) -> str:
     date, *parts = (f"regexp_extract({text}, r'{TIME}', {n})" for n in range(1, 5))
     filled = (f"if({part} = '', '{other}', {part})" for part, other in zip(parts, ("00:00", ":00", "Z"), strict=True))
     whole = f"concat({date}, 'T', {', '.join(filled)})"
-    return f"unix_micros(try_cast(if({date} = '', null, {whole}) as timestamp_ltz))"
+    full = f"if({text} rlike r'{_FULL_TIME}', {text}, if({date} = '', null, {whole}))"  # parts take ten times as long
+    return f"unix_micros(try_cast({full} as timestamp_ltz))"
 
 
 def text_micros(name: str) -> Column:

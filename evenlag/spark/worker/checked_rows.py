@@ -15,7 +15,7 @@ from evenlag.tables.columns import TableKind
 from evenlag.tables.growth import rates
 from evenlag.tables.rules import USABLE, CheckedRows, check_rows
 
-CLAMPED = (None, "beyond_end", "before_start")
+CLAMPED = (None, "beyond_end", "before_start", "below_zero")
 
 
 @dataclass(frozen=True)

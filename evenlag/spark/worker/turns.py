@@ -48,6 +48,8 @@ class Budget:
         Number of tasks that run concurrently.
     deterministic : bool
         True if every group gets `group_limit` until the deadline, independent of the clock.
+    spare : float
+        Seconds after the deadline that each of the two improvements of all first plans may take.
     """
 
     group_limit: float
@@ -55,6 +57,7 @@ class Budget:
     costs: Sequence[float] = (1.0,)
     slots: int = 1
     deterministic: bool = False
+    spare: float = 0.0
 
     @classmethod
     def share(
@@ -67,12 +70,13 @@ class Budget:
         slots: int,
         deterministic: bool,
         reserve: float = RESERVE,
+        spare: float = 0.0,
     ) -> Budget:
         """Return the budget of a call with `time_limit` seconds (None: no limit) from `started` (epoch)."""
         if time_limit is None:
             return cls(group_time_limit, None, costs, slots, deterministic)
         useful = time_limit * (1 - reserve)
-        return cls(min(group_time_limit, useful), started + useful, costs, slots, deterministic)
+        return cls(min(group_time_limit, useful), started + useful, costs, slots, deterministic, spare * time_limit)
 
     def task_end(self, task: int) -> float | None:
         """Return the time (epoch) at which a task should end, by its share of the time left for it and later tasks."""
@@ -131,6 +135,7 @@ LONGER = 2.0  # ratio of a group's next turn to all its previous ones
 SHORTEST = 0.02  # shortest turn in seconds
 IMPROVING = 0.3  # share of the time left in which the first plans of all groups are improved together
 IMPROVING_PER_ROW = 2e-6  # seconds in which they are improved in any case, for each row
+SPARE = 0.15  # share of the limit after it in which they are improved, and again in which they are compared
 
 
 class Turn(Protocol):
@@ -257,9 +262,12 @@ def take_turns(groups: TaskGroups, budget: Budget, task: int, turn: Turn) -> Ite
     late = budget.over
     if groups.by_columns and (timed if groups.options.method == AUTO else groups.want == Want.PLAN):
         first = FirstResults.of(
-            groups.table, groups.options, moves=groups.want != Want.AUDIT, deadline=_improving(end, groups.table),
+            groups.table, groups.options, moves=groups.want != Want.AUDIT,
+            deadline=_improving(end, budget, groups.table),
             without=None if groups.options.method == AUTO or late else groups.foreseen,
         )  # fmt: skip
+    if first is not None and groups.want == Want.PLAN and (until := _improving(end, budget, groups.table)) is not None:
+        first = first.compared(groups.options, until)
     ordinary = set() if first is None else {*first.groups.tolist()}
     others = [g for g in range(len(groups.table)) if g not in ordinary]
     if timed and end is not None:
@@ -272,12 +280,12 @@ def take_turns(groups: TaskGroups, budget: Budget, task: int, turn: Turn) -> Ite
         yield Together(first, np.arange(len(first)), late, groups.want)
 
 
-def _improving(end: float | None, table: GroupTable) -> float | None:
-    """Return the time by `time.monotonic()` until which the first plans of all groups are improved together."""
+def _improving(end: float | None, budget: Budget, table: GroupTable) -> float | None:
+    """Return the time by `time.monotonic()` until which the first plans of all groups are improved, or compared."""
     if end is None:
         return None
-    left = max(end - time.time(), 0.0)
-    return time.monotonic() + max(IMPROVING * left, IMPROVING_PER_ROW * len(table.lags))
+    left, rows = max(end - time.time(), 0.0), len(table.lags)
+    return time.monotonic() + max(IMPROVING * left, IMPROVING_PER_ROW * rows, budget.spare)
 
 
 class _InTurn:
