@@ -67,6 +67,8 @@ def planned(
     EvenlagError
         As reading, `check` and `evenlag.solve` do.
     """
+    from evenlag.compare.setting import setting_notes  # imports NumPy, which help does not need
+
     problem, notes, record = source.read_with_record(horizon, ceiling.capacity)
     if check is not None:
         check(problem)
@@ -76,4 +78,5 @@ def planned(
     solve = evenlag.solve  # imported before the clock runs
     with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.explained(most):
         result = solve(problem, rates=pace.rates, max_load=most, pause=float(pause), **parameters)
-    return Planned(result, pace, [*notes, *of_past, *of_ceiling, *notes_of(watch)], watch)
+    of_setting = setting_notes(problem)
+    return Planned(result, pace, [*of_setting, *notes, *of_past, *of_ceiling, *notes_of(watch)], watch)

@@ -57,6 +57,8 @@ def audit(
     Output files named by their time (20260131T130000Z.txt) form one record. To audit all groups of a table, use
     evenlag fleet audit.
     """
+    from evenlag.compare.setting import setting_notes  # imports NumPy, which help does not need
+
     files = [each for each in inputs if isinstance(each, Path)]
     sources: list[Brokers | Input] = [each for each in inputs if not isinstance(each, Path)]
     sources += tables.records(files, input_format)
@@ -77,7 +79,7 @@ def audit(
         seconds = max(min(group_time_limit, clock.left() / (len(sources) - number)), LEAST_SECONDS)
         with ending_searches() as watch, working(f"auditing {problem.group}"), ceiling.explained(most):
             audited = evenlag.audit(problem, time_limit=seconds, max_load=most, **parameters)
-        ended, notes = watch, [*notes, *notes_of(watch)]
+        ended, notes = watch, [*setting_notes(problem), *notes, *notes_of(watch)]
         rows = [vars(row) | report.traffic_fields(row.crossings, traffic_price) for row in audited.rows]
         documents.append(
             {

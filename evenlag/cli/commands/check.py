@@ -67,6 +67,7 @@ def check(
     --describe. The exit status is 0 if no group is reported, 3 if one is, and 1 if a group cannot be read or planned.
     """
     # Help does not need NumPy.
+    from evenlag.compare.setting import setting_notes
     from evenlag.watch.board import Board
     from evenlag.watch.findings import Finding, Kind, findings
     from evenlag.watch.rounds import Watcher
@@ -98,7 +99,8 @@ def check(
         if (
             len(figures) == 1 or of_group
         ) and not quiet:  # of thousands of groups, only those with findings are worth a note
-            notes += told[name].notes() if len(figures) == 1 else [f"{name}: {note}" for note in told[name].notes()]
+            more = [*setting_notes(standings[name].record[-1].problem), *told[name].notes()]
+            notes += more if len(figures) == 1 else [f"{name}: {note}" for note in more]
     notes += past.remark(past.measured, board.entries)
     if as_json:
         documents = {name: each.document() | {"facts": told[name].to_dict()} for name, each in figures.items()}
