@@ -64,7 +64,7 @@ def group_document(
         "size": None if seen.size is None else {**seen.size.to_dict(), "answer": answer_to(seen.size)},
         "forecast": _forecast(seen),
         "today": None if today is None else {"spread": plain(today.spread), "makespan": plain(today.makespan)},
-        "assumptions": list(dict.fromkeys([*notes, *result.warnings])),
+        "assumptions": list(dict.fromkeys([*filter(None, [problem.facts.told()]), *notes, *result.warnings])),
         "missing": list(seen.notes),
         "explanation": _reasons(result),
     }
