@@ -67,7 +67,7 @@ def planned(
     EvenlagError
         As reading, `check` and `evenlag.solve` do.
     """
-    from evenlag.compare.setting import setting_notes  # imports NumPy, which help does not need
+    from evenlag.compare.built_in import setting_notes  # imports NumPy, which help does not need
 
     problem, notes, record = source.read_with_record(horizon, ceiling.capacity)
     if check is not None:

@@ -57,7 +57,7 @@ def audit(
     Output files named by their time (20260131T130000Z.txt) form one record. To audit all groups of a table, use
     evenlag fleet audit.
     """
-    from evenlag.compare.setting import setting_notes  # imports NumPy, which help does not need
+    from evenlag.compare.built_in import setting_notes  # imports NumPy, which help does not need
 
     files = [each for each in inputs if isinstance(each, Path)]
     sources: list[Brokers | Input] = [each for each in inputs if not isinstance(each, Path)]

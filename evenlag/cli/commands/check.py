@@ -67,7 +67,7 @@ def check(
     --describe. The exit status is 0 if no group is reported, 3 if one is, and 1 if a group cannot be read or planned.
     """
     # Help does not need NumPy.
-    from evenlag.compare.setting import setting_notes
+    from evenlag.compare.built_in import setting_notes
     from evenlag.watch.board import Board
     from evenlag.watch.findings import Finding, Kind, findings
     from evenlag.watch.rounds import Watcher

@@ -3,7 +3,7 @@
 import pytest
 
 import evenlag
-from evenlag.compare.setting import setting_notes
+from evenlag.compare.built_in import setting_notes
 from evenlag.model.problem import Problem
 
 TOPICS = {f"t{n:02}": [10 * n + 10, 7 * n + 5] for n in range(10)}
