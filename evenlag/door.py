@@ -236,7 +236,7 @@ def _inputs(
         check_name(group, "a group")
     if (brokers := brokers_of(source) if isinstance(source, str) else None) is not None:
         brokers.check_alone(members, form)
-        from evenlag.live.cluster.readings import readings_of  # needs the extra kafka
+        from evenlag.live.cluster.from_brokers import readings_of  # needs the extra kafka
 
         return readings_of(replace(brokers, config=config or {}, since=since), group)
     if config is not None or since is not None:

@@ -218,7 +218,7 @@ def inputs_of(
                 )
         return given, members
     given.check_alone(members, form)
-    from evenlag.live.cluster.readings import readings_of  # needs the extra kafka
+    from evenlag.live.cluster.from_brokers import readings_of  # needs the extra kafka
 
     client = {} if config is None else live.read_client_config(config)
     return readings_of(replace(given, config=client, since=since), group, progress)

@@ -9,7 +9,7 @@ import pytest
 import evenlag
 from evenlag import live
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.live.cluster.readings import readings_of
+from evenlag.live.cluster.from_brokers import readings_of
 from evenlag.tables.brokers import Brokers, brokers_of
 from tests.support.broker import Broker
 from tests.support.command import evenlag as command
