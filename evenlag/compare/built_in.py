@@ -50,7 +50,7 @@ def setting_notes(problem: Problem) -> list[str]:
     saved = percent(1 - float(best) / float(today.spread))
     return [
         f"{use}{' and '.join(parts)}; {_listed(names)} {'gives' if len(names) == 1 else 'give'} {number(best)} "
-        f"({saved} less, {quantity(moves, 'move')}): change {_setting(problem)}"
+        f"({saved} less at these lags, {quantity(moves, 'move')}): change {_setting(problem)}"
     ]
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenlag.errors import SourceError
-from evenlag.tables.formats import Reading, describe
+from evenlag.tables.formats import FORMATS, Reading, describe
 from tests.support.describe_texts import CHANGES, FOREIGN, Table, table
 from tests.support.problems import cases
 
@@ -162,3 +162,11 @@ def test_a_line_with_the_numbers_of_a_row_is_not_skipped(line: str, is_row: bool
     header = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
     row = "shop orders 0 1 2 1 c-1 /192.0.2.1 c"
     assert (outcome(f"{header}\n{row}\n{line}\n") is None) == is_row
+
+
+def test_the_command_above_its_output_names_the_group() -> None:
+    text = (
+        "root@kafka-1:/# kafka-consumer-groups.sh --bootstrap-server HOST:9092 --describe --group billing\n"
+        "TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\norders 0 1 5 4 c-1 /192.0.2.1 c\n"
+    )
+    assert FORMATS["describe"].read(text, "text").group == "billing"

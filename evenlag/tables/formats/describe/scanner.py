@@ -29,6 +29,7 @@ AS_PRINTED = "give the text as it was printed"
 
 _ZOOKEEPER = "Note: This will only show information about consumers that use ZooKeeper"
 _OF_KAFKA = re.compile(r"Note: This will |(?:Warning: )?Consumer group '(.*)' (has no active members|is rebalancing)")
+_COMMAND = re.compile(r"kafka-consumer-groups\S*\s.*--group[ =]([^\s'\"]+)")  # above its output, at a prompt
 _STATE_OF = {"has no active members": EMPTY, "is rebalancing": "rebalancing"}
 _ERROR = re.compile(r"Error: |Error while executing consumer group command|Consumer group `.*` does not exist")
 _SUMMARY = re.compile(
@@ -311,7 +312,8 @@ class _Groups:
             self._names = {number: match[2] for number, match in matches.items() if match and match[1] == "GROUP"}
             self._names = {number: name for number, name in self._names.items() if name}
         in_messages = {match[1] for line in lines if (match := _OF_KAFKA.match(line.text.strip())) and match[1]}
-        names = set(self._names.values()) or in_messages
+        in_command = {match[1] for line in lines if (match := _COMMAND.search(line.text))}
+        names = set(self._names.values()) or in_messages or in_command
         if len(names) == 1:
             parsed.group = names.pop()
         kinds: defaultdict[str, list[int]] = defaultdict(list)
