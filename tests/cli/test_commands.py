@@ -485,7 +485,7 @@ def test_slack_lowers_the_spread_of_a_replay(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--group", "pay"), "snapshot_ts is missing"),
-        (("--group", "play"), "no group 'play'; the input has pay"),
+        (("--group", "play"), "no group 'play'; did you mean 'pay'?"),
         (("--strategies", "best"), "strategies must be some of range, "),
         (("--capacity", "0"), "invalid value for '--capacity'"),
         (("--slack", "-1"), "invalid value for '--slack'"),

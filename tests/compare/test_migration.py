@@ -15,7 +15,7 @@ from evenlag.compare.rolling import rolling
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.heuristics.server_side import assign_in_broker
-from evenlag.model.origin import Registration
+from evenlag.model.origin import Registration, told_by
 from evenlag.model.problem import NOBODY
 from tests.support.problems import random_document, seeds
 
@@ -31,7 +31,8 @@ def group(
         {"t": [900, 800, 30, 20, 10, 0]}, ["a", "b", "c"], owned=owned, assignor=assignor, group="billing", **more
     )
     registrations = dict.fromkeys(problem.members, registration) if registration else {}
-    return replace(problem, origin=replace(problem.origin, registrations=registrations))
+    facts = problem.facts | told_by([*registrations.values()])
+    return replace(problem, origin=replace(problem.origin, registrations=registrations, facts=facts))
 
 
 def migrated(problem: Problem, **more: Any) -> Migration:
@@ -153,7 +154,7 @@ def test_remarks_are_those_that_apply(
     found = migrated(group(assignor, registration))
     assert found.online == online
     assert tuple(topics(found)) == expected
-    assert bool(found.steps) == (online not in ("done", "not-kafkas"))
+    assert bool(found.steps) == (online not in ("done", "not-kafkas") and assignor != "stream")
     order = [list(Severity).index(remark.severity) for remark in found.remarks]
     assert order == sorted(order)
 

@@ -144,7 +144,7 @@ def check_row(found: Row, returned: Returned, rows: GroupRows, options: SolveOpt
     assert {name: found[name] for name in same} == {name: wanted[name] for name in same}
     assert sorted(found["warnings"]) == sorted(wanted["warnings"])
     assert LATE in found["warnings"]
-    gap = (found["objective"] - found["bound"]) / max(problem.lags.sum() / max(len(problem.members), 1), 1)
+    gap = (found["objective"] - found["bound"]) / max(problem.total_lag / max(len(problem.members), 1), 1)
     assert found["gap"] == pytest.approx(gap)
     assert (found["status"] == "OPTIMAL") == (found["objective"] == found["bound"])
     alone = options.fetch_from == "leader" or found["status"] == "EMPTY"  # such groups get their plans one by one
@@ -216,7 +216,7 @@ def test_groups_that_are_not_ordinary_have_plans_too(want: Want) -> None:
     weighted = [row | {"weight": 1.0 + int(row["consumer_id"][1:])} for row in members]
     mixed = [row | {"weight": 2.0 if row["consumer_id"] == "c0" and row["group"] == "g1" else None} for row in members]
     for given in (members, mixed, weighted, arrow(members).slice(0, 0)):
-        for budget in (late(), Budget(2.0, time.time() + 5), Budget(2.0)):
+        for budget in (late(), Budget(2.0, time.time() + 600), Budget(2.0)):
             returned = solve_task(offsets, given, SolveOptions(gap=0.5), want, budget)
             assert {group for _, group in returned.groups} == {f"g{g}" for g in range(8)}
             for found in returned.groups.values():

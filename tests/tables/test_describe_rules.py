@@ -167,6 +167,7 @@ def test_a_line_with_the_numbers_of_a_row_is_not_skipped(line: str, is_row: bool
 def test_the_command_above_its_output_names_the_group() -> None:
     text = (
         "root@kafka-1:/# kafka-consumer-groups.sh --bootstrap-server HOST:9092 --describe --group billing\n"
-        "TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\norders 0 1 5 4 c-1 /192.0.2.1 c\n"
+        "TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
+        "orders 0 1 5 4 c-1 /192.0.2.1 c\n"
     )
     assert FORMATS["describe"].read(text, "text").group == "billing"
