@@ -40,10 +40,14 @@ def test_every_job_of_a_run_has_a_description(spark: "SparkSession", tmp_path: P
         pipeline.run(spark, *places, out=tmp_path / "out", method="lag-aware", group_time_limit=0.05)
         assert spark.sparkContext.getLocalProperty(PROPERTY) == "evenlag: the caller's own"
     names = jobs.names()
-    assert [name.removeprefix("evenlag: ") for name in names] == [
-        "reading offsets", "reading members", "counting the groups", "solving 3 groups", "writing plans",
-        "writing audit", "writing rejects", "writing groups", "summing up the audit", "counting what was written",
+    first, others = names[:4], {name.removeprefix("evenlag: ").split(":")[0] for name in names[4:]}  # at once
+    assert [name.removeprefix("evenlag: ") for name in first] == [
+        "reading offsets", "reading members", "counting the groups", "solving 3 groups",
     ]  # fmt: skip
+    assert others == {
+        "writing plans", "writing audit", "writing rejects", "writing groups", "summing up the audit",
+        "counting what was written",
+    }  # fmt: skip
     assert all(name.startswith("evenlag: ") for name in names)
 
 
