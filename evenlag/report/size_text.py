@@ -58,7 +58,7 @@ def speed_lines(known: Speeds, problem: Problem) -> list[str]:
         f"Meanwhile {incoming} messages a second arrive, as {_period(known)}."
         if known.recorded
         else "No messages are assumed to arrive meanwhile, because a single snapshot has no rates. For rates, read the "
-        "past from the brokers: evenlag snapshot --since 1d.",
+        "past from the brokers: kafka://HOST:PORT as INPUT, with --since 1d.",
     ]
 
 

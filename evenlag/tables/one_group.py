@@ -75,7 +75,7 @@ class OneGroup:
         if not found.topics:
             raise InvalidProblemError(
                 f"{self.source}: nothing to plan, because no partition of group {self.name!r} has a known lag: "
-                f"{'; '.join(notes)}"
+                f"{'; '.join([*self.notes, *notes])}"
             )
         members, assumed, more = self._members.at(g, found)
         facts = NO_FACTS

@@ -68,7 +68,7 @@ def test_the_answer_as_text(billing: Path) -> None:
     assert "A member reads 10 messages a second (as given)." in output
     assert (
         "No messages are assumed to arrive meanwhile, because a single snapshot has no rates. For rates, read the past "
-        "from the brokers: evenlag snapshot --since 1d." in output
+        "from the brokers: kafka://HOST:PORT as INPUT, with --since 1d." in output
     )
     none = " ".join(run("size", billing, "--drain", "59s", "--capacity", 10).stdout.split())
     assert "No group size meets the deadline: t-0 alone takes 1 min" in none
