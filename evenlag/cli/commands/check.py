@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evenlag import compare
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.commands.watch import GROUPS, input_of
@@ -19,6 +20,7 @@ from evenlag.figures import quantity
 from evenlag.model.names import did_you_mean
 
 if TYPE_CHECKING:
+    from evenlag.compare import Weighing
     from evenlag.tables.brokers import Brokers
     from evenlag.watch.figures import Figures
     from evenlag.watch.findings import Finding
@@ -41,6 +43,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @options.input_format()
 @options.auto_offset_reset
 @terms.subscribed
+@options.weighing
 @click.option("--recoverable", metavar="SHARE", default="20%", show_default=True,
               help="Report a group if a rebalance saves this share of today's spread, moves paid.")  # fmt: skip
 @click.option("--drain", metavar="TIME",
@@ -59,7 +62,7 @@ def check(
     source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, subscribed: tuple[str, ...], recoverable: str, drain: str | None, capacity: float | None,
     at_least: float, group_time_limit: float, command_config: Path | None, quiet: bool, as_json: bool,
-    past: PastOptions, **solving: Any,
+    past: PastOptions, weighing: Weighing | None, **solving: Any,
 ) -> None:  # fmt: skip
     """Report groups that need action, for cron and CI.
 
@@ -75,10 +78,10 @@ def check(
     deadline = None if drain is None else options.deadline(drain)
     asked = Asked(
         solving=solving, past=past.measured, pause=past.pause, only_if_better=recoverable, drain_seconds=deadline,
-        capacity=None if capacity is None else Fraction(str(capacity)),
+        capacity=None if capacity is None else Fraction(str(capacity)), weighing=weighing,
     )  # fmt: skip
     asked.check("recoverable")
-    given = input_of(source, members, input_format, auto_offset_reset, subscribed, TIMEOUT, command_config)
+    given = input_of(source, members, input_format, auto_offset_reset, subscribed, TIMEOUT, command_config, whole=True)
     board, notes = Board(GROUPS, groups), list[str]()
     watcher = Watcher(given, board, asked, float("inf"), group_time_limit, notes.append)
     with working("checking"):
@@ -99,6 +102,9 @@ def check(
             len(figures) == 1 or of_group
         ) and not quiet:  # of thousands of groups, only those with findings are worth a note
             notes += told[name].notes() if len(figures) == 1 else [f"{name}: {note}" for note in told[name].notes()]
+        unlike = None if weighing else compare.unlike_speeds(standings[name].record)
+        if unlike is not None and (len(figures) == 1 or of_group) and not quiet:
+            notes.append(unlike if len(figures) == 1 else f"{name}: {unlike}")
     notes += past.remark(past.measured, board.entries)
     if as_json:
         documents = {name: each.document() | {"facts": told[name].to_dict()} for name, each in figures.items()}
