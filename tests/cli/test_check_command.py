@@ -42,7 +42,7 @@ def test_a_deadline_is_checked_at_the_capacity(table: Path) -> None:
     done = evenlag("check", table, "--drain", "15s", "--capacity", "100", "--recoverable", "99%")
     assert done.returncode == 3
     finding, _ = done.stdout.splitlines()
-    assert finding == "uneven: 17 s to read all lag, more than 15 s: after a rebalance 10 s"
+    assert finding == "uneven: 17 s to read all lag, more than 15 s: after a rebalance 9.1 s"
 
 
 def test_json_has_findings_and_all_figures(table: Path) -> None:
