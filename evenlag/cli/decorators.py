@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -41,3 +41,27 @@ def settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
         if not name or not equals:
             raise click.BadParameter(f"{name!r}: write NAME=VALUE")
     return {name: value for name, _equals, value in pairs}
+
+
+def pairs(values: Iterable[str]) -> dict[str, str]:
+    """Parse `NAME=VALUE` pairs with distinct names; a name may contain an equals sign."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, text = value.rpartition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{value!r}: write NAME=VALUE")
+        if name in found:
+            raise click.BadParameter(f"{name!r} is given twice")
+        found[name] = text
+    return found
+
+
+def weights_of_members(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+    """Parse the values of a repeatable `NAME=WEIGHT` option."""
+    weights: dict[str, float] = {}
+    for name, weight in pairs(values).items():
+        try:
+            weights[name] = int(weight) if weight.isdecimal() else float(weight)
+        except ValueError as error:
+            raise click.BadParameter(f"{name!r}: the weight must be a number, not {weight!r}") from error
+    return weights

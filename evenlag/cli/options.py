@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import click
 from click.core import ParameterSource
 
-from evenlag import live, model, report, tables
+from evenlag import compare, live, model, report, tables
 from evenlag.cli import terms
 from evenlag.cli.catalogue import Word
-from evenlag.cli.decorators import Command, names, price, settings, together
+from evenlag.cli.decorators import Command, names, price, settings, together, weights_of_members
 from evenlag.cli.paths import BrokersOrPath, GivenPath, InputPath, Place, as_given
 from evenlag.cli.terminal import working
 from evenlag.cli.terms import MoreData, data
@@ -29,6 +29,7 @@ from evenlag.model.literals import listed
 from evenlag.tables.brokers import Brokers
 
 if TYPE_CHECKING:
+    from evenlag.compare import Weighing
     from evenlag.compare.catch_up import Pace
     from evenlag.compare.history import Snapshot
     from evenlag.model.problem import Problem
@@ -169,6 +170,7 @@ class Source:
     more: MoreData
     config: Path | None = None
     since: str | None = None
+    weighing: Weighing | None = None
 
     def keep(self, out: Path | None) -> None:
         """Refuse to overwrite an input; see `keep_inputs`."""
@@ -180,6 +182,8 @@ class Source:
 
     def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
         """Return the group and any notes; see `read_group`."""
+        if self.weighing:
+            return self.read_with_record(horizon)[:2]
         with working("reading") as update:
             problem, notes = tables.read_group(
                 *self._inputs(update), self.group, self.auto_offset_reset, horizon, form=self.form
@@ -196,6 +200,9 @@ class Source:
                 *self._inputs(update), self.group, self.auto_offset_reset, horizon, capacity, self.form
             )
             problem, more = self.more.added(problem)
+        if self.weighing:
+            problem, record = self.weighing.of(problem, record)
+        notes += [] if (unlike := compare.unlike_speeds(record)) is None else [unlike]
         return problem, [*map(as_given, notes), *more], record
 
 
@@ -237,16 +244,35 @@ def input_format(flag: str = "--format") -> Command:
     )  # fmt: skip
 
 
-def reading_as(flag: str) -> Callable[[Command], Command]:
+def weighing(command: Command) -> Command:
+    """Add the options for weights of members; the command gets them as `weighing`, None without any."""
+
+    @wraps(command)
+    def with_weighing(weights: str | None, weight: dict[str, float], **others: Any) -> Any:
+        if weights is None and not weight:
+            return command(weighing=None, **others)
+        return command(weighing=compare.Weighing(weights is not None, weight), **others)
+
+    decorated: Command = together(
+        click.option("--weights", type=Word(("from-record",)), metavar="from-record",
+                     help="Weigh members by the speeds at which they read between the snapshots of INPUT."),
+        click.option("--weight", metavar="NAME=W", multiple=True, callback=weights_of_members,
+                     help="Weight of a member: it reads W times as fast as one of weight 1. Repeatable."),
+    )(with_weighing)  # fmt: skip
+    return decorated
+
+
+def reading_as(flag: str, *, weighed: bool = True) -> Callable[[Command], Command]:
     """Return a decorator that adds the argument and options for one group; the command gets them as `source`."""
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_source(
             path: Brokers | Path, members: Path | None, group: str | None, auto_offset_reset: str,
-            input_format: str | None, more: MoreData, command_config: Path | None, since: str | None, **others: Any,
+            input_format: str | None, more: MoreData, command_config: Path | None, since: str | None,
+            weighing: Weighing | None = None, **others: Any,
         ) -> Any:  # fmt: skip
-            read = Source(path, members, group, auto_offset_reset, input_format, more, command_config, since)
+            read = Source(path, members, group, auto_offset_reset, input_format, more, command_config, since, weighing)
             return command(source=read, **others)
 
         source = together(
@@ -261,6 +287,7 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
             auto_offset_reset,
             data,
             of_cluster,
+            *([weighing] if weighed else []),
         )
         decorated: Command = source(with_source)
         return decorated
@@ -269,6 +296,7 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
 
 
 reading = reading_as("--format")
+reading_unweighted = reading_as("--format", weighed=False)
 
 
 # ---- problem and objective -------------------------------------------------------------------------------------------

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from evenlag.compare.replay_result import Replay
     from evenlag.compare.simulation import replay
     from evenlag.compare.strategies import Audit, AuditRow, audit
+    from evenlag.compare.unlike_members import Weighing as Weighing
+    from evenlag.compare.unlike_members import member_speeds, with_speeds
+    from evenlag.compare.unlike_members import unlike_speeds as unlike_speeds
 
 __all__ = [
     "Audit",
@@ -34,10 +37,12 @@ __all__ = [
     "audit",
     "changed",
     "frontier",
+    "member_speeds",
     "migrate",
     "replay",
     "size",
     "whatif",
+    "with_speeds",
 ]
 
 _HOMES = {
@@ -51,17 +56,21 @@ _HOMES = {
     "Size": "evenlag.compare.members_needed",
     "SizeRow": "evenlag.compare.members_needed",
     "Snapshot": "evenlag.compare.history",
+    "Weighing": "evenlag.compare.unlike_members",
     "WhatIf": "evenlag.compare.before_after",
     "audit": "evenlag.compare.strategies",
     "catch_up": "evenlag.compare.catch_up",
     "changed": "evenlag.compare.change",
     "frontier": "evenlag.compare.budgets",
+    "member_speeds": "evenlag.compare.unlike_members",
     "migrate": "evenlag.compare.migration",
     "replay": "evenlag.compare.simulation",
     "simulation": "evenlag.compare.simulation",
     "size": "evenlag.compare.members_needed",
     "speeds": "evenlag.compare.speeds",
+    "unlike_speeds": "evenlag.compare.unlike_members",
     "whatif": "evenlag.compare.before_after",
+    "with_speeds": "evenlag.compare.unlike_members",
 }
 
 if not TYPE_CHECKING:  # type checkers read the imports above

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -14,9 +16,10 @@ from evenlag.errors import EvenlagError, InvalidProblemError
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE
 from evenlag.model.pair_costs import costs_of
-from evenlag.model.plan import Plan, current_plan, plain
+from evenlag.model.plan import Number, Plan, current_plan, plain, whole
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
+from evenlag.model.values import amount
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.entry import with_payoff
 from evenlag.search.options import SolveKeywords, SolveOptions, solving_options
@@ -47,7 +50,7 @@ WHATIF_FIGURES = (
     Figure("gap", "number", "Objective − bound, as a share of the mean load; null: today."),
     Figure("binding", "string", "Rules that limit the objective, joined by `;`; null: none, or today."),
 )
-"""Columns of `WhatIf.to_pandas`."""
+"""Columns of `WhatIf.to_pandas`; loads per weight are in the unit of the group before the change."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +61,8 @@ class WhatIf:
     ----------
     change : Change
     before, after : Result
-        Results for the group today and for the changed group, whose problem is `after.plan.problem`.
+        Results for the group today and for the changed group, whose problem is `after.plan.problem`. Each is in its own
+        unit: loads per weight refer to the mean weight of its members. Multiply those of `after` by `unit` to compare.
     notes : tuple of str
         Assumptions made for the user: names of new members, lags of new partitions.
     """
@@ -69,8 +73,38 @@ class WhatIf:
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        spreads = f"spread before={self.before.spread}, after={self.after.spread}"
+        spreads = f"spread before={self.before.spread}, after={self.in_unit(self.after.spread)}"
         return f"<WhatIf {self.before.plan.problem.group!r}: {spreads}, moves={self.after.moves}>"
+
+    @property
+    def unit(self) -> Fraction:
+        """Factor from loads per weight of `after` to those of `before`: the ratio of their members' mean weights."""
+        return _unit(self.before.plan.problem, self.after.plan.problem)
+
+    def in_unit(self, messages: Number) -> Number:
+        """Return messages per weight of `after` in the unit of `before`."""
+        return whole(messages * self.unit)
+
+    @cached_property
+    def compared(self) -> Result:
+        """`after` with prices, ceiling, objective, bound and payoff in the unit of `before`, without its proof.
+
+        Its spread and makespan follow from its plan, so they stay in its own unit.
+        """
+        after, scaled = self.after, self.in_unit
+        worth = after.payoff
+        return replace(
+            after,
+            objective=scaled(after.objective),
+            bound=scaled(after.bound),
+            stickiness=after.stickiness if isinstance(after.stickiness, str) else scaled(after.stickiness),
+            max_load=None if after.max_load is None else scaled(after.max_load),
+            prices={name: scaled(price) for name, price in after.prices.items()},
+            payoff=worth and replace(
+                worth, today=scaled(worth.today), planned=scaled(worth.planned), move_cost=scaled(worth.move_cost)
+            ),
+            proof=None,
+        )  # fmt: skip
 
     @property
     def today(self) -> Plan | None:
@@ -88,10 +122,11 @@ class WhatIf:
         """Return the figures as a pandas DataFrame with a row for `today` (if owners are known), `before` and `after`.
 
         Columns: group; side; status; balance; partitions; members (active ones); count_min, count_max (partitions);
-        spread, makespan (messages, by current lags); moves, forced_moves, unassigned (partitions); moved_size (units of
-        `move_sizes`); crossings (traffic, or partitions if none is given); objective, bound (messages); gap (share of
-        the mean load); binding (the rules, joined by `;`). Figures of a search are null for `today`, and costs are null
-        if unknown. The plans themselves: `before.to_pandas()` and `after.to_pandas()`.
+        spread, makespan (messages per weight, by current lags); moves, forced_moves, unassigned (partitions);
+        moved_size (units of `move_sizes`); crossings (traffic, or partitions if none is given); objective, bound
+        (messages); gap (share of the mean load); binding (the rules, joined by `;`). Figures of a search are null for
+        `today`, and costs are null if unknown. Messages per weight, and what is compared with them, are in the unit of
+        the group before the change. The plans themselves: `before.to_pandas()` and `after.to_pandas()`.
 
         Raises
         ------
@@ -107,23 +142,35 @@ class WhatIf:
     def _table(self) -> FigureTable:
         today = self.today
         rows = [] if today is None else [_side("today", today, self.costs_today | {MOVED_SIZE: None})]
-        for side, result in (("before", self.before), ("after", self.after)):
+        for side, result in (("before", self.before), ("after", self.compared)):
             searched = ("status", "balance", "moves", "forced_moves", "objective", "bound", "gap", "binding")
             figures = {name: getattr(result, name) for name in searched}
             rows.append(_side(side, result.plan, result.costs) | figures)
+        rows[-1] |= {name: self.in_unit(rows[-1][name]) for name in ("spread", "makespan")}
         return FigureTable(WHATIF_FIGURES, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that `evenlag whatif --json` prints (docs/formats.md)."""
         today = self.today
         costs = {"costs": self.costs_today} if self.costs_today else {}
-        return {
+        document: dict[str, Any] = {
             "group": self.before.plan.problem.group,
             "today": None if today is None else _figures(today) | costs,
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
             "notes": list(self.notes),
         }
+        if self.unit == 1:
+            return document
+        return document | {"after": self._compared_document(), "after_in_own_unit": document["after"]}
+
+    def _compared_document(self) -> dict[str, Any]:
+        """Return the document of `compared`, with all its loads per weight in the unit of `before`."""
+        document = self.compared.to_dict()
+        document |= {name: plain(self.in_unit(getattr(self.after, name))) for name in ("spread", "makespan")}
+        if spreads := self.after.scenario_spreads:
+            document["scenario_spreads"] = [plain(self.in_unit(spread)) for spread in spreads]
+        return document
 
 
 def whatif(
@@ -138,7 +185,7 @@ def whatif(
 
     `after` is the result of `evenlag.solve` for `changed(problem, change)`, with the plan before the change as
     `start`. It is therefore never worse than that plan, if that plan is still valid. Moves are counted from today's
-    owners.
+    owners. Prices and `max_load` in messages hold for the mean weight before the change, on both sides.
 
     Parameters
     ----------
@@ -171,7 +218,7 @@ def whatif(
         )
     rule = options.balance if change.balance is None else change.balance
     with _named("after the change"):
-        within = replace(_within(options, clock.left()), balance=rule)
+        within = replace(_priced(_within(options, clock.left()), _unit(problem, after_problem)), balance=rule)
         after = with_payoff(search(after_problem, within, start=_carried_over(before.plan, after_problem)), options)
     return WhatIf(change, before, after, notes)
 
@@ -183,6 +230,28 @@ def _carried_over(plan: Plan, problem: Problem) -> Plan | None:
     place = {name: m for m, name in enumerate(problem.members)}
     places = np.array([*(place.get(name, NOBODY) for name in plan.problem.members), NOBODY], dtype=np.int32)
     return Plan(problem, places[plan.member_of])  # NOBODY is -1, the last place
+
+
+def _unit(before: Problem, after: Problem) -> Fraction:
+    return before.mean_weight / after.mean_weight
+
+
+def _priced(options: SolveOptions, unit: Fraction) -> SolveOptions:
+    """Return the options with their messages in the unit of the changed group; shares do not change."""
+
+    def own(price: Any) -> Any:
+        number, percent = amount(price)
+        return price if number is None or percent else number / unit
+
+    if unit == 1:
+        return options
+    return replace(
+        options,
+        stickiness=own(options.stickiness),
+        rack_price=own(options.rack_price),
+        max_load=None if options.max_load is None else own(options.max_load),
+        prices=options.prices and {name: own(price) for name, price in options.prices.items()},
+    )
 
 
 def _within(options: SolveOptions, seconds: float) -> SolveOptions:

@@ -131,6 +131,12 @@ class Interval:
     @cached_property
     def observed(self) -> list[tuple[Fraction, bool]]:
         """For each member seen reading: messages per second and weight, and True if it had a backlog throughout."""
+        weights = self.before.problem.weights
+        return [(rate / weights[m], backlog) for m, (rate, backlog) in self.readers.items()]
+
+    @cached_property
+    def readers(self) -> dict[int, tuple[Fraction, bool]]:
+        """Messages per second of each member of `before` seen reading, and True if it had a backlog throughout."""
         problem = self.before.problem
         waiting: dict[int, int] = {}
         read: dict[int, int | None] = {}
@@ -140,11 +146,11 @@ class Interval:
             waiting[m] = waiting.get(m, 0) + int(problem.lags[p])
             so_far, here = read.get(m, 0), self.consumed[p] if self.steady[p] else None
             read[m] = None if so_far is None or here is None else so_far + here
-        return [
-            (Fraction(consumed * SECOND, self.micros) / problem.weights[m], consumed < waiting[m])
+        return {
+            m: (Fraction(consumed * SECOND, self.micros), consumed < waiting[m])
             for m, consumed in read.items()
             if consumed
-        ]
+        }
 
     def carry(self, lags: Messages, member_of: Index) -> tuple[Messages, Index]:
         """Return lags and an assignment for the partitions and members of `after`.

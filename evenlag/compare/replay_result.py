@@ -103,7 +103,7 @@ class ReplaySummary:
         Strategy.
     best : bool
         True for the strategy that would have served the group best: the least time above the lag limit, then the lowest
-        cost, then the fewest moves. The recorded history does not compete.
+        cost, then the fewest moves. If several tie, True for each. The recorded history does not compete.
     rebalances : int or None
         Number of rebalances, including the first assignment.
     moves : int or None
@@ -182,8 +182,13 @@ class Replay:
 
     @property
     def best(self) -> str | None:
-        """The strategy that would have served the group best; None if all failed."""
-        return next((row.strategy for row in self.summary if row.best), None)
+        """The strategy that would have served the group best; None if several tie, or if all failed."""
+        return None if len(self.tied) > 1 else next(iter(self.tied), None)
+
+    @property
+    def tied(self) -> list[str]:
+        """The strategies that no other beats: one, or several in a tie; empty if all failed."""
+        return [row.strategy for row in self.summary if row.best]
 
     @property
     def figures(self) -> dict[str, Any]:

@@ -397,15 +397,16 @@ class _Runner:
 
 
 def _ranked(summary: list[ReplaySummary], options: ReplayOptions) -> list[ReplaySummary]:
-    """Mark the best strategy."""
+    """Mark the best strategy, or all that tie for it."""
 
     def key(row: ReplaySummary) -> tuple[Any, ...]:
         price = (row.moves, row.cost) if options.solving.stickiness == FEWEST_MOVES else (row.cost, row.moves)
         return row.seconds_above or 0, *price
 
     able = [row for row in summary if row.error is None and row.strategy != RECORDED]
-    best = min(able, key=key, default=None)
-    return [ReplaySummary(**{**vars(row), "best": row is best}) for row in summary]
+    least = min(map(key, able), default=None)
+    best = {row.strategy for row in able if key(row) == least}
+    return [ReplaySummary(**{**vars(row), "best": row.strategy in best}) for row in summary]
 
 
 def _mean(values: list[tuple[int, Number]]) -> Number:

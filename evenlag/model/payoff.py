@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from evenlag.errors import InvalidProblemError
+from evenlag.figures import percent, quantity
 from evenlag.model.check import plan_violation
 from evenlag.model.defaults import PAUSE as PAUSE
 from evenlag.model.objective import MOVED_SIZE, Objective
@@ -19,6 +20,7 @@ from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.values import amount, check_mapping, exact, shown
 
 LONGEST_PAUSE = 86_400.0  # seconds
+HARDLY = Fraction(1, 100)  # share of today's spread, moves paid, below which a plan is hardly worth a rebalance
 
 Rates = Mapping[tuple[str, int], Fraction]  # messages per second that arrive in a partition
 
@@ -46,6 +48,8 @@ class Payoff:
         Share of `today` that the plan must save, net of its costs, to be carried out; None if not requested.
     necessity : str or None
         Reason why today's assignment cannot stay.
+    uneven : str or None
+        Violation of the count rule by today's assignment, looked for only if the plan saves nothing.
     """
 
     plan: Plan
@@ -57,6 +61,7 @@ class Payoff:
     pause_cost: int | None
     asked: Fraction | None
     necessity: str | None
+    uneven: str | None = None
 
     @property
     def saved(self) -> Number:
@@ -79,6 +84,26 @@ class Payoff:
         if self.asked is None:
             return None
         return self.necessity is not None or (self.saved > 0 and self.saved >= self.asked * self.today)
+
+    @property
+    def verdict(self) -> str | None:
+        """A sentence if the moves buy nothing, or less than 1 % of `today`; None for any other plan."""
+        if self.necessity is not None or self.pays or not self.moves or self.saved >= HARDLY * self.today > 0:
+            return None
+        gain, cost = whole(self.today - self.planned), whole(self.move_cost + (self.pause_cost or 0))
+        of = f"of {_messages(self.today)} messages of {self.what}"
+        one = self.moves == 1
+        does = f"save{'s' if one else ''} {_messages(gain) if gain > 0 else 'nothing'} {of}"
+        if gain > 0:
+            does += f" ({percent(float(Fraction(gain) / self.today))})"
+        elif gain < 0:
+            does = (
+                f"add{'s' if one else ''} {_messages(whole(-gain))} messages of {self.what} to {_messages(self.today)}"
+            )
+        price = f" and cost{'s' if one else ''} {_messages(cost)}" if cost else ""
+        head = "Leave the group alone" if self.saved <= 0 else "Hardly worth a rebalance"
+        why = f"; only the count rule asks for {'it' if one else 'them'}" if self.uneven and self.saved <= 0 else ""
+        return f"{head}: {quantity(self.moves, 'move')} {does}{price}{why}."
 
     @property
     def reason(self) -> str:

@@ -32,7 +32,7 @@ from evenlag.model.parse_pairs import (
 )
 from evenlag.model.partitions import LagsByTopic, Partitions
 from evenlag.model.units import contracted, expanded
-from evenlag.model.values import kind
+from evenlag.model.values import kind, parse_weight
 
 if TYPE_CHECKING:
     from evenlag.model.plan import Plan
@@ -277,6 +277,22 @@ class Problem:
         before, after = self.facts.notes(), facts.notes()
         warnings = (*(each for each in self.warnings if each not in before), *after)
         return replace(self, subscribed=subscribed, origin=replace(self.origin, facts=facts, warnings=warnings))
+
+    def weighing(self, weights: Mapping[str, float | Fraction]) -> Problem:
+        """Return the problem with these weights of members; others keep theirs.
+
+        Raises
+        ------
+        InvalidProblemError
+            A weight is not a number > 0, or the group has no such member.
+        """
+        for name in weights:
+            if name not in self.members:
+                raise InvalidProblemError(
+                    f"group {self.group!r} has no member {name!r}{did_you_mean(name, self.members)}"
+                )
+        given = {name: parse_weight(f"member {name!r}", weight) for name, weight in weights.items()}
+        return replace(self, weights=tuple(map(given.get, self.members, self.weights))) if given else self
 
     @property
     def structure(self) -> tuple[Any, ...]:

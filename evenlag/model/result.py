@@ -166,6 +166,14 @@ class Result:
         return None if self.payoff is None else self.payoff.pays
 
     @property
+    def verdict(self) -> str | None:
+        """A sentence if the moves of the plan buy nothing, or hardly anything; None for any other plan.
+
+        Plans that minimize other criteria than moves first are not judged by their spread.
+        """
+        return self.payoff.verdict if self.payoff is not None and not {*self.first} - {"moves"} else None
+
+    @property
     def left_alone(self) -> bool:
         """True if another plan was found, but today's assignment is kept because that plan does not pay."""
         return self.payoff is not None and self.payoff.pays is False and not self.payoff.unchanged
@@ -301,6 +309,7 @@ class Result:
             "binding": [str(rule) for rule in self.binding],
             "violation": self.violation,
             "pays": self.pays,
+            "verdict": self.verdict,
             "payoff": None if self.payoff is None else self.payoff.to_dict(),
             "facts": self.plan.problem.facts.to_dict(),
             "warnings": list(self.warnings),

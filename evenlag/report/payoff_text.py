@@ -63,4 +63,4 @@ def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
 
 
 def _time(seconds: Fraction | None) -> str:
-    return "never" if seconds is None else duration(float(seconds))
+    return "never" if seconds is None else duration(seconds)

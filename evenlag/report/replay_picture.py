@@ -63,7 +63,8 @@ def _over_time(axes: Any, replayed: Replay) -> None:
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
-    axes.set_xlabel("UTC; ticks above the axis: rebalances of the best strategy", fontsize=9)
+    of = "the best strategy" if replayed.best else "the recorded history"
+    axes.set_xlabel(f"UTC; ticks above the axis: rebalances of {of}", fontsize=9)
     axes.margins(x=0.01)
     axes.grid(axis="y", color="#eeeeee")
     axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower left", bbox_to_anchor=(-0.01, 0.985), borderpad=0)

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.history import Capacity
 from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.figures import number, percent
@@ -25,9 +26,16 @@ def replay_report(replayed: Replay) -> RenderableType:
         f"check of the model: mean lag {number(replayed.recorded_lag)} as recorded, {number(model)} replayed",
         style="not bold",
     )
-    best = Text(f"best: {replayed.best}" if replayed.best else "no strategy could be run", style="bold green")
+    best = Text(_best(replayed), style="bold green")
     notes = [Text(f"note: {note}", style="yellow") for note in replayed.notes]
     return Group(head, strategies_table(replayed), best, *notes)
+
+
+def _best(replayed: Replay) -> str:
+    if not replayed.tied:
+        return "no strategy could be run"
+    *others, last = replayed.tied
+    return f"no single best: {', '.join(others)} and {last} tie" if others else f"best: {last}"
 
 
 def capacity_line(capacity: Capacity) -> str:
@@ -48,7 +56,8 @@ def strategies_table(replayed: Replay) -> Sheet:
         counts = ["–" if each is None else f"{each:,}" for each in (row.moves, row.rebalances)]
         above = [duration(row.seconds_above)] if limited else []
         style = "bold green" if row.best else "dim" if row.strategy == RECORDED else ""
-        remark = Text(row.error, style="yellow") if row.error else Text("← best" if row.best else "")
+        mark = "← best" if replayed.best else "← tied"
+        remark = Text(row.error, style="yellow") if row.error else Text(mark if row.best else "")
         table.row(row.strategy, *figures, *counts, *above, remark, style=style)
     return table
 
@@ -67,10 +76,14 @@ def fleet_table(rows: Iterable[Mapping[str, Any]]) -> Sheet:
     return table
 
 
-def duration(seconds: float | None) -> str:
-    """Return a duration in at most two units."""
+def duration(seconds: Time | None) -> str:
+    """Return a duration in at most two units, rounded to whole seconds; below a minute to three digits."""
     if seconds is None:
         return "–"
+    if seconds == NEVER:
+        return "never"
+    seconds = float(seconds)
+    seconds = seconds if seconds >= 60 else float(f"{seconds:.3g}")
     for size, unit, part, smaller in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
         if seconds >= size:
             whole, rest = divmod(round(seconds / part), size // part)

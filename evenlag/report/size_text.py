@@ -34,7 +34,7 @@ def size_report(found: Size, sources: Sequence[str] = ()) -> RenderableType:
     members = quantity(len(problem.members), "member")
     head.append(
         f"  {quantity(len(problem.lags), 'partition')}, {members} today, "
-        f"{number(problem.total_lag)} messages to be read within {_time(found.deadline)}",
+        f"{number(problem.total_lag)} messages to be read within {duration(found.deadline)}",
         style="not bold",
     )
     answer = Text(answer_to(found), style="bold green" if found.fewest is not None and found.proven else "bold yellow")
@@ -71,7 +71,7 @@ def _period(known: Speeds) -> str:
 
 def answer_to(found: Size) -> str:
     """Return the answer in a few sentences: what evenlag's plan needs, and what published strategies need."""
-    deadline = _time(found.deadline)
+    deadline = duration(found.deadline)
     if found.fewest is None:
         return _why(found, deadline)
     return f"{_with_the_best_plan(found, found.fewest, deadline)} {_of_published(found)}"
@@ -93,7 +93,7 @@ def _with_the_best_plan(found: Size, fewest: int, deadline: str) -> str:
         return f"{first}, and fewer cannot: that is proven."
     if fewer.bound_seconds == NEVER:
         return f"{first}, and fewer cannot: with {fewest - 1} some lag is never read."
-    least_time = _time(fewer.bound_seconds)
+    least_time = duration(fewer.bound_seconds)
     more = f"more than {deadline}" if least_time == deadline else f"at least {least_time}"
     return f"{first}, and fewer cannot: {fewest - 1} would take {more} under any plan."
 
@@ -106,7 +106,7 @@ def _why(found: Size, deadline: str) -> str:
         what = (
             f"{name} receives more than a member reads, and {reads}"
             if found.floor == NEVER
-            else f"{name} alone takes {_time(found.floor)}, and {reads}"
+            else f"{name} alone takes {duration(found.floor)}, and {reads}"
         )
         return (
             f"No group size meets the deadline: {what}. This would help: members that read {needed} messages a second, "
@@ -133,7 +133,7 @@ def _table(found: Size) -> Sheet:
         if row.rule_seconds > 0:
             remarks.append("even counts cost time")
         times = [row.drain_seconds, row.bound_seconds, *_published(row).values()]
-        cells = [Text(_time(each), style=_style(each, found)) for each in times]
+        cells = [Text(duration(each), style=_style(each, found)) for each in times]
         style = "bold" if row.members == found.fewest else ""
         table.row(f"{row.members:,}", *cells, Text(", ".join(remarks)), style=style)
     return table
@@ -154,7 +154,7 @@ def sizes_table(rows: Iterable[Mapping[str, Any]], title: str) -> Sheet:
             row["group"], f"{row['members']:,}", found if row["proven"] else f"{found} found",
             "–" if row["binding_from"] is None else f"{row['binding_from']:,}",
             f"{row['hottest_topic']}-{row['hottest_partition']}" if hottest else "–",
-            _time(alone if hottest else None), f"{number(row['capacity'])} a second",
+            duration(alone if hottest else None), f"{number(row['capacity'])} a second",
             style="bold" if fewest is None or fewest > row["members"] else "",
         )  # fmt: skip
     return table
@@ -167,7 +167,7 @@ def _style(time: Time | None, found: Size) -> str:
 def _sentences(found: Size) -> list[str]:
     sentences = []
     if found.hottest is not None and found.floor not in (0, NEVER):
-        name, alone = f"{found.hottest[0]}-{found.hottest[1]}", _time(found.floor)
+        name, alone = f"{found.hottest[0]}-{found.hottest[1]}", duration(found.floor)
         if found.binding_from is not None:
             sentences.append(
                 f"From {quantity(found.binding_from, 'member')} on, the hottest partition, {name}, sets the time: it "
@@ -186,7 +186,7 @@ def _sentences(found: Size) -> list[str]:
     for row, less in found.slower[:MOST_NAMED]:
         sentences.append(
             f"{row.members} members are slower than {less.members} while counts must be even: at least "
-            f"{_time(row.bound_seconds)}, compared with {_time(less.drain_seconds)}."
+            f"{duration(row.bound_seconds)}, compared with {duration(less.drain_seconds)}."
         )
     if found.handover is not None:
         sentences.append(_way_there(found.handover))
@@ -224,12 +224,12 @@ def _costs(found: Size) -> list[str]:
     for row in found.costly:
         last = runs[-1][-1] if runs else None
         follows = last is not None and places[last.members] + 1 == places[row.members]
-        if last is not None and follows and _time(last.rule_seconds) == _time(row.rule_seconds):
+        if last is not None and follows and duration(last.rule_seconds) == duration(row.rule_seconds):
             runs[-1].append(row)
         else:
             runs.append([row])
     return [
-        f"{run[0].members}{f'–{run[-1].members}' if len(run) > 1 else ''} ({_time(run[0].rule_seconds)})"
+        f"{run[0].members}{f'–{run[-1].members}' if len(run) > 1 else ''} ({duration(run[0].rule_seconds)})"
         for run in runs
     ]
 
@@ -270,15 +270,6 @@ def _published(row: SizeRow) -> dict[str, Time | None]:
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------
-
-
-def _time(seconds: Time | None) -> str:
-    if seconds is None:
-        return "–"
-    if seconds == NEVER:
-        return "never"
-    rounded = float(seconds)
-    return duration(rounded if rounded >= 60 else float(f"{rounded:.3g}"))
 
 
 def _some(parts: Iterable[str], last: str = "and") -> str:

@@ -73,6 +73,8 @@ def _headline(result: Result) -> Text:
         f"  {quantity(len(problem.lags), 'partition')}, {quantity(int(problem.active.sum()), 'active member')}, "
     )
     text.append(f"{result.balance} balance\n")
+    if result.verdict is not None:
+        text.append(f"{result.verdict}\n", style="bold yellow")
     if told := problem.facts.told():
         text.append(f"{told}\n")
     if result.status == "EMPTY":

@@ -12,7 +12,7 @@ from evenlag.compare.before_after import WhatIf
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent, quantity
 from evenlag.model.objective import CROSSINGS, Objective
-from evenlag.model.plan import Number, Plan
+from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.result import Result
 from evenlag.report.sheet import Bar, Sheet
 from evenlag.report.text import MOST_ROWS, told
@@ -40,7 +40,7 @@ def _notes(found: WhatIf) -> Iterable[str]:
 
 
 def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
-    today, before, after = found.today, found.before, found.after
+    today, before, after = found.today, found.before, found.compared
     table = Sheet()
     table.columns("name", "")
     table.columns("figure", *(["today"] if today is not None else []), "before", "after", "change")
@@ -48,8 +48,8 @@ def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
     def line(name: str, of: Callable[[Result], str], now: str = "–") -> None:
         table.row(name, *([] if today is None else [now]), of(before), of(after), "")
 
-    def figure(name: str, of: Callable[[Plan], Number]) -> None:
-        then, now = of(before.plan), of(after.plan)
+    def figure(name: str, of: Callable[[Plan], Number], in_unit: Callable[[Number], Number] = whole) -> None:
+        then, now = of(before.plan), in_unit(of(after.plan))
         mine = [] if today is None else [number(of(today))]
         table.row(name, *mine, number(then), number(now), _difference(then, now))
 
@@ -59,11 +59,11 @@ def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
     line("partitions of a member", lambda result: _counts(result.plan), counts)
     line("balance", lambda result: str(result.balance))
     table.section()
-    figure("spread", lambda plan: plan.spread)
-    figure("makespan", lambda plan: plan.makespan)
+    figure("spread", lambda plan: plan.spread, found.in_unit)
+    figure("makespan", lambda plan: plan.makespan, found.in_unit)
     if before.plan.problem.futures:
         goal = Objective(before.kind, across=before.across)
-        figure(f"{goal.across} {goal.kind} of scenarios", goal.base)
+        figure(f"{goal.across} {goal.kind} of scenarios", goal.base, found.in_unit)
     line("moves", lambda result: f"{result.moves:,}")
     line("newly assigned", lambda result: f"{result.forced_moves:,}")
     for name in {**before.costs, **after.costs}:

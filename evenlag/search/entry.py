@@ -175,8 +175,17 @@ def with_payoff(result: Result, options: SolveOptions, rates: Rates | None = Non
         pause=parse_pause(options.pause),
         rates=rates,
     )
+    if compared.moves and compared.saved <= 0:
+        compared = replace(compared, uneven=_uneven(result.plan.problem, options))
     result = replace(result, payoff=compared)
     return _kept(result, compared, goal, options) if result.left_alone else result
+
+
+def _uneven(problem: Problem, options: SolveOptions) -> str | None:
+    """Return how today's assignment breaks the count rule."""
+    current = current_plan(problem)
+    units = gathered(problem, current) or current  # None if a unit is split; then the plan always pays
+    return rule_violation(units, count_rule(units.problem, options.balance, options.slack))
 
 
 def _goal(result: Result, options: SolveOptions) -> Objective:
@@ -200,8 +209,7 @@ def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptio
     `bound` still applies to every plan, and `stopped_by` tells why the search for a new plan ended.
     """
     current = current_plan(result.plan.problem)
-    units = gathered(current.problem, current) or current  # None if a unit is split; then the plan always pays
-    broken = rule_violation(units, count_rule(units.problem, options.balance, options.slack))
+    broken = _uneven(current.problem, options)
     costs = costs_of(current.problem, current.member_of, options.fetch_from)
     least = all(costs.get(name, 0) <= bound for name, bound in result.cost_bounds.items())
     proven = broken is None and least and result.bound == compared.today

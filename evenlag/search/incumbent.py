@@ -132,8 +132,13 @@ class Incumbent:
         elif isinstance(finding, Exhausted):
             self.exhausted = True
         else:
-            self.notes.append(finding.text)
+            self._note(finding.text)
             self.clocked |= finding.clocked
+
+    def _note(self, text: str) -> None:
+        """Add a note for the result, once however often a stage repeats it."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def _take_plan(self, found: Candidate, by: str) -> None:
         """Accept a plan if it keeps every rule and beats the incumbent.
@@ -180,7 +185,7 @@ class Incumbent:
         """Withdraw all bounds of an author because a valid plan lies below one of them; tell the user once."""
         if author not in self._claims.distrusted:
             self._claims.withdraw(author)
-            self.notes.append(
+            self._note(
                 f"{author}: withdrew its bounds, because {FIGURES[figure]} is at least {bound} by one of them and "
                 f"{self._figures[figure]} in a valid plan of {self.method}; please report this"
             )

@@ -21,16 +21,17 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.asked_terms import FetchFrom, not_counted, resolve_objective
 from evenlag.model.backends import BACKENDS
 from evenlag.model.certificate import Proof
-from evenlag.model.check import plan_violation, rule_violation
+from evenlag.model.check import plan_violation, rule_violation, violation
 from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE, MOVES, Objective, ObjectiveKind, price_of_moves
 from evenlag.model.pair_costs import costs_of
-from evenlag.model.plan import Number, Plan
+from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status, StoppedBy
 from evenlag.model.units import gathered
 from evenlag.search.binding import find_binding
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
+from evenlag.search.improve.lag_moved import with_less_lag_moved
 from evenlag.search.incumbent import Bound, Candidate, Incumbent, Note, begin, relative_gap
 from evenlag.search.options import MOST_GAP, SolveOptions
 from evenlag.search.portfolio import AUTO, BOUND, FIRST, portfolio_of
@@ -110,14 +111,30 @@ def search(
         best.take(Note(f"{name}: not minimized, because no plan within the limits was found in time"), "start")
     for text in not_counted(problem, options.asked, options.fetch_from):
         best.take(Note(text), "start")
+    plan = _frugal(task, best) if tie_break else best.plan
     stopped_by = best.stopped_by
     binding = find_binding(task, best, _steps_of(steps, problem, task.goal)) if explain else ()
     proven = best.proven and len(criteria) == len(wanted) and all(criterion.proven for criterion in criteria)
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     return _result(
-        best, best.plan, status, method=best.method, fallback=best.fallback, stopped_by=stopped_by, binding=binding,
+        best, plan, status, method=best.method, fallback=best.fallback and plan is best.plan, stopped_by=stopped_by,
+        binding=binding,
         criteria=criteria, fetch_from=options.fetch_from,
     )  # fmt: skip
+
+
+def _frugal(task: Task, best: Incumbent) -> Plan:
+    """Return the best plan; if only the counts ask for its moves, one of the same objective that moves less lag."""
+    today = current_plan(task.problem)
+    if task.goal.pairs or plan_violation(today) is not None or task.rule.violation(today.topic_counts) is None:
+        return best.plan
+    if task.goal.value(today) > best.value:
+        return best.plan
+    plan = with_less_lag_moved(best.plan)
+    if violation(plan, task.rule, task.goal) is not None or task.goal.value(plan) > best.value:
+        return best.plan
+    best.take(Candidate(plan), best.method)  # fewer moves may have lowered the objective
+    return plan
 
 
 def _steps_of(steps: Steps | None, problem: Problem, goal: Objective, method: str = "auto") -> tuple[Step, ...]:

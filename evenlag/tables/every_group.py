@@ -1,4 +1,4 @@
-"""Every group of an input, one by one, each in its latest snapshot and the one before."""
+"""Every group of an input, one by one, each in its latest snapshot with earlier ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenlag.tables.columns import Row
 from evenlag.tables.formats import Reading
 from evenlag.tables.group import GroupRows
 from evenlag.tables.one_group import OneGroup, all_groups
-from evenlag.tables.past import snapshots
+from evenlag.tables.past import RECORD, snapshots
 from evenlag.tables.source_groups import SourceGroups
 
 Choice = Callable[[Sequence[str]], Sequence[str]]
@@ -30,7 +30,7 @@ class GroupNow:
     ----------
     name : str
     record : tuple of Snapshot
-        The latest snapshot, and the one before if the input has it; in order of time.
+        The latest snapshot, and earlier ones if the input has them; in order of time.
     notes : tuple of str
         Assumptions about the input.
     """
@@ -63,6 +63,7 @@ def every_group(
     choice: Choice = lambda names: names,
     auto_offset_reset: str = "latest",
     ts: str,
+    whole: bool = False,
 ) -> Iterator[Found]:
     """Yield every chosen group of some readings, sorted by name.
 
@@ -77,6 +78,9 @@ def every_group(
     auto_offset_reset : {"latest", "earliest"}
     ts : str
         The time of rows that have none, ISO 8601.
+    whole : bool
+        Plan for the forecast of the whole record, as horizon `auto` does, and keep its last `RECORD` snapshots. Without
+        it, groups have the lags of the latest snapshot, and the one before for rates.
 
     Raises
     ------
@@ -86,7 +90,7 @@ def every_group(
     groups = all_groups(source, offsets, members, auto_offset_reset)
     alone = len(groups.names) == 1
     for name in choice(groups.names):
-        yield _found(groups, name, ts, whole=alone)
+        yield _found(groups, name, ts, alone=alone, whole=whole)
 
 
 def of_rows(source: str, offsets: Sequence[Row], members: Sequence[Row], auto_offset_reset: str) -> Iterator[Found]:
@@ -111,16 +115,16 @@ def of_problem(problem: Problem, ts: str) -> Found:
     )
 
 
-def _found(groups: SourceGroups, name: str, ts: str, *, whole: bool = False) -> Found:
-    """Return a group, with the notes on the `whole` input if it is the only one."""
+def _found(groups: SourceGroups, name: str, ts: str, *, alone: bool = False, whole: bool = False) -> Found:
+    """Return a group, with the notes on the whole input if it is alone in it."""
     try:
         group = OneGroup(groups, name)
     except InvalidProblemError as error:
         return name, error
-    return name, _latest(group, group.notes if whole else group.group_notes, ts)
+    return name, _latest(group, group.notes if alone else group.group_notes, ts, whole=whole)
 
 
-def _latest(group: OneGroup, notes: Sequence[str], ts: str) -> GroupNow | InvalidProblemError:
+def _latest(group: OneGroup, notes: Sequence[str], ts: str, *, whole: bool) -> GroupNow | InvalidProblemError:
     """Return a group in its latest snapshot, or the reason why its rows cannot be used."""
     try:
         rows, more = group.rows_at(group.times[-1])
@@ -130,13 +134,17 @@ def _latest(group: OneGroup, notes: Sequence[str], ts: str) -> GroupNow | Invali
     except InvalidProblemError as error:
         return error
     if len(group.times) > 1:
-        record = _with_earlier(group, rows) or record
-    return GroupNow(group.name, tuple(record), (*notes, *more, *rows.notes))
+        record = _with_earlier(group, rows, RECORD if whole else 2) or record
+    assumed: list[str] = []
+    if whole and (len(group.times) > 1 or group.past_times):
+        problem, assumed = group.foreseen(record[-1].problem, None)
+        record[-1] = replace(record[-1], problem=problem)
+    return GroupNow(group.name, tuple(record), (*notes, *more, *rows.notes, *assumed))
 
 
-def _with_earlier(group: OneGroup, rows: GroupRows) -> list[Snapshot]:
-    """Return the latest snapshot and the one before; none if the earlier cannot be used, as rates are then unknown."""
+def _with_earlier(group: OneGroup, rows: GroupRows, most: int) -> list[Snapshot]:
+    """Return up to `most` of the latest snapshots; none if an earlier one cannot be used, as rates are then unknown."""
     try:
-        return snapshots([group.rows_at(group.times[-2])[0], rows])
+        return snapshots([*(group.rows_at(ts)[0] for ts in group.times[-most:-1]), rows])
     except InvalidProblemError:
         return []

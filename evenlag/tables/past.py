@@ -21,6 +21,8 @@ from evenlag.tables.past_rows import log_ends
 
 Key = tuple[str, int]  # topic and partition
 
+RECORD = 30  # latest snapshots used to estimate rates and capacity for one plan
+
 
 class Past:
     """A group in several snapshots, with rates and forecasts from the earlier ones, computed on first use.

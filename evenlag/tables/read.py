@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # imports pyarrow, which a problem file does not need
     from evenlag.tables.one_group import OneGroup
 
 AUTO_OFFSET_RESETS = ("latest", "earliest")
-RECORD = 30  # latest snapshots used to estimate rates and capacity for one plan
 
 Input = File | Reading | Sequence[Reading]
 """A file or folder, a text, or one or several readings."""
@@ -90,7 +89,7 @@ def read_recorded_group(
     capacity: float | None = None,
     form: str | None = None,
 ) -> tuple[Problem, list[str], list[Snapshot]]:
-    """Read one group, and in addition its last snapshots: at most `RECORD`, in order of time.
+    """Read one group, and in addition its last snapshots: at most `past.RECORD`, in order of time.
 
     Parameters, problem, notes and errors are those of `read_group`. The list of snapshots is empty if the input has
     only one, or if the earlier ones cannot be used; a note then gives the reason.
@@ -98,7 +97,7 @@ def read_recorded_group(
     problem = _problem(path, members, group, horizon, form)
     if problem is not None:
         return problem, [], []
-    from evenlag.tables.past import snapshots
+    from evenlag.tables.past import RECORD, snapshots
 
     rows = _one_group(path, members, group, auto_offset_reset, form)
     problem, notes = latest(rows, horizon, capacity)

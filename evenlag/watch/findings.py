@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from evenlag.compare.drain import NEVER, Time
 from evenlag.figures import number, percent, quantity
 from evenlag.model.names import Name
 from evenlag.report.replay_text import duration
@@ -76,15 +76,14 @@ def findings(
         yield Finding(group, Kind.REBALANCE, f"{text} messages of spread ({share})")
     drain, best = figures.drain_seconds, figures.best_drain_seconds
     if deadline is not None and drain is not None and drain > deadline:
-        late = f"{_time(drain)} to read all lag" if drain != math.inf else "the lag is never read"
-        late += f", more than {_time(deadline)}" if drain != math.inf else " at these rates"
+        late = _late(drain, deadline)
         yield Finding(group, Kind.DRAIN, f"{late}: {_remedy(figures, best is not None and best <= deadline)}")
 
 
 def _remedy(figures: Figures, rebalance_is_enough: bool) -> str:
     """Return the remedy that brings a group below its deadline."""
     if rebalance_is_enough and figures.best_drain_seconds is not None:
-        return f"after a rebalance {_time(figures.best_drain_seconds)}"
+        return f"after a rebalance {duration(figures.best_drain_seconds)}"
     if figures.fewest_members is not None and figures.fewest_members > figures.members:
         return f"it takes {quantity(figures.fewest_members, 'member')}, {figures.members:,} are there"
     if figures.fewest_members is not None:
@@ -94,6 +93,9 @@ def _remedy(figures: Figures, rebalance_is_enough: bool) -> str:
     return "no assignment was found that is fast enough"
 
 
-def _time(seconds: Fraction | float) -> str:
-    """Return a duration in at most two units, in whole seconds."""
-    return duration(float(math.ceil(seconds)))
+def _late(drain: Time, deadline: Fraction) -> str:
+    """Return how much later than the deadline all lag is read; both may look the same once rounded."""
+    if drain == NEVER:
+        return "the lag is never read at these rates"
+    takes, most = duration(drain), duration(deadline)
+    return f"more than {most} to read all lag" if takes == most else f"{takes} to read all lag, more than {most}"

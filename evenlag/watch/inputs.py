@@ -80,7 +80,7 @@ class FileInput:
     Attributes
     ----------
     path : Path
-        If the names of all files in a folder have times, only the files of the `LATEST` times are read.
+        If the names of all files in a folder have times, only the files of the `LATEST` times are read unless `whole`.
     members : Path or None
         Members table for an offsets table.
     form : str or None
@@ -90,6 +90,8 @@ class FileInput:
         Topics that members subscribe to although none of their partitions has an owner; a group may lack them.
     quiet : float
         Seconds for which the files must not have changed.
+    whole : bool
+        As in `every_group`.
     """
 
     path: Path
@@ -98,6 +100,7 @@ class FileInput:
     auto_offset_reset: str = "latest"
     subscribed: Sequence[str] = ()
     quiet: float = QUIET
+    whole: bool = False
 
     def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
         """Yield the chosen groups, once all files are whole."""
@@ -119,21 +122,31 @@ class FileInput:
                 for note in reading.notes:
                     warn(note)
             groups = every_group(
-                str(self.path), offsets, members, choice=choice, auto_offset_reset=self.auto_offset_reset, ts=ts
+                str(self.path),
+                offsets,
+                members,
+                choice=choice,
+                auto_offset_reset=self.auto_offset_reset,
+                ts=ts,
+                whole=self.whole,
             )
         for name, found in groups:
             yield Seen(name, found.subscribing(self.subscribed) if isinstance(found, GroupNow) else found, offsets_at)
 
     def _readings(self, path: Path, kind: TableKind, form: str | None) -> list[Reading]:
-        for part in latest_parts(path, LATEST):
+        for part in latest_parts(path, self._latest):
             _check_whole(part, form)
-        return read_file(path, kind, form, LATEST)
+        return read_file(path, kind, form, self._latest)
+
+    @property
+    def _latest(self) -> int | None:
+        return None if self.whole else LATEST
 
     def _stamps(self) -> dict[File, tuple[int, int]]:
         """Return the time of change, in nanoseconds, and the size of each file."""
         paths = [self.path, *([] if self.members is None else [self.members])]
         try:
-            stats = {part: part.stat() for path in paths for part in map(_on_disk, latest_parts(path, LATEST))}
+            stats = {part: part.stat() for path in paths for part in map(_on_disk, latest_parts(path, self._latest))}
         except FileNotFoundError as error:
             raise SourceError(f"{error.filename}: no such file or folder") from None
         except OSError as error:

@@ -13,6 +13,7 @@ from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.drain import Course, Time
 from evenlag.compare.history import BACKLOG, Capacity, Snapshot
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
+from evenlag.compare.unlike_members import Weighing
 from evenlag.errors import InvalidProblemError
 from evenlag.model.defaults import PAUSE
 from evenlag.model.facts import Facts
@@ -50,6 +51,8 @@ class Asked:
         Pauses and capacities of groups, for what is not given.
     pause : float or None
         Seconds for which a moved partition is not read, if given.
+    weighing : Weighing or None
+        Weights of members, if they are not those of the input.
     """
 
     solving: Mapping[str, Any] = field(default_factory=dict)
@@ -58,6 +61,7 @@ class Asked:
     drain_seconds: Fraction | None = None
     past: Measured = NOTHING_MEASURED
     pause: float | None = None
+    weighing: Weighing | None = None
 
     def pause_of(self, group: str) -> float:
         """Return the seconds for which a moved partition of a group is not read."""
@@ -133,6 +137,9 @@ def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: f
         The group cannot be planned.
     """
     problem, record = now.problem, _record(now, before)
+    if asked.weighing:
+        problem, weighed = asked.weighing.of(problem, record)
+        record = tuple(weighed)
     pace, capacity = _pace(record, before, asked)
     rates = [] if capacity is None else pace.rates_in(problem)
     if before is not None and _unchanged(before, problem):

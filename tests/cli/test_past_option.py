@@ -78,9 +78,8 @@ def test_a_lower_bound_is_called_one(problem: Path, tmp_path: Path) -> None:
 
 def test_check_prices_moves_by_the_pause_and_says_for_how_many_groups(problem: Path, tmp_path: Path) -> None:
     done = evenlag("check", problem, "--past", past_with(tmp_path, pause_seconds=4.0, pauses=2), "--json")
-    assert json.loads(done.stdout)["notes"] == [
-        f"pauses of 1 of 1 group are those in {tmp_path / 'past'}; 3 s for others"
-    ]
+    of_past = f"pauses of 1 of 1 group are those in {tmp_path / 'past'}; 3 s for others"
+    assert json.loads(done.stdout)["notes"][-1] == of_past
 
 
 def test_a_past_is_a_mapping_of_groups(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace as changed
 from fractions import Fraction
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from evenlag.compare import replay, simulation
 from evenlag.compare.consumption import budget, share_out
@@ -19,6 +21,7 @@ from evenlag.compare.simulation import STRATEGIES
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.problem import Problem
+from evenlag.report.replay_text import replay_report
 from evenlag.search.solver import search
 from evenlag.tables.group import GroupRows, Member
 from evenlag.tables.past import snapshots
@@ -105,6 +108,13 @@ def plain_assigner(name: str) -> Callable[..., Any]:
 # ---- against plain Python ------------------------------------------------------------------------------------------
 
 
+def _no_better(found: Replay, keys: dict[str, tuple[Any, ...]]) -> None:
+    """Check that the strategies that no other beats are marked, and that a tie has no best."""
+    least = [name for name, key in keys.items() if key == min(keys.values())]
+    assert found.tied == [row.strategy for row in found.summary if row.best] == least
+    assert found.best == (least[0] if len(least) == 1 else None)
+
+
 @pytest.mark.slow
 @settings(max_examples=cases(60))
 @given(
@@ -145,7 +155,7 @@ def test_a_replay_equals_one_in_plain_python(
         spent = sorted(v for step in expected for v in [step["spread"]] * step["seconds"])
         assert row.p99_spread == float(spent[-(-99 * len(spent) // 100) - 1])
     able = [row for row in found.summary if row.strategy != RECORDED]
-    assert found.best == min(able, key=lambda row: (row.seconds_above, row.cost, row.moves)).strategy
+    _no_better(found, {row.strategy: (row.seconds_above, row.cost, row.moves) for row in able})
 
 
 @pytest.mark.slow
@@ -411,6 +421,16 @@ def test_a_strategy_that_fails_does_not_affect_the_others() -> None:
     assert found.best == "evenlag"
 
 
+def test_a_tie_names_no_single_best() -> None:
+    found = replay(snapshots_of(steady_history(a=50, b=60)), strategies=["range", "fair"])
+    out = StringIO()
+    Console(file=out, width=200).print(replay_report(found))
+    shown = out.getvalue()
+    assert (found.best, found.tied) == (None, ["range", "fair"])
+    assert "no single best: range and fair tie" in shown
+    assert shown.count("← tied") == 2
+
+
 @pytest.mark.parametrize(("since", "spread"), [(99, 0), (98, 50)])
 def test_the_99th_percentile_of_the_spread_is_weighted_by_time(since: int, spread: int) -> None:
     """For the last seconds of a hundred the lags are 50 apart; for one of them that is 1 %, and not counted."""
@@ -436,7 +456,7 @@ def test_moves_come_first_with_fewest_moves() -> None:
     history = snapshots_of(random_history(random.Random(5)))
     found = replay(history, strategies=FAST, capacity=1, stickiness="fewest-moves")
     able = [row for row in found.summary if row.strategy != RECORDED]
-    assert found.best == min(able, key=lambda row: (row.moves, row.cost)).strategy
+    _no_better(found, {row.strategy: (row.moves, row.cost) for row in able})
 
 
 def test_every_strategy_runs_and_deterministic_runs_agree() -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from fractions import Fraction
 from math import lcm
 from pathlib import Path
 from random import Random
@@ -171,6 +172,55 @@ def test_new_members_read_what_all_remaining_members_read() -> None:
     assert changed(mixed, Change(add={"d": ["u"]})).to_dict()["members"]["d"]["topics"] == ["u"]
     everybody = Change(remove=["a", "b"], members=2)
     assert changed(alike([5, 3], "ab"), everybody).members == ("new-1", "new-2")
+
+
+# ---- weights ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_faster_member_does_not_look_worse() -> None:
+    problem = alike([100, 100], "ab", owned={"a": [("t", 0)], "b": [("t", 1)]})
+    found = whatif(problem, Change(weights={"a": 3}))
+    assert found.to_pandas().set_index("side")["makespan"].to_dict() == {"today": 100, "before": 100, "after": 100}
+    document = found.to_dict()
+    assert (document["before"]["makespan"], document["after"]["makespan"]) == (100, 100)
+    assert document["after"]["spread"] == pytest.approx(100 - 100 / 3)
+    assert "spread before=0, after=200/3" in repr(found)
+
+
+@pytest.mark.parametrize("seed", seeds(20))
+def test_both_sides_have_one_weight_unit(seed: int) -> None:
+    random = Random(seed)
+    names = "abcd"
+    weights = {name: random.choice([1, 2, 0.5]) for name in names}
+    lags = [random.randrange(1_000) for _ in range(8)]
+    owned = {name: [("t", p) for p in range(8) if p % 4 == place] for place, name in enumerate(names)}
+    problem = alike(lags, names, owned=owned, weights=weights)
+    change = Change(weights={random.choice(names): random.choice([3, 4])}, members=random.randint(0, 1))
+    price = random.choice([7, "1%"])
+    found = whatif(problem, change, stickiness=price, time_limit=4)
+    unit = sum(Fraction(str(weights[name])) for name in names) / len(names)
+    document = found.to_dict()
+    after_weights = weights | dict(change.weights) | {"new-1": 1}
+    for side, of in (("before", weights), ("after", after_weights)):
+        shown, row = document[side], found.to_pandas().set_index("side").loc[side]
+        per_weight = [Fraction(load) / Fraction(str(of[name])) * unit for name, load in shown["loads"].items()]
+        assert shown["makespan"] == row["makespan"] == pytest.approx(float(max(per_weight)))
+        spread = max(per_weight) - min(per_weight)
+        assert shown["spread"] == row["spread"] == pytest.approx(float(spread))
+        assert shown["objective"] == row["objective"] == pytest.approx(spread + shown["stickiness"] * shown["moves"])
+        assert shown["payoff"]["planned"] == pytest.approx(float(spread))
+        if price == 7:
+            assert shown["stickiness"] == 7
+    own = document.get("after_in_own_unit", document["after"])
+    assert evenlag.verify(own, found.after.plan.problem).outcome != "refused"
+
+
+def test_a_ceiling_holds_for_one_weight_unit_on_both_sides() -> None:
+    problem = alike([60, 40, 40, 60], "ab")
+    found = whatif(problem, Change(weights={"a": 3}), max_load=100, balance="none")
+    document = found.to_dict()
+    assert document["before"]["max_load"] == document["after"]["max_load"] == 100
+    assert document["after"]["makespan"] <= 100
 
 
 # ---- partitions ------------------------------------------------------------------------------------------------------
@@ -354,9 +404,10 @@ def test_the_saved_file_has_the_plan_on_screen(tmp_path: Path) -> None:
     shown = json.loads(done.stdout)
     fresh = json.loads(run("plan", after, "--balance", "topic", "--json").stdout)
     assert fresh.pop("catch_up") is None
-    for each in (shown["after"], fresh):
+    for each in (shown["after_in_own_unit"], fresh):
         assert each.pop("seconds") >= 0
-    assert shown["after"] == fresh
+    assert shown["after_in_own_unit"] == fresh
+    assert evenlag.verify(fresh, json.loads(after.read_text())).outcome == "verified"
     before = json.loads(run("plan", path, "--json").stdout)
     assert shown["before"] | {"seconds": 0, "catch_up": None} == before | {"seconds": 0}
     assert shown["today"] == {

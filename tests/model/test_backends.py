@@ -57,6 +57,18 @@ def test_no_bound_passes_the_optimum_when_stopped(name: str) -> None:
             assert mip.in_messages(outcome.bound) <= wanted
 
 
+def test_cp_sat_takes_scenarios_with_weights_of_many_digits() -> None:
+    rng = Random(5)
+    weights = ("0.5", "15.999", "48500.001", "7.919", "104.729")
+    lags = [[rng.randrange(6_000_000) for _ in range(8)] for _ in weights]
+    scenarios = [(float(weight), {"t": of}) for weight, of in zip(weights, lags, strict=True)]
+    owned = {name: [("t", p) for p in range(8) if p % 2 == place] for place, name in enumerate("ab")}
+    problem = evenlag.Problem.from_lags({"t": lags[0]}, ["a", "b"], owned=owned, scenarios=scenarios)
+    result = evenlag.solve(problem, method="cp-sat", time_limit=20)
+    assert (result.status, result.objective) == ("OPTIMAL", exhaustive(problem, Goal()).objective)
+    assert not any("64-bit" in warning for warning in result.warnings)
+
+
 @cache
 def hard_case(seed: int) -> tuple[evenlag.Problem, Goal, Any]:
     random = Random(seed)

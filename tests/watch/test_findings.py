@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evenlag.report.replay_text import duration
 from evenlag.watch.figures import Figures
 from evenlag.watch.findings import Finding, Kind, findings
 
@@ -50,6 +51,15 @@ def test_a_group_that_is_late_is_reported_with_what_would_help(figures: dict[str
     assert late.kind == Kind.DRAIN
     assert late.text.startswith("1 h 1 min to read all lag, more than 15 min: ")
     assert remedy in late.text
+
+
+def test_a_time_is_rounded_as_in_a_size() -> None:
+    takes = Fraction(43 * 60 + 45) + Fraction(1, 5)
+    (late,) = found(replace(EVEN, drain_seconds=takes), DEADLINE)
+    assert late.text.startswith("43 min 45 s to read all lag, more than 15 min: ")
+    assert duration(takes) == "43 min 45 s"
+    (nearly,) = found(replace(EVEN, drain_seconds=DEADLINE + Fraction(1, 5)), DEADLINE)
+    assert nearly.text.startswith("more than 15 min to read all lag: ")
 
 
 def test_a_group_that_never_drains_is_late() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evenlag import compare
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.commands.watch import GROUPS, input_of
@@ -19,6 +20,7 @@ from evenlag.figures import quantity
 from evenlag.model.names import did_you_mean
 
 if TYPE_CHECKING:
+    from evenlag.compare import Weighing
     from evenlag.tables.brokers import Brokers
     from evenlag.watch.figures import Figures
     from evenlag.watch.findings import Finding
@@ -41,6 +43,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @options.input_format()
 @options.auto_offset_reset
 @terms.subscribed
+@options.weighing
 @click.option("--recoverable", metavar="SHARE", default="20%", show_default=True,
               help="Report a group if a rebalance saves this share of today's spread, moves paid.")  # fmt: skip
 @click.option("--drain", metavar="TIME",
@@ -59,7 +62,7 @@ def check(
     source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, subscribed: tuple[str, ...], recoverable: str, drain: str | None, capacity: float | None,
     at_least: float, group_time_limit: float, command_config: Path | None, quiet: bool, as_json: bool,
-    past: PastOptions, **solving: Any,
+    past: PastOptions, weighing: Weighing | None, **solving: Any,
 ) -> None:  # fmt: skip
     """Report groups that need action, for cron and CI.
 
@@ -76,10 +79,10 @@ def check(
     deadline = None if drain is None else options.deadline(drain)
     asked = Asked(
         solving=solving, past=past.measured, pause=past.pause, only_if_better=recoverable, drain_seconds=deadline,
-        capacity=None if capacity is None else Fraction(str(capacity)),
+        capacity=None if capacity is None else Fraction(str(capacity)), weighing=weighing,
     )  # fmt: skip
     asked.check("recoverable")
-    given = input_of(source, members, input_format, auto_offset_reset, subscribed, TIMEOUT, command_config)
+    given = input_of(source, members, input_format, auto_offset_reset, subscribed, TIMEOUT, command_config, whole=True)
     board, notes = Board(GROUPS, groups), list[str]()
     watcher = Watcher(given, board, asked, float("inf"), group_time_limit, notes.append)
     with working("checking"):
@@ -96,10 +99,11 @@ def check(
     for name, each in figures.items():
         of_group = list(findings(name, each, deadline, at_least, assumed=bool(told[name].assumed)))
         found += of_group
-        if (
-            len(figures) == 1 or of_group
-        ) and not quiet:  # of thousands of groups, only those with findings are worth a note
-            more = [*setting_notes(standings[name].record[-1].problem), *told[name].notes()]
+        if (len(figures) == 1 or of_group) and not quiet:  # of thousands, only groups with findings are worth a note
+            record = standings[name].record
+            more = [*setting_notes(record[-1].problem), *told[name].notes()]
+            unlike = None if weighing else compare.unlike_speeds(record)
+            more += [] if unlike is None else [unlike]
             notes += more if len(figures) == 1 else [f"{name}: {note}" for note in more]
     notes += past.remark(past.measured, board.entries)
     if as_json:

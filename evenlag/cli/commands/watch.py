@@ -169,14 +169,14 @@ def watch(
 
 def input_of(
     source: Brokers | Path, members: Path | None, form: str | None, auto_offset_reset: str, subscribed: Sequence[str],
-    timeout: float, command_config: Path | None,
+    timeout: float, command_config: Path | None, *, whole: bool = False,
 ) -> Input:  # fmt: skip
-    """Return the source to read."""
+    """Return the source to read; `whole` is that of `FileInput`."""
     from evenlag.watch.inputs import ClusterInput, FileInput
 
     if isinstance(source, Path):
         source, members = (members is None and tables.loading.snapshot_tables(source)) or (source, members)
-        return FileInput(source, members, form, auto_offset_reset, subscribed)
+        return FileInput(source, members, form, auto_offset_reset, subscribed, whole=whole)
     source.check_alone(members, form)
     config = {} if command_config is None else live.read_client_config(command_config)
     return ClusterInput(source.servers, timeout, config, auto_offset_reset)

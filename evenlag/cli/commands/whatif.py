@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,6 +12,7 @@ import evenlag
 from evenlag import model, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import Word, command
+from evenlag.cli.decorators import pairs, weights_of_members
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import print_json, show, show_notes, working
@@ -26,35 +26,12 @@ _COUNT = re.compile(r"[+-][0-9]{1,9}", re.ASCII)
 _BALANCES = click.Choice(get_args(BalanceWord))
 
 
-def _named(values: Iterable[str]) -> dict[str, str]:
-    """Parse `NAME=VALUE` pairs with distinct names; a name may contain an equals sign."""
-    pairs: dict[str, str] = {}
-    for value in values:
-        name, equals, text = value.rpartition("=")
-        if not name or not equals:
-            raise click.BadParameter(f"{value!r}: write NAME=VALUE")
-        if name in pairs:
-            raise click.BadParameter(f"{name!r} is given twice")
-        pairs[name] = text
-    return pairs
-
-
 def _sizes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
-    named = _named(values)
+    named = pairs(values)
     for topic, size in named.items():
         if not re.fullmatch(r"-?[0-9]{1,12}", size, re.ASCII):
             raise click.BadParameter(f"{topic!r}: the number of partitions must be a whole number, not {size!r}")
     return {topic: int(size) for topic, size in named.items()}
-
-
-def _weights(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
-    weights: dict[str, float] = {}
-    for name, weight in _named(values).items():
-        try:
-            weights[name] = int(weight) if weight.isdecimal() else float(weight)
-        except ValueError as error:
-            raise click.BadParameter(f"{name!r}: the weight must be a number, not {weight!r}") from error
-    return weights
 
 
 def _count(_: click.Context, __: click.Parameter, value: str | None) -> int:
@@ -80,7 +57,7 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
     "evenlag whatif group.json --remove c1 --partitions orders=12 --json",
     "evenlag whatif group.json --change-members +1 --rack-price 2 --traffic-price 0.01/GB",
 )
-@options.reading
+@options.reading_unweighted
 @click.option("--change-members", metavar="+N|-N", callback=_count,
               help="+N adds N members, -N removes the last N by name.")  # fmt: skip
 @click.option("--add", multiple=True, metavar="NAME[=TOPIC,…]", callback=_added,
@@ -93,7 +70,7 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
               default="empty", show_default=True,
               help="Lag of a grown topic: empty leaves it in the old partitions, rehashed spreads it over all."
               )  # fmt: skip
-@click.option("--weight", "weights", multiple=True, metavar="NAME=W", callback=_weights,
+@click.option("--weight", "weights", multiple=True, metavar="NAME=W", callback=weights_of_members,
               help="Change a member's weight. Repeatable.")  # fmt: skip
 @click.option("--balance", type=_BALANCES, help="Count balance after the change; default: the one before it.")
 @click.option("--balance-before", type=_BALANCES, default="both", show_default=True,

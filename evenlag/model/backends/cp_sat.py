@@ -22,8 +22,9 @@ LARGEST_SUM = 2**60  # CP-SAT computes in int64 and needs some headroom
 def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
     """Solve the program with CP-SAT; pass every improving solution to `report`."""
     started = time.monotonic()
-    if max(mip.upper, default=0) * sum(abs(cost) for cost in mip.costs.values()) >= LARGEST_SUM:
-        return Outcome(stopped="failed", failure="lags are too large for CP-SAT's 64-bit integers")
+    largest = sum(mip.upper[column] * abs(cost) for column, cost in mip.costs.items())
+    if max(largest, *mip.upper) >= LARGEST_SUM:
+        return Outcome(stopped="failed", failure=f"{_large(mip)} are too large for CP-SAT's 64-bit integers")
     program = IntegerProgram()
     for lower, upper in zip(mip.lower, mip.upper, strict=True):
         program.variable(lower, upper)
@@ -43,6 +44,11 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
         return Outcome(stopped="failed", failure="CP-SAT refuses the model as invalid")
     values = np.array(answer.values[: mip.booleans], dtype=np.int64) if answer.found else None
     return Outcome(values, round_up(answer.bound), stopped_by(answer, limits))
+
+
+def _large(mip: Mip) -> str:
+    """Return what makes the coefficients of the objective large."""
+    return "lags times the scenarios' weights" if mip.problem.scenario_weights else "lags"
 
 
 def solved_within(

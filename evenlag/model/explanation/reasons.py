@@ -40,12 +40,15 @@ class Explanation:
         The decisive one first.
     facts : Facts
         Facts of the group.
+    verdict : str or None
+        `Result.verdict`, which comes before the claims; None for a member or a partition.
     """
 
     group: str
     about: Asked
     claims: tuple[Claim, ...]
     facts: Facts = NO_FACTS
+    verdict: str | None = None
 
     @property
     def sentences(self) -> list[str]:
@@ -58,7 +61,11 @@ class Explanation:
         return "" if self.about is None else self.about if isinstance(self.about, str) else "{}-{}".format(*self.about)
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences)
+        return "\n".join(self._lines)
+
+    @property
+    def _lines(self) -> list[str]:
+        return [*([] if self.verdict is None else [self.verdict]), *self.sentences]
 
     def __repr__(self) -> str:
         of = f" {self.name!r}" if self.name else ""
@@ -66,13 +73,14 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Return the HTML shown by notebooks."""
-        return card(self.group, self.name, *map(line, self.sentences))
+        return card(self.group, self.name, *map(line, self._lines))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that `evenlag explain --json` prints."""
         about = list(self.about) if isinstance(self.about, tuple) else self.about
         claims = [{"sentence": sentence(claim)} | claim.to_dict() for claim in self.claims]
-        return {"group": self.group, "facts": self.facts.to_dict(), "about": about, "claims": claims}
+        head = {"group": self.group, "facts": self.facts.to_dict(), "about": about}
+        return head | {"verdict": self.verdict, "claims": claims}
 
 
 def explanation_of(result: Result, name: Asked = None) -> Explanation:
@@ -90,7 +98,8 @@ def explanation_of(result: Result, name: Asked = None) -> Explanation:
         claims = partition_claims(asked, problem.partitions.index(about))
     else:
         claims = member_claims(asked, problem.members.index(about))
-    return Explanation(problem.group, about, tuple(claims), problem.facts)
+    verdict = result.verdict if about is None else None
+    return Explanation(problem.group, about, tuple(claims), problem.facts, verdict)
 
 
 def named_part(problem: Problem, name: str | Sequence[Any]) -> str | tuple[str, int]:

@@ -111,15 +111,10 @@ def _filled(
     )  # fmt: skip
 
 
-def _time(seconds: float | None) -> str:
-    """Return a member's time to drain; it is never if there is none."""
-    return "never" if seconds is None else duration(seconds if seconds < 10 else float(round(seconds)))
-
-
 _FILTERS: Mapping[str, Callable[..., str]] = {
-    "number": number, "percent": percent, "quantity": quantity, "time": _time,
+    "number": number, "percent": percent, "quantity": quantity,
     "pause": lambda seconds: duration(readable(seconds)),
-    "duration": lambda seconds: "never" if seconds is None else duration(float(seconds)),
+    "duration": lambda seconds: "never" if seconds is None else duration(seconds),
 }  # fmt: skip
 
 
