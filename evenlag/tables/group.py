@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
+from evenlag.figures import quantity
 from evenlag.model.facts import NO_FACTS, Facts, LeftOver
 from evenlag.model.origin import Registration, told_by
 from evenlag.model.partitions import Partitions
@@ -37,7 +38,7 @@ def notes_of(
     notes = {
         f"{beyond_end} commits beyond the log end: lag taken as 0": beyond_end,
         f"{before_start} commits before the log start: lag counted from the log start": before_start,
-        f"{below_zero} lags below 0: taken as 0": below_zero,
+        f"{quantity(below_zero, 'lag')} below 0: taken as 0": below_zero,
         f"{rejected_rows} rows rejected": rejected_rows,
         f"{predicted} lags are predicted: current lag + produce rate × horizon, rounded up": predicted,
         f"{unrated} partitions without a produce rate: planned with their current lag": unrated,
