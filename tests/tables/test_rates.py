@@ -286,13 +286,14 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
     found = {(row["group"], row["strategy"]): row.asDict() for row in replays.summary.collect()}
     assert done[-1] == (3, 3, 1)
     assert "at least two snapshots" in found.pop(("lonely", None))["error"]
-    steps = 0
+    steps = best = 0
     good = [line for line in (tmp_path / "offsets.csv").read_text().splitlines(keepends=True) if ",x," not in line]
     (tmp_path / "good.csv").write_text("".join(good))
     for group in ("shop-0", "shop-1"):
         history, _ = read_snapshots(tmp_path / "good.csv", tmp_path / "members.csv", group)
         expected = replay(history, **options, rebalance_above=0.5)
         steps += len(expected.steps)
+        best += sum(summed.best for summed in replay(history, **options).summary)  # of a tie, each is best
         for summed in expected.summary:
             row = found.pop((group, summed.strategy))
             assert {name: row[name] for name in asdict(summed)} == asdict(summed)
@@ -317,6 +318,6 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
     assert fleet.groups == 3
     assert fleet.rejects == 1
     assert [row["groups"] for row in fleet.strategies] == [2, 2, 2]
-    assert sum(row["best"] for row in fleet.strategies) == 2
+    assert sum(row["best"] for row in fleet.strategies) == best >= 2
     assert fleet.errors[0].startswith("lonely: InvalidProblemError: a replay needs at least two snapshots")
     assert spark.read.option("header", True).csv(f"{tmp_path}/csv/summary.csv").count() == 7
