@@ -101,7 +101,9 @@ def check(
         found += of_group
         if (len(figures) == 1 or of_group) and not quiet:  # of thousands, only groups with findings are worth a note
             record = standings[name].record
-            more = [*setting_notes(record[-1].problem), *told[name].notes()]
+            more = told[name].notes()
+            if any(each.kind == Kind.REBALANCE for each in of_group):
+                more = [*setting_notes(record[-1].problem), *more]
             unlike = None if weighing else compare.unlike_speeds(record)
             more += [] if unlike is None else [unlike]
             notes += more if len(figures) == 1 else [f"{name}: {note}" for note in more]
