@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from evenlag.figures import number, percent, quantity
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.explanation.phrases import joined
 from evenlag.model.facts import CONNECT, CONSUMER, FOLLOW, STREAMS
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -49,7 +48,7 @@ def setting_notes(problem: Problem) -> list[str]:
     use = f"{used}, which the group uses, " if facts.assignor else f"{_ASSUMED.format(used)}. It "
     saved = percent(1 - float(best) / float(today.spread))
     return [
-        f"{use}{' and '.join(parts)}; {_listed(names)} {'gives' if len(names) == 1 else 'give'} {number(best)} "
+        f"{use}{' and '.join(parts)}; {joined(names)} {'gives' if len(names) == 1 else 'give'} {number(best)} "
         f"({saved} less at these lags, {quantity(moves, 'move')}): change {_setting(problem)}"
     ]
 
@@ -61,7 +60,3 @@ def _setting(problem: Problem) -> str:
     if problem.facts.application == CONNECT:
         return "consumer.override.partition.assignment.strategy in the connector's configuration"
     return "partition.assignment.strategy of the consumers"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

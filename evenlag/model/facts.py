@@ -73,7 +73,7 @@ class Facts:
     assumed: Mapping[str, str] | None = None
 
     def __or__(self, other: Facts) -> Facts:
-        """Return these facts, with those of `other` where it has any."""
+        """Return these facts, replaced by those that are known in `other`."""
         return replace(
             self, **{name: value for name, value in vars(other).items() if value is not None and value != ()}
         )

@@ -53,17 +53,17 @@ def told_by(registrations: Collection[Registration]) -> Facts:
     """Return the facts that members tell of their group; none where they differ, but that some are still classic."""
     protocols = [each.protocol for each in registrations if each.protocol is not None]
     classic = protocols.count(CLASSIC) if CONSUMER in protocols else 0
-    protocol = CONSUMER if classic else _same(protocols)
+    protocol = CONSUMER if classic else only(protocols)
     return Facts(
-        state=_same(each.group_state for each in registrations),
+        state=only(each.group_state for each in registrations),
         protocol=protocol,
-        group_epoch=_same(each.group_epoch for each in registrations),
-        assignment_epoch=_same(each.assignment_epoch for each in registrations),
+        group_epoch=only(each.group_epoch for each in registrations),
+        assignment_epoch=only(each.assignment_epoch for each in registrations),
         classic_members=classic or None,
     )
 
 
-def _same(values: Iterable[T | None]) -> T | None:
+def only(values: Iterable[T | None]) -> T | None:
     """Return the only value; None if there is none, or several."""
     found = {*values} - {None}
     return found.pop() if len(found) == 1 else None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.model.facts import NO_FACTS, Facts, LeftOver
-from evenlag.model.origin import Registration, told_by
+from evenlag.model.origin import Registration, only, told_by
 from evenlag.model.partitions import Partitions
 from evenlag.model.problem import Problem
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PairColumns
@@ -179,8 +179,7 @@ class GroupRows:
         """The facts that texts and members tell, and what was assumed."""
         members = self.members or ()
         facts = self.facts | told_by([member.registration for member in members if member.registration is not None])
-        named = {member.assignor for member in members} - {None}
-        facts = replace(facts, assignor=named.pop() if len(named) == 1 else facts.assignor)
+        facts = replace(facts, assignor=only(member.assignor for member in members) or facts.assignor)
         if not self.assumed or not (members or self.owners_seen):
             return facts
         left_over = tuple(map(self._left_over, self.unowned))

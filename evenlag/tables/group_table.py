@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
 from evenlag.model.facts import Facts, completed
-from evenlag.model.origin import Registration
+from evenlag.model.origin import Registration, only
 from evenlag.model.rates import time_micros
 from evenlag.tables.arrow_values import Values, column_values
 from evenlag.tables.columns import MEMBERS
@@ -108,9 +108,8 @@ class GroupTable:
         first, end = self.member_starts[g], self.member_starts[g + 1]
         members = [self.names[code] for code in self.member_rows[1][first:end].tolist()]
         topics = [self.topics[t] for t in np.unique(self.topic_of[self.row(g)]).tolist()]
-        named = {*self.planned.get("assignor", [None] * int(end))[first:end]} - {None}
         facts = Facts(
-            assignor=named.pop() if len(named) == 1 else None,
+            assignor=only(self.planned.get("assignor", ())[first:end]),
             assumed=None if self.tells_subscriptions or not members else {"subscriptions": ONLY_OWNERS},
         )
         notes = notes_of(**{"predicted": 0, "unrated": 0} | counts)

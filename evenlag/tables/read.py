@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from evenlag.compare.foresight import AUTO, ahead_micros
 from evenlag.compare.history import Capacity, Snapshot
@@ -27,6 +27,7 @@ AUTO_OFFSET_RESETS = ("latest", "earliest")
 
 Input = File | Reading | Sequence[Reading]
 """A file or folder, a text, or one or several readings."""
+AnInput = TypeVar("AnInput", bound=Input)
 
 
 def read_group(
@@ -146,7 +147,7 @@ def read_every_group(
         return {problem.group: (problem, [])}, {}
     from evenlag.tables.one_group import OneGroup, all_groups
 
-    path, members = _both(path, members)
+    path, members = both_tables(path, members)
     listed = None if members is None else readings(members, "members", None)
     groups = all_groups(name_of(path), readings(path, "offsets", form), listed, auto_offset_reset)
     found: dict[str, tuple[Problem, list[str]]] = {}
@@ -190,12 +191,12 @@ def _one_group(
 ) -> OneGroup:
     from evenlag.tables.one_group import one_group
 
-    path, members = _both(path, members)
+    path, members = both_tables(path, members)
     listed = None if members is None else readings(members, "members", None, group)
     return one_group(name_of(path), readings(path, "offsets", form, group), listed, group, auto_offset_reset)
 
 
-def _both(path: Input, members: Input | None) -> tuple[Input, Input | None]:
+def both_tables(path: AnInput, members: AnInput | None) -> tuple[AnInput | Path, AnInput | Path | None]:
     """Return an offsets and a members table; those of a folder that `evenlag snapshot` wrote."""
     tables = snapshot_tables(path) if members is None and isinstance(path, Path) else None
     return (path, members) if tables is None else tables

@@ -175,7 +175,7 @@ def input_of(
     from evenlag.watch.inputs import ClusterInput, FileInput
 
     if isinstance(source, Path):
-        source, members = (members is None and tables.loading.snapshot_tables(source)) or (source, members)
+        source, members = tables.both_tables(source, members)
         return FileInput(source, members, form, auto_offset_reset, subscribed, whole=whole)
     source.check_alone(members, form)
     config = {} if command_config is None else live.read_client_config(command_config)
