@@ -108,6 +108,7 @@ def test_the_last_progress_counts_what_a_cancelled_job_left(
     spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut_job(monkeypatch, "task = 0")
+    monkeypatch.setattr("evenlag.spark.jobs.fleet_solver.LOOK", 120.0)  # a busy machine counts slowly
     seen: list[tuple[int, int, int]] = []
     solved = pipeline.solve(
         *tables(spark, 5, partitions=4), group_time_limit=0.5, tasks=2, progress=lambda *counts: seen.append(counts)
