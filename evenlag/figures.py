@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 
@@ -23,3 +24,18 @@ def percent(share: float | None) -> str:
 def quantity(count: int, what: str) -> str:
     """Return a count with its noun, plural unless the count is 1; `what` is the singular."""
     return f"{count:,} {what}" + ("s" if count != 1 else "")
+
+
+def duration(seconds: Fraction | float | None) -> str:
+    """Return a duration in at most two units, rounded to whole seconds; below a minute to three digits."""
+    if seconds is None:
+        return "–"
+    if seconds == math.inf:
+        return "never"
+    seconds = float(seconds)
+    seconds = seconds if seconds >= 60 else float(f"{seconds:.3g}")
+    for size, unit, part, smaller in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= size:
+            whole, rest = divmod(round(seconds / part), size // part)
+            return f"{whole} {unit} {rest} {smaller}" if rest else f"{whole} {unit}"
+    return f"{seconds:g} s"

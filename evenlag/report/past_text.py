@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evenlag.figures import percent
-from evenlag.report.replay_text import duration
+from evenlag.figures import duration, percent
 from evenlag.report.sheet import Sheet
 from evenlag.tables.outputs import CAUSES
 

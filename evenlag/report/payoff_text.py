@@ -9,11 +9,11 @@ from typing import Any
 from rich.text import Text
 
 from evenlag.compare.catch_up import Pace
-from evenlag.figures import number, percent
+from evenlag.figures import duration, number, percent
 from evenlag.model.check import plan_violation
 from evenlag.model.payoff import Payoff
 from evenlag.model.plan import current_plan
-from evenlag.report.replay_text import capacity_line, duration
+from evenlag.report.replay_text import capacity_line
 
 
 def payoff_report(worth: Payoff, pace: Pace) -> list[Text]:

@@ -9,10 +9,9 @@ from typing import Any
 
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.compare.simulation import EVENLAG, START
-from evenlag.figures import number
+from evenlag.figures import duration, number
 from evenlag.model.rates import SECOND, time_micros
 from evenlag.report.picture import BEST, LINE, TODAY, blank_figure, head, save
-from evenlag.report.replay_text import duration
 
 OWN, GREY = "#2ca02c", "#777777"
 MOST_POINTS = 1_500  # points per line; more could not be told apart

@@ -8,10 +8,9 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.history import Capacity
 from evenlag.compare.replay_result import RECORDED, Replay
-from evenlag.figures import number, percent
+from evenlag.figures import duration, number, percent
 from evenlag.report.sheet import Sheet
 from evenlag.report.text import capacity_origin
 
@@ -74,18 +73,3 @@ def fleet_table(rows: Iterable[Mapping[str, Any]]) -> Sheet:
             style="dim" if row["strategy"] == RECORDED else "",
         )  # fmt: skip
     return table
-
-
-def duration(seconds: Time | None) -> str:
-    """Return a duration in at most two units, rounded to whole seconds; below a minute to three digits."""
-    if seconds is None:
-        return "–"
-    if seconds == NEVER:
-        return "never"
-    seconds = float(seconds)
-    seconds = seconds if seconds >= 60 else float(f"{seconds:.3g}")
-    for size, unit, part, smaller in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
-        if seconds >= size:
-            whole, rest = divmod(round(seconds / part), size // part)
-            return f"{whole} {unit} {rest} {smaller}" if rest else f"{whole} {unit}"
-    return f"{seconds:g} s"

@@ -8,8 +8,8 @@ from typing import Any
 from evenlag.compare.counted import PUBLISHED
 from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.members_needed import Size
+from evenlag.figures import duration
 from evenlag.report.picture import BEST, LINE, blank_figure, head, save
-from evenlag.report.replay_text import duration
 
 COLOURS = ("#8c8c8c", "#d39b2a", "#7a5195")  # colours of the published strategies
 GREY = "#777777"

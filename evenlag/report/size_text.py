@@ -15,9 +15,8 @@ from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.members_needed import Size, SizeRow
 from evenlag.compare.size_moves import Handover
 from evenlag.compare.speeds import Speeds
-from evenlag.figures import number, quantity
+from evenlag.figures import duration, number, quantity
 from evenlag.model.problem import Problem
-from evenlag.report.replay_text import duration
 from evenlag.report.sheet import Sheet
 from evenlag.report.text import capacity_origin, told
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evenlag.compare.drain import NEVER, Time
-from evenlag.figures import number, percent, quantity
+from evenlag.figures import duration, number, percent, quantity
 from evenlag.model.names import Name
-from evenlag.report.replay_text import duration
 from evenlag.watch.figures import Figures
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evenlag.report.replay_text import duration
+from evenlag.figures import duration
 from evenlag.watch.figures import Figures
 from evenlag.watch.findings import Finding, Kind, findings
 

@@ -13,12 +13,11 @@ from typing import Any
 from evenlag import __version__
 from evenlag.compare.overview import Overview
 from evenlag.errors import SourceError, to_get
-from evenlag.figures import number, percent, quantity
+from evenlag.figures import duration, number, percent, quantity
 from evenlag.report.forecast_picture import forecast_figure
 from evenlag.report.frontier_picture import frontier_figure
 from evenlag.report.past_text import readable
 from evenlag.report.picture import render
-from evenlag.report.replay_text import duration
 from evenlag.report.size_picture import size_figure
 from evenlag.report.strategies_picture import strategies_figure
 from evenlag.report.text import capacity_origin
