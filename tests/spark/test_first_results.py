@@ -302,9 +302,8 @@ def test_a_task_that_was_killed_before_solves_in_processes_of_their_own(want: Wa
     offsets, members = tables(3)
     heavy = [row["consumer_id"] == "c0" and row["group"] < "g4" for row in members]
     weighted = [row | {"weight": 2.0 if more else None} for row, more in zip(members, heavy, strict=True)]
-    returned = solve_task(
-        offsets, weighted, SolveOptions(stickiness=7), want, Budget(2.0, time.time() + 99), attempt=lambda: (5, failures)
-    )
+    budget = Budget(2.0, time.time() + 120)
+    returned = solve_task(offsets, weighted, SolveOptions(stickiness=7), want, budget, attempt=lambda: (5, failures))
     assert {row["attempt"] for row in returned.groups.values()} == {failures}
     assert {row["task"] for row in returned.groups.values()} == {5}
     for row in returned.groups.values():
