@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from evenlag.compare.before_after import whatif
     from evenlag.compare.budgets import frontier
     from evenlag.compare.change import Change
+    from evenlag.compare.diagnosis import Diagnosis, diagnose
     from evenlag.compare.members_needed import size
     from evenlag.compare.migration import migrate
     from evenlag.compare.simulation import replay
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     from evenlag.model.result import Result
     from evenlag.search.entry import solve
     from evenlag.tables.measured import read_past
-    from evenlag.verifier import Verdict, check_claims, verify
+    from evenlag.verifier import Verdict, check_claims, check_diagnosis, verify
 
 __version__ = "0.6.0.dev0"
 __all__ = [
     "Change",
+    "Diagnosis",
     "Explanation",
     "Payoff",
     "Phase",
@@ -42,7 +44,9 @@ __all__ = [
     "assign",
     "audit",
     "check_claims",
+    "check_diagnosis",
     "compare",
+    "diagnose",
     "errors",
     "frontier",
     "heuristics",
@@ -64,6 +68,7 @@ __all__ = [
 
 _HOMES = {
     "Change": "evenlag.compare.change",
+    "Diagnosis": "evenlag.compare.diagnosis",
     "Explanation": "evenlag.model.explanation.reasons",
     "Payoff": "evenlag.model.payoff",
     "Phase": "evenlag.model.phases",
@@ -75,7 +80,9 @@ _HOMES = {
     "assign": "evenlag.heuristics",
     "audit": "evenlag.compare.strategies",
     "check_claims": "evenlag.verifier",
+    "check_diagnosis": "evenlag.verifier",
     "compare": "evenlag.compare",
+    "diagnose": "evenlag.compare.diagnosis",
     "errors": "evenlag.errors",
     "frontier": "evenlag.compare.budgets",
     "heuristics": "evenlag.heuristics",

@@ -2,61 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 
 from evenlag.figures import number, percent, quantity
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.clients import JAVA, RANGE, ROUNDROBIN, client_named
 from evenlag.model.explanation.phrases import joined
-from evenlag.model.facts import CONNECT, CONSUMER, FOLLOW, STREAMS
-from evenlag.model.plan import Plan
+from evenlag.model.facts import CONNECT, CONSUMER, FOLLOW, STREAMS, UNIFORM
+from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 
-OF_CLIENTS = ("range", "roundrobin", "sticky", "cooperative-sticky")
-OF_BROKERS = ("range", "uniform")
-STATELESS = ("range", "roundrobin")  # their answer does not depend on today's assignment
+OF_BROKERS = (RANGE, UNIFORM)
+STATELESS = (RANGE, ROUNDROBIN)  # their answer does not depend on today's assignment
 LEAST_SAVED = 0.2  # share of today's spread
 _ASSUMED = "today's assignment is exactly what {} gives, so this is assumed to be the assignor in use"
 MOST_PARTITIONS = 5_000  # of larger groups, the assignors' answers take too long for a remark
 
 
-def setting_notes(problem: Problem) -> list[str]:
-    """Return a sentence on the assignor in use if another built-in one saves much of today's spread.
+@dataclass(frozen=True, eq=False)
+class BuiltIn:
+    """The assignor that a group uses, and the answers of the others that its clients have.
 
-    Where the input does not tell the assignor, it is the one that gives exactly today's assignment, if only one does.
+    Attributes
+    ----------
+    problem : Problem
+    used : str or None
+        The assignor in use; None if unknown.
+    assumed : bool
+        True if `used` is assumed because it gives exactly today's assignment.
+    others : mapping of str to Plan
+        Answers of the other assignors that differ from today's assignment.
+    """
+
+    problem: Problem
+    used: str | None
+    assumed: bool
+    others: Mapping[str, Plan]
+
+    @property
+    def assumption(self) -> str | None:
+        """A sentence on the assumed assignor; None if it is known or unknown."""
+        return _ASSUMED.format(self.used) if self.assumed else None
+
+    @property
+    def best(self) -> list[str]:
+        """The other assignors with the lowest spread, by name; empty if there are none."""
+        least = min((plan.spread for plan in self.others.values()), default=None)
+        return [name for name, plan in self.others.items() if plan.spread == least]
+
+    @property
+    def setting(self) -> str:
+        """The name of the setting, as it is spelt where it is to be changed."""
+        if self.problem.facts.protocol == CONSUMER:
+            return "group.remote.assignor of the consumers"
+        client = client_named(self.problem.facts.client) or JAVA
+        if self.problem.facts.application == CONNECT:
+            return f"consumer.override.{client.setting} in the connector's configuration"
+        return f"{client.setting} of the consumers"
+
+
+def built_in(problem: Problem) -> BuiltIn | None:
+    """Return the built-in assignors of a group.
+
+    Where the input does not tell the assignor, it is the one that gives exactly today's assignment, if only one of
+    those without a memory does.
+
+    Returns
+    -------
+    BuiltIn or None
+        None if the group has no such choice: Kafka Streams, followers of a plan, partitions without an owner, very
+        large groups.
     """
     facts = problem.facts
-    others = facts.application == STREAMS or facts.protocol == FOLLOW
-    if others or len(problem.lags) > MOST_PARTITIONS or (problem.owner[problem.assignable] == NOBODY).any():
+    elsewhere = facts.application == STREAMS or facts.protocol == FOLLOW
+    if elsewhere or len(problem.lags) > MOST_PARTITIONS or (problem.owner[problem.assignable] == NOBODY).any():
+        return None
+    names = OF_BROKERS if facts.protocol == CONSUMER else (client_named(facts.client) or JAVA).assignors
+    answers = {name: HEURISTICS[name](problem) for name in names}
+    alike = [name for name, plan in answers.items() if np.array_equal(plan.member_of, problem.owner)]
+    stateless = [name for name in alike if name in STATELESS]
+    used = facts.assignor or (stateless[0] if len(stateless) == 1 else None)
+    if used is not None and used not in names:  # an assignor of the user's own is there for a reason
+        return None
+    others = {name: plan for name, plan in answers.items() if name != used and name not in alike}
+    return BuiltIn(problem, used, facts.assignor is None and used is not None, others)
+
+
+def setting_notes(problem: Problem) -> list[str]:
+    """Return a sentence on the assignor in use if another built-in one saves much of today's spread."""
+    found, today = built_in(problem), current_plan(problem)
+    if found is None or found.used is None or not found.others or not today.spread:
         return []
-    today = Plan(problem, problem.owner.copy())
-    built_in = OF_BROKERS if facts.protocol == CONSUMER else OF_CLIENTS
-    answers = {name: HEURISTICS[name](problem) for name in built_in if name in STATELESS}
-    alike = [name for name, plan in answers.items() if np.array_equal(plan.member_of, today.member_of)]
-    used = facts.assignor or (alike[0] if len(alike) == 1 else None)
-    if used not in built_in or not today.spread:
-        return []
-    answers |= {name: HEURISTICS[name](problem) for name in built_in if name not in STATELESS}
-    best = min(plan.spread for name, plan in answers.items() if name != used)
+    names = found.best
+    best = found.others[names[0]].spread
     if best > (1 - LEAST_SAVED) * today.spread:
         return []
-    names = [name for name, plan in answers.items() if name != used and plan.spread == best]
-    moves = min(answers[name].moves for name in names)
+    moves = min(found.others[name].moves for name in names)
     idle = int((today.counts[problem.active] == 0).sum())
     members = quantity(int(problem.active.sum()), "member")
     parts = [f"leaves {idle} of {members} without a partition"] if idle else []
     parts.append(f"has a spread of {number(today.spread)}")
-    use = f"{used}, which the group uses, " if facts.assignor else f"{_ASSUMED.format(used)}. It "
+    use = f"{found.assumption}. It " if found.assumed else f"{found.used}, which the group uses, "
     saved = percent(1 - float(best) / float(today.spread))
     return [
         f"{use}{' and '.join(parts)}; {joined(names)} {'gives' if len(names) == 1 else 'give'} {number(best)} "
-        f"({saved} less at these lags, {quantity(moves, 'move')}): change {_setting(problem)}"
+        f"({saved} less at these lags, {quantity(moves, 'move')}): change {found.setting}"
     ]
-
-
-def _setting(problem: Problem) -> str:
-    """Return the name of the setting, as it is spelt where it is to be changed."""
-    if problem.facts.protocol == CONSUMER:
-        return "group.remote.assignor of the consumers"
-    if problem.facts.application == CONNECT:
-        return "consumer.override.partition.assignment.strategy in the connector's configuration"
-    return "partition.assignment.strategy of the consumers"

@@ -133,7 +133,9 @@ def _rates(problem: Problem, growth: Sequence[Growth | None]) -> Rates:
     }
 
 
-def pace_of(record: Sequence[Snapshot], capacity: float | None = None, measured: Capacity | None = None) -> Pace:
+def pace_of(
+    record: Sequence[Snapshot], capacity: float | Fraction | None = None, measured: Capacity | None = None
+) -> Pace:
     """Derive the pace of a group from its record.
 
     Parameters

@@ -21,6 +21,7 @@ from evenlag.model.values import exact, shown
 
 Messages = NDArray[np.int64]
 BACKLOG = "backlog"  # source of a capacity that members with a backlog show
+GIVEN = "given"  # source of a capacity that the user gives
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +232,7 @@ class Capacity:
         number = exact(rate)
         if number is None or not 0 < number < 2**63:
             raise InvalidProblemError(f"capacity must be messages per second > 0 and < 2^63, not {shown(rate)}")
-        return cls(number, "given")
+        return cls(number, GIVEN)
 
 
 def telling_more(measured: Capacity | None, estimated: Capacity | None) -> Capacity | None:

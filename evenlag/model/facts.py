@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import number, quantity
+from evenlag.model.clients import client_of
 from evenlag.model.values import check_fields, check_name, is_whole, kind, shown
 
 CLASSIC, CONSUMER, FOLLOW = "classic", "consumer", "follow"
@@ -54,6 +55,8 @@ class Facts:
         "streams" for Kafka Streams, "connect" for sink tasks of Kafka Connect.
     application_shown_by : str or None
         The sign of that application, such as a client id.
+    client : str or None
+        Client library of the members, by the names in `clients.CLIENTS`.
     left_over : tuple of LeftOver
         Topics to which no member is assumed to subscribe, because none of their partitions has an owner.
     assumed : mapping of str to str
@@ -69,6 +72,7 @@ class Facts:
     classic_members: int | None = None
     application: str | None = None
     application_shown_by: str | None = None
+    client: str | None = None
     left_over: tuple[LeftOver, ...] = ()
     assumed: Mapping[str, str] | None = None
 
@@ -98,6 +102,7 @@ class Facts:
             None if self.assignor is None else f"assignor {self.assignor}",
             None if self.group_epoch is None else f"epoch {self.group_epoch}",
             {STREAMS: "Kafka Streams", CONNECT: "Kafka Connect"}.get(self.application or ""),
+            None if self.client is None else f"client {self.client}",
         ]
         return ", ".join(part for part in parts if part)
 
@@ -210,7 +215,8 @@ def completed(facts: Facts, group: str, topics: Iterable[str], members: Sequence
 
     A group of the assignor `uniform`, or with an epoch, uses KIP-848; one whose assignor only clients have does not,
     while brokers and clients both have a `range`. Kafka Streams shows by its assignor, its client ids or its internal
-    topics, which begin with the application's id; Connect by the client ids of sink tasks.
+    topics, which begin with the application's id; Connect by the client ids of sink tasks; other clients by the default
+    client ids of their libraries.
     """
     if facts.protocol is None and (facts.assignor == UNIFORM or facts.group_epoch is not None):
         facts = replace(facts, protocol=CONSUMER)
@@ -221,7 +227,10 @@ def completed(facts: Facts, group: str, topics: Iterable[str], members: Sequence
         told = {"members": f"{few}; the plan covers only these; to plan for all, give a members table"}
         facts = replace(facts, assumed={**(facts.assumed or {}), **told})
     application, why = _application(facts, group, topics, members)
-    return replace(facts, application=application, application_shown_by=why)
+    client = None if application is not None else client_of(members)
+    return replace(
+        facts, application=application, application_shown_by=why, client=None if client is None else client.name
+    )
 
 
 def _application(

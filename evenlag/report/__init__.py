@@ -6,6 +6,7 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.report.costs_text import traffic_document, traffic_fields
+    from evenlag.report.diagnosis_text import diagnosis_report
     from evenlag.report.explanation_text import explanation_report
     from evenlag.report.figure_files import KINDS, check_kind
     from evenlag.report.fleet_text import batch_line, commit_batch_line
@@ -32,6 +33,7 @@ __all__ = [
     "batch_line",
     "check_kind",
     "commit_batch_line",
+    "diagnosis_report",
     "draw_frontier",
     "draw_replay",
     "draw_size",
@@ -69,6 +71,7 @@ _HOMES = {
     "batch_line": "evenlag.report.fleet_text",
     "commit_batch_line": "evenlag.report.fleet_text",
     "check_kind": "evenlag.report.figure_files",
+    "diagnosis_report": "evenlag.report.diagnosis_text",
     "draw_frontier": "evenlag.report.frontier_picture",
     "draw_replay": "evenlag.report.replay_picture",
     "draw_size": "evenlag.report.size_picture",

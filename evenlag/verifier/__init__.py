@@ -5,6 +5,7 @@ certificate. From the rest of evenlag it imports the errors alone.
 """
 
 from evenlag.verifier.claim_check import check_claims
+from evenlag.verifier.diagnosis_check import check_diagnosis
 from evenlag.verifier.verdict import Verdict, verify
 
-__all__ = ["Verdict", "check_claims", "verify"]
+__all__ = ["Verdict", "check_claims", "check_diagnosis", "verify"]

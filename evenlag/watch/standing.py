@@ -11,7 +11,7 @@ import numpy as np
 
 from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.drain import Course, Time
-from evenlag.compare.history import BACKLOG, Capacity, Snapshot
+from evenlag.compare.history import BACKLOG, GIVEN, Capacity, Snapshot
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
 from evenlag.compare.unlike_members import Weighing
 from evenlag.errors import InvalidProblemError
@@ -180,7 +180,7 @@ def _pace(record: tuple[Snapshot, ...], before: Standing | None, asked: Asked) -
     """Return the rates, and the capacity: as given, else of members that had a backlog, now or when last seen."""
     measured = asked.past.capacity_of(record[-1].problem.group)
     if asked.capacity is not None:
-        given = Capacity(asked.capacity, "given")
+        given = Capacity(asked.capacity, GIVEN)
         return replace(pace_of(record), capacity=given), given
     pace = pace_of(record, measured=measured)
     seen = pace.capacity if pace.capacity is not None and pace.capacity.source == BACKLOG else None

@@ -5,6 +5,7 @@ COMMANDS = {
     "check": "Report groups that need action, for cron and CI.",
     "completion": "Print a script that completes evenlag in a shell.",
     "demo": "Plan and audit a recorded cluster on local Spark.",
+    "diagnose": "Find what is wrong with a group, and what to change.",
     "explain": "Explain the best plan of one group, or one partition or member.",
     "export": "Write the MIP of one group as LP or MPS, for any solver.",
     "fleet": "Audit, size or replay all groups of a fleet, on Spark.",

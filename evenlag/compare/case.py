@@ -1,0 +1,223 @@
+"""A group under diagnosis: its plans, its times to drain, and its record, each computed once and only if needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evenlag.compare.built_in import BuiltIn, built_in
+from evenlag.compare.catch_up import Pace
+from evenlag.compare.drain import NEVER, Course, Time
+from evenlag.compare.history import BACKLOG, GIVEN, Interval, Snapshot, intervals
+from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
+from evenlag.compare.unlike_members import UNLIKE, member_speeds, with_speeds
+from evenlag.errors import InvalidProblemError
+from evenlag.model.balance import Balance
+from evenlag.model.names import Name
+from evenlag.model.plan import Plan, current_plan, plain
+from evenlag.model.problem import Problem
+from evenlag.model.rates import SECOND
+from evenlag.model.result import Result
+from evenlag.search.clock import LEAST_SECONDS, Clock
+from evenlag.search.entry import with_payoff
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
+
+DEADLINE = Fraction(3600)  # seconds in which a group that never catches up should read all its lag
+STILL = Fraction(30)  # seconds without a commit before a member counts as stuck
+PARTS = 6  # questions among which the time of a call is shared; the first plan gets two parts
+
+
+class Measure(Name):
+    """The figure by which remedies are compared."""
+
+    SPREAD = "spread"
+    DRAIN = "drain_seconds"
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A group, its record, and what follows from them.
+
+    Attributes
+    ----------
+    problem : Problem
+    record : tuple of Snapshot
+        In order of time; may be empty.
+    pace : Pace
+        Rates of partitions and the capacity of members.
+    drain_seconds : number or None
+        Seconds in which the group should read all its lag, if asked for.
+    options : SolveOptions
+        Options of the plans.
+    clock : Clock
+        Time of the call.
+    """
+
+    problem: Problem
+    record: tuple[Snapshot, ...]
+    pace: Pace
+    drain_seconds: float | Fraction | None
+    options: SolveOptions
+    clock: Clock
+
+    @cached_property
+    def today(self) -> Plan:
+        """Today's assignment."""
+        return current_plan(self.problem)
+
+    @cached_property
+    def members(self) -> int:
+        """Number of members that can take a partition."""
+        return int(self.problem.active.sum())
+
+    @cached_property
+    def steps(self) -> list[Interval]:
+        """The intervals of the record; empty if it has fewer than two snapshots."""
+        try:
+            return list(intervals(self.record)) if len(self.record) > 1 else []
+        except InvalidProblemError:  # two snapshots with the same time
+            return []
+
+    # ---- plans
+
+    def solve(self, problem: Problem, parts: float = 1, **others: Any) -> Result:
+        """Return a plan of a group within a share of the time, with its payoff."""
+        budget = self.options.time_limit * parts / PARTS
+        seconds = self.clock.left() if self.options.deterministic else min(budget, self.clock.left())
+        work = budget if self.options.deterministic else None
+        options = replace(self.options.within(max(seconds, LEAST_SECONDS), work), **others)
+        return with_payoff(search(problem, options), options, self.pace.rates)
+
+    @cached_property
+    def solved(self) -> Result:
+        """The best plan of the group as it is."""
+        return self.solve(self.problem, 2)
+
+    @cached_property
+    def weighted(self) -> Result:
+        """The best plan for the speeds of the record."""
+        return self.solve(self.by_speed)
+
+    @cached_property
+    def unruled(self) -> Result:
+        """The best plan without a rule on counts."""
+        return self.solve(self.problem, balance=Balance.NONE)
+
+    @cached_property
+    def settings(self) -> BuiltIn | None:
+        """The group's built-in assignors."""
+        return built_in(self.problem)
+
+    # ---- times
+
+    @property
+    def knows_capacity(self) -> bool:
+        """True if members cannot read faster: the capacity is given, or members with a backlog show it."""
+        capacity = self.pace.capacity
+        return capacity is not None and capacity.source in (BACKLOG, GIVEN)
+
+    @property
+    def deadline(self) -> Fraction:
+        """Seconds in which the group should read all its lag."""
+        return DEADLINE if self.drain_seconds is None else Fraction(str(self.drain_seconds))
+
+    @cached_property
+    def speeds(self) -> Mapping[str, Fraction]:
+        """Messages per second of members that read at different speeds although weights are equal; else empty."""
+        speeds = member_speeds(self.record) if self.problem.equal_weights else {}
+        return speeds if speeds and max(speeds.values()) > UNLIKE * min(speeds.values()) else {}
+
+    @cached_property
+    def by_speed(self) -> Problem:
+        """The group with the speeds of its record as weights."""
+        return with_speeds(self.problem, self.record)
+
+    def course(self, problem: Problem, rates: list[Fraction]) -> Course | None:
+        """Return the times of a group with these rates; None if no capacity is known."""
+        capacity = self.pace.capacity
+        if capacity is None:
+            return None
+        rate = min(self.speeds.values()) if self.speeds else capacity.rate
+        return Course(problem, rates, rate, max(problem.weights, default=Fraction(1)))
+
+    def drain(self, plan: Plan) -> Time | None:
+        """Return the seconds until a plan of today's partitions has read all its lag; None if no capacity is known."""
+        problem = plan.problem
+        if self.speeds and problem.members == self.problem.members:
+            problem = self.by_speed
+        course = self.course(problem, self.pace.rates_in(problem))
+        return None if course is None else course.of_plan(Plan(problem, plan.member_of.copy()))
+
+    @cached_property
+    def drain_today(self) -> Time | None:
+        """Seconds until today's assignment has read all lag; None if unknown."""
+        return NEVER if self.stuck and self.pace.capacity is not None else self.drain(self.today)
+
+    @cached_property
+    def size(self) -> Size | None:
+        """The number of members that read all lag by the deadline; None if it cannot be found."""
+        capacity = self.pace.capacity
+        if capacity is None:
+            return None
+        known = {"balance": self.options.balance, "slack": self.options.slack}
+        options = SizeOptions(
+            drain_seconds=self.deadline,
+            solving=solving_of(
+                time_limit=max(self.clock.left() / 2, LEAST_SECONDS), deterministic=self.options.deterministic,
+                seed=self.options.seed, threads=self.options.threads, **known,
+            ),
+        )  # fmt: skip
+        try:
+            return run(self.problem, options, capacity.rate, self.pace.rates_in(self.problem))
+        except InvalidProblemError:  # the topics of new members are unknown
+            return None
+
+    # ---- members that do not commit
+
+    @cached_property
+    def stuck(self) -> list[int]:
+        """Members with a growing lag that committed nothing at the end of the record, while others may have."""
+        if not self.steps:
+            return []
+        return [m for m in range(len(self.problem.members)) if self._stands_still(m)]
+
+    def _stands_still(self, member: int) -> bool:
+        """Return whether a member committed nothing for a while, though messages waited and more arrived."""
+        seconds, waited, came = Fraction(0), True, 0
+        name = self.problem.members[member]
+        for step in reversed(self.steps):
+            before = step.before.problem
+            held = np.flatnonzero(before.owner == before.members.index(name)).tolist() if name in before.members else []
+            if not held or not all(step.steady[p] and step.consumed[p] == 0 for p in held):
+                break
+            waited = waited and sum(int(before.lags[p]) for p in held) > 0
+            came += sum(int(step.produced[p]) for p in held)
+            seconds += Fraction(step.micros, SECOND)
+        return seconds >= STILL and waited and came > 0
+
+    # ---- documents
+
+    def today_document(self) -> dict[str, Any]:
+        """Return today's figures for JSON."""
+        drain = self.drain_today
+        return {
+            "partitions": len(self.problem.lags),
+            "members": len(self.problem.members),
+            "lag": int(sum(self.problem.lags.tolist())),
+            "spread": plain(self.today.spread),
+            "makespan": plain(self.today.makespan),
+            "drain_seconds": None if drain is None or drain == NEVER else float(drain),
+            "drains": None if drain is None else drain != NEVER,
+        }
+
+    @cached_property
+    def hottest(self) -> int | None:
+        """The partition with the most lag that a member can take; None if there is none."""
+        there = np.flatnonzero(self.problem.assignable)
+        return int(there[np.argmax(self.problem.lags[there])]) if len(there) else None
