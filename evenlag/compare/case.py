@@ -28,8 +28,10 @@ from evenlag.search.entry import with_payoff
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
-DEADLINE = Fraction(3600)  # seconds in which a group that never catches up should read all its lag
+DEADLINE = Fraction(3600)  # seconds in which a group that never catches up should read all its lag, or longer:
+SPARE = Fraction(6, 5)  # times the seconds that its backlog, or its hottest partition alone, takes
 STILL = Fraction(30)  # seconds without a commit before a member counts as stuck
+MINUTE = 60
 PARTS = 6  # questions among which the time of a call is shared; the first plan gets two parts
 
 
@@ -122,10 +124,16 @@ class Case:
         capacity = self.pace.capacity
         return capacity is not None and capacity.source in (BACKLOG, GIVEN)
 
-    @property
+    @cached_property
     def deadline(self) -> Fraction:
-        """Seconds in which the group should read all its lag."""
-        return DEADLINE if self.drain_seconds is None else Fraction(str(self.drain_seconds))
+        """Seconds in which the group should read all its lag; if not asked for, whole minutes that are in its reach."""
+        if self.drain_seconds is not None:
+            return Fraction(str(self.drain_seconds))
+        course, needed = self.course(self.problem, self.pace.rates_in(self.problem)), [DEADLINE]
+        if course is not None:
+            all_of_it = course.mean(sum(self.problem.weights, Fraction(0)))
+            needed += [Fraction(SPARE * time) for time in (all_of_it, course.floor) if time != NEVER]
+        return Fraction(-(-max(needed) // MINUTE) * MINUTE)
 
     @cached_property
     def speeds(self) -> Mapping[str, Fraction]:

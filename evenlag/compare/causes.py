@@ -15,6 +15,7 @@ from evenlag.compare.drain import NEVER
 from evenlag.figures import duration, number, percent, quantity
 from evenlag.model.explanation.phrases import listed, named, partition
 from evenlag.model.names import Name
+from evenlag.model.plan import whole
 from evenlag.model.problem import NOBODY
 
 LEAST = Fraction(str(LEAST_SAVED))  # share of today's figure that a remedy must save
@@ -191,7 +192,12 @@ def _unlike(case: Case) -> Finding | None:
 def _assignor(case: Case) -> Finding | None:
     found, today = case.settings, case.today.spread
     saved = 0 if found is None or not found.best else today - found.others[found.best[0]].spread
-    if not found or not today or saved < LEAST * today or 2 * saved < today - case.solved.plan.spread:
+    if (
+        not found
+        or today <= SMALL * case.problem.mean_load
+        or saved < LEAST * today
+        or 2 * saved < today - case.solved.plan.spread
+    ):
         return None
     idle = int((case.today.counts[case.problem.active] == 0).sum())
     does = f"leaves {idle} of {quantity(case.members, 'member')} idle" if idle else f"has a spread of {number(today)}"
@@ -262,6 +268,9 @@ def _even(case: Case) -> Finding:
     if not case.problem.total_lag:
         return Finding(Cause.EVEN, "The group has no lag")
     gain = today.spread - best.spread
+    if today.spread <= SMALL * case.problem.mean_load:
+        loads = f"{number(whole(today.makespan - today.spread))} to {number(today.makespan)} messages"
+        return Finding(Cause.EVEN, f"The members are even, with {loads} each")
     what = f"The busiest member has {number(today.makespan)} messages, where the mean is "
     what += number(round(float(case.problem.mean_load)))
     worth = f", and the best plan found saves only {number(gain)} of {number(today.spread)} messages of spread"

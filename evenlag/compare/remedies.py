@@ -191,7 +191,7 @@ def _static(case: Case, finding: Finding) -> Remedy | None:
     """Give members fixed names, if a record shows that they are replaced again and again."""
     if not finding.sentence.startswith(CHANGED):
         return None
-    change = "set group.instance.id on each member, so that a restart within session.timeout.ms is no rebalance"
+    change = "set group.instance.id on each member, so that a restart within session.timeout.ms causes none"
     return _of_plan(case, finding, Kind.SETTING, change, case.today, recovers=False)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import number, quantity
-from evenlag.model.clients import client_of
+from evenlag.model.libraries import client_of
 from evenlag.model.values import check_fields, check_name, is_whole, kind, shown
 
 CLASSIC, CONSUMER, FOLLOW = "classic", "consumer", "follow"
@@ -56,7 +56,7 @@ class Facts:
     application_shown_by : str or None
         The sign of that application, such as a client id.
     client : str or None
-        Client library of the members, by the names in `clients.CLIENTS`.
+        Client library of the members, by the names in `libraries.CLIENTS`.
     left_over : tuple of LeftOver
         Topics to which no member is assumed to subscribe, because none of their partitions has an owner.
     assumed : mapping of str to str

@@ -38,7 +38,7 @@ def check_diagnosis(diagnosis: Given, problem: Given) -> list[Verdict]:
     """
     document = document_of(diagnosis, "diagnosis")
     if not isinstance(document.get("remedies"), list) or "cause" not in document:
-        raise InvalidProblemError("this is no diagnosis; write it with evenlag diagnose --json")
+        raise InvalidProblemError("not a diagnosis; write one with evenlag diagnose --json")
     given = document_of(problem, "problem")
     check = _Check(document, given, read_group(given))
     return [check.cause(), *map(check.remedy, document["remedies"])]

@@ -13,6 +13,7 @@ README = (ROOT / "README.md").read_text()
 # Whole output, which must be what is printed.
 SHOWN = (
     "docs/tutorial.md",
+    "docs/diagnose.md",
     "docs/whatif.md",
     "docs/pays.md",
     "docs/explain.md",
