@@ -9,9 +9,9 @@ import numpy as np
 
 from evenlag.figures import number, percent, quantity
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.libraries import JAVA, RANGE, ROUNDROBIN, client_named
 from evenlag.model.explanation.phrases import joined
 from evenlag.model.facts import CONNECT, CONSUMER, FOLLOW, STREAMS, UNIFORM
+from evenlag.model.libraries import JAVA, RANGE, ROUNDROBIN, client_named
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 
