@@ -162,7 +162,7 @@ of_cluster = together(
 class Source:
     """Input of one group: a cluster or files, and the options that say how to read them."""
 
-    path: Brokers | Path
+    path: Brokers | Input
     members: Path | None
     group: str | None
     auto_offset_reset: str
