@@ -303,7 +303,12 @@ def test_a_task_that_was_killed_before_solves_in_processes_of_their_own(want: Wa
     heavy = [row["consumer_id"] == "c0" and row["group"] < "g4" for row in members]
     weighted = [row | {"weight": 2.0 if more else None} for row, more in zip(members, heavy, strict=True)]
     returned = solve_task(
-        offsets, weighted, SolveOptions(stickiness=7), want, Budget(2.0, time.time() + 120), attempt=lambda: (5, failures)
+        offsets,
+        weighted,
+        SolveOptions(stickiness=7),
+        want,
+        Budget(2.0, time.time() + 120),
+        attempt=lambda: (5, failures),
     )
     assert {row["attempt"] for row in returned.groups.values()} == {failures}
     assert {row["task"] for row in returned.groups.values()} == {5}

@@ -109,7 +109,7 @@ def check(
             notes += more if len(figures) == 1 else [f"{name}: {note}" for note in more]
     notes += past.remark(past.measured, board.entries)
     if as_json:
-        documents = {name: each.document() | {"facts": told[name].to_dict()} for name, each in figures.items()}
+        documents = {name: each.document() for name, each in standings.items()}
         listed = [{"group": each.group, "kind": str(each.kind), "text": each.text} for each in found]
         print_json({"findings": listed, "groups": documents, "notes": notes})
     else:
