@@ -68,6 +68,7 @@ def check(
 
     INPUT is a cluster (kafka://HOST:PORT), a problem file, a snapshot table or the output of kafka-consumer-groups
     --describe. The exit status is 0 if no group is reported, 3 if one is, and 1 if a group cannot be read or planned.
+    A group that is rebalancing is named but not judged.
     """
     # Help does not need NumPy.
     from evenlag.compare.built_in import setting_notes
@@ -97,11 +98,11 @@ def check(
     found = [Finding(pattern, Kind.FAILED, _unknown(pattern, board.known)) for pattern in board.unmatched]
     found += [Finding(name, Kind.FAILED, why) for name, why in sorted(board.failures.items())]
     for name, each in figures.items():
-        of_group = list(findings(name, each, deadline, at_least, assumed=bool(told[name].assumed)))
+        of_group = list(findings(name, each, deadline, at_least, told[name]))
         found += of_group
         if (len(figures) == 1 or of_group) and not quiet:  # of thousands, only groups with findings are worth a note
             record = standings[name].record
-            more = told[name].notes()
+            more = [note for note in told[name].notes() if note != told[name].unsettled]
             if any(each.kind == Kind.REBALANCE for each in of_group):
                 more = [*setting_notes(record[-1].problem), *more]
             unlike = None if weighing else compare.unlike_speeds(record)
@@ -114,9 +115,10 @@ def check(
         print_json({"findings": listed, "groups": documents, "notes": notes})
     else:
         _report(found, len(figures), notes, quiet=quiet)
-    if any(each.kind == Kind.FAILED for each in found):
+    kinds = {each.kind for each in found}
+    if Kind.FAILED in kinds:
         raise click.exceptions.Exit(FAILED)
-    if found:
+    if kinds - {Kind.UNSETTLED}:
         raise click.exceptions.Exit(FOUND)
 
 
@@ -142,9 +144,13 @@ def _unknown(pattern: str, known: list[str]) -> str:
 
 
 def _report(found: list[Finding], groups: int, notes: list[str], *, quiet: bool) -> None:
-    """Print a line for each finding, or one that says that there is nothing to do."""
+    """Print a line for each finding, and one that says that there is nothing to do in the groups that were judged."""
+    unsettled = sum(each.kind == "unsettled" for each in found)
+    nothing = unsettled == len(found)
     for each in found:
+        if quiet and each.kind == "unsettled":
+            continue
         say(f"{printable(each.group)}: {'failed: ' if each.kind == 'failed' else ''}{printable(each.text)}")
-    if not found and not quiet:
-        say(f"nothing to do: {quantity(groups, 'group')} checked")
+    if nothing and not quiet and (groups > unsettled or not groups):
+        say(f"nothing to do: {quantity(groups - unsettled, 'group')} checked")
     show_notes(note for note in notes if not note.startswith("group "))
