@@ -103,6 +103,11 @@ def table_rows(path: File, form: str, choice: Choice) -> Rows:
             return _csv_rows(path, file.read(), choice) if form == "csv" else _json_rows(path, file, choice)
 
 
+def separator_of(header: str) -> str:
+    """Return what separates the columns of a CSV file: a semicolon where spreadsheets write decimal commas."""
+    return ";" if ";" in header and "," not in header else ","
+
+
 def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
     """Read a CSV file with a header, which may be repeated; the number of a row is that of its first line."""
     import pyarrow as pa
@@ -110,15 +115,16 @@ def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
     from evenlag.tables.rows import Rows
 
     first = text.partition("\n")[0]
-    spaced = ", " in first  # blanks after the commas of the header are not part of a value
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=spaced)
+    mark = separator_of(first)
+    spaced = f"{mark} " in first  # blanks after the separators of the header are not part of a value
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=spaced, delimiter=mark)
     rows: list[list[str]] = []
     numbers: list[int] = []
     try:
         header = [name.strip() for name in next(reader, [])]
         place = {column: header.index(heading) for column, heading in choice(header).items()}
         is_plain = not spaced and f"\n{first}" not in text
-        if is_plain and (quick := _without_quotes(text, len(header), place)) is not None:
+        if is_plain and (quick := _without_quotes(text, len(header), place, mark)) is not None:
             return quick
         begins = reader.line_num + 1
         for fields in reader:
@@ -137,7 +143,7 @@ def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
     return Rows.of_columns(columns, numbers)
 
 
-def _without_quotes(text: str, width: int, place: Mapping[str, int]) -> Rows | None:
+def _without_quotes(text: str, width: int, place: Mapping[str, int], separator: str) -> Rows | None:
     """Read a CSV file by Arrow, which is faster; None if it has quotes, blank lines or lines of another width."""
     import pyarrow as pa
     import pyarrow.csv as pc
@@ -152,7 +158,7 @@ def _without_quotes(text: str, width: int, place: Mapping[str, int]) -> Rows | N
         table = pc.read_csv(
             pa.py_buffer(text.encode()),
             pc.ReadOptions(column_names=names, skip_rows=1),
-            pc.ParseOptions(quote_char=False),
+            pc.ParseOptions(quote_char=False, delimiter=separator),
             pc.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=wanted),
         )
     except pa.ArrowException:
