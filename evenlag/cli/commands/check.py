@@ -17,7 +17,6 @@ from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.terminal import print_json, say, show_notes, working
 from evenlag.errors import InvalidProblemError, printable
 from evenlag.figures import quantity
-from evenlag.model.names import did_you_mean
 
 if TYPE_CHECKING:
     from evenlag.compare import Weighing
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from evenlag.watch.figures import Figures
     from evenlag.watch.findings import Finding
 
-MOST_NAMED = 5  # groups that an error lists
 FOUND = 3  # exit status: something can be done about a group
 FAILED = 1  # exit status: a group could not be read or planned
 TIMEOUT = 30.0  # seconds to wait for the brokers
@@ -95,7 +93,7 @@ def check(
     told = {name: each.facts for name, each in standings.items()}
     if deadline is not None:
         _check_capacity(figures.values())
-    found = [Finding(pattern, Kind.FAILED, _unknown(pattern, board.known)) for pattern in board.unmatched]
+    found = [Finding(pattern, Kind.FAILED, board.no_match(pattern)) for pattern in board.unmatched]
     found += [Finding(name, Kind.FAILED, why) for name, why in sorted(board.failures.items())]
     for name, each in figures.items():
         of_group = list(findings(name, each, deadline, at_least, told[name]))
@@ -133,14 +131,6 @@ def _check_capacity(figures: Iterable[Figures]) -> None:
     with_members = [each for each in figures if each.members]
     if with_members and all(each.capacity_messages_per_second is None for each in with_members):
         raise InvalidProblemError(options.NO_RATE)
-
-
-def _unknown(pattern: str, known: list[str]) -> str:
-    """Return the reason for a pattern without a group, with the groups that there are."""
-    shown = ", ".join(known[:MOST_NAMED]) + (
-        f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
-    )
-    return "no group of the input matches" + (did_you_mean(pattern, known) or f"; it has {shown or 'none'}")
 
 
 def _report(found: list[Finding], groups: int, notes: list[str], *, quiet: bool) -> None:
