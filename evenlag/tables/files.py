@@ -27,6 +27,7 @@ HIDDEN = ("_", ".")  # beginnings of names that Hadoop leaves out
 Choice = Callable[[Sequence[str]], Mapping[str, str]]
 """A function that maps the columns to read to their headings, among those that a file has."""
 
+_ZIP = b"PK"  # first bytes of an .xlsx or .ods file
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, "utf-8-sig"))
 
 
@@ -43,7 +44,8 @@ def reading(path: File) -> Iterator[None]:
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file or folder") from None
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: is not {error.encoding.upper()} text ({error.reason}); convert it") from error
+        advice = "it looks like a spreadsheet; save it as CSV" if error.object[:2] == _ZIP else "convert it"
+        raise SourceError(f"{path}: is not {error.encoding.upper()} text ({error.reason}); {advice}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read, or is cut short: {reason(error)}") from error
 

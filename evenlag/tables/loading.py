@@ -14,6 +14,7 @@ from evenlag.tables.column_names import check_headings, plain, some, unused
 from evenlag.tables.columns import TABLES, Numbered, Row, TableKind
 from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, separator_of, shown_files, table_rows
 from evenlag.tables.formats import FORMATS, Reading
+from evenlag.tables.formats.likeness import likeness
 from evenlag.tables.times_of_names import time_in_name
 from evenlag.tables.values import snapshot_order
 
@@ -68,7 +69,8 @@ def form_of(path: File, form: str | None = None) -> str:
     found = _json_form(path, text) if first[:1] in ("{", "[") else None
     found = found or _text_form(path, text)
     if found is None:
-        raise SourceError(f"{path}: unknown format; give the file a suffix of {', '.join(_READ_SUFFIXES)}")
+        advice = likeness(text) or f"; give the file a suffix of {', '.join(_READ_SUFFIXES)}"
+        raise SourceError(f"{path}: unknown format{advice}")
     return found
 
 

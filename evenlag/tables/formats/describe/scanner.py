@@ -24,6 +24,7 @@ from evenlag.tables.formats.describe.headers import (
 )
 from evenlag.tables.formats.describe.lines import Line, lines_of
 from evenlag.tables.formats.describe.stamps import Stamps, repetitions, stamps_of
+from evenlag.tables.formats.likeness import likeness
 
 AS_PRINTED = "give the text as it was printed"
 
@@ -405,7 +406,9 @@ def _no_table(lines: Sequence[Line], source: str) -> SourceError:
                 f"{source}: no header with {', '.join(usual.names)}, so the columns of line {line.number} are unknown; "
                 f"{AS_PRINTED}: {line}"
             )
-    return SourceError(
-        f"{source}: no header with {', '.join(usual.names[1:6])}; give the text of "
-        "`kafka-consumer-groups --describe` or `rpk group describe`, or convert it to a snapshot table"
+    like = likeness("\n".join(line.text for line in filled))
+    advice = like or (
+        "; give the text of `kafka-consumer-groups --describe` or `rpk group describe`, or convert it to a snapshot "
+        "table"
     )
+    return SourceError(f"{source}: no header with {', '.join(usual.names[1:6])}{advice}")
