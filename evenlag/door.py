@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from evenlag.model.names import one_of, spelled
 from evenlag.model.problem import Problem
 from evenlag.model.values import check_name, kind
 from evenlag.tables import read as tables
-from evenlag.tables.brokers import brokers_of
+from evenlag.tables.brokers import Brokers, brokers_of
 from evenlag.tables.columns import TableKind
 from evenlag.tables.formats import Reading
 from evenlag.tables.frames import Frame, is_frame, read_frame
@@ -235,10 +235,7 @@ def _inputs(
     if group is not None:
         check_name(group, "a group")
     if (brokers := brokers_of(source) if isinstance(source, str) else None) is not None:
-        brokers.check_alone(members, form)
-        from evenlag.live.cluster.from_brokers import readings_of  # needs the extra kafka
-
-        return readings_of(replace(brokers, config=config or {}, since=since), group)
+        return of_cluster(brokers, group, members, form, config, since)
     if config is not None or since is not None:
         raise SourceError("config and since apply to a cluster, given as kafka://HOST:PORT")
     given = _input(source, "offsets", group)
@@ -250,6 +247,23 @@ def _inputs(
     if by_name is None:
         return given, _input(members, "members", group)
     return given, _members_of(by_name)
+
+
+def of_cluster(
+    brokers: Brokers, group: str | None, members: object, form: str | None, config: Mapping[str, str] | None,
+    since: str | None, progress: Callable[[str, int, int], None] | None = None,
+) -> tuple[list[Reading], list[Reading]]:  # fmt: skip
+    """Return the rows that brokers tell, as inputs of the readers.
+
+    Raises
+    ------
+    SourceError
+        The brokers do not answer, or `members` or `form` are given, which apply to files.
+    """
+    brokers.check_alone(members, form)
+    from evenlag.live.cluster.from_brokers import readings_of  # needs the extra kafka
+
+    return readings_of(replace(brokers, config=config or {}, since=since), group, progress)
 
 
 def _input(source: Any, table: TableKind, group: str | None) -> File | Reading:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import click
 from click.core import ParameterSource
 
-from evenlag import compare, live, model, report, tables
+from evenlag import compare, door, live, model, report, tables
 from evenlag.cli import terms
 from evenlag.cli.catalogue import Word
 from evenlag.cli.decorators import Command, names, price, settings, together, weights_of_members
@@ -162,7 +162,7 @@ of_cluster = together(
 class Source:
     """Input of one group: a cluster or files, and the options that say how to read them."""
 
-    path: Brokers | Path
+    path: Brokers | Input
     members: Path | None
     group: str | None
     auto_offset_reset: str
@@ -224,11 +224,8 @@ def inputs_of(
                     f"{tables.read.name_of(given)}: {option} applies to a cluster, given as kafka://HOST:PORT"
                 )
         return given, members
-    given.check_alone(members, form)
-    from evenlag.live.cluster.from_brokers import readings_of  # needs the extra kafka
-
-    client = {} if config is None else live.read_client_config(config)
-    return readings_of(replace(given, config=client, since=since), group, progress)
+    client = None if config is None else live.read_client_config(config)
+    return door.of_cluster(given, group, members, form, client, since, progress)
 
 
 members = click.option(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenlag.compare.history import Capacity
+from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable, figures_of, values_of
 from evenlag.model.names import one_of
 from evenlag.model.plan import Number
@@ -163,6 +164,8 @@ class Replay:
         "recorded") to see how far the model can be trusted.
     notes : tuple of str
         Remarks on the record.
+    facts : Facts
+        Facts of the group at the last snapshot.
     """
 
     group: str
@@ -175,6 +178,7 @@ class Replay:
     summary: list[ReplaySummary]
     recorded_lag: float | int
     notes: tuple[str, ...] = ()
+    facts: Facts = NO_FACTS
 
     def __repr__(self) -> str:
         record = f"snapshots={self.snapshots}, {self.since} to {self.until}"

@@ -244,6 +244,7 @@ def run(
             *_notes(course, stopped if options.solving.deterministic else 0),
             *([] if foresight is None else [_assumed(planned)]),
         ),
+        facts=history[-1].problem.facts,
     )
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "FindCoordinatorRequest",
     "ListGroupsRequest",
     "ListOffsetsRequest",
+    "LoginError",
     "MetadataRequest",
     "OffsetFetchRequest",
     "OffsetSpec",
@@ -47,8 +48,22 @@ __all__ = [
 ]
 
 BOOTSTRAP_PAUSE = 0.2  # seconds
-LOGIN = "sasl.mechanism, sasl.username or sasl.password may be wrong"
+PATIENCE = 1.5  # seconds after which brokers that are absent at all addresses are not tried again
 HANDSHAKE = "Handshake failed"  # in the text of kafka-python's error if TLS fails
+ABSENT = {
+    "ECONNREFUSED": "connection refused",
+    "DNS Resolution failure": "unknown host",
+    "socket disconnected": "the broker closes the connection, as it does if security.protocol is wrong",
+}
+"""Texts of kafka-python's errors if an address has no broker for this client, and words for them."""
+
+
+class AbsentError(ConnectionError):
+    """No bootstrap address has a broker that takes a connection."""
+
+
+class LoginError(ConnectionError):
+    """A broker refused the login."""
 
 
 class Connections:
@@ -121,7 +136,8 @@ class Connections:
     async def bootstrap(self, deadline: float) -> None:
         """Connect to the first broker that answers, and fetch the list of the others.
 
-        A failed login or TLS handshake is not repeated, because that would not help and may lock the account.
+        A failed login or TLS handshake is not repeated, because that would not help and may lock the account. If every
+        address is unknown, or refuses or closes the connection, the call ends after `PATIENCE`.
 
         Parameters
         ----------
@@ -130,10 +146,12 @@ class Connections:
 
         Raises
         ------
-        kafka.errors.KafkaError
+        kafka.errors.KafkaError, AbsentError, LoginError
             No broker answers.
         """
         trouble: Exception = errors.KafkaTimeoutError("no answer")
+        absent: dict[str, str | None] = {}  # by address, why it has no broker; None if it may have one
+        patient_until = time.monotonic() + PATIENCE
         while (left := deadline - time.monotonic()) > 0:
             refused = None
             for broker in self._manager.cluster.bootstrap_brokers():
@@ -153,22 +171,28 @@ class Connections:
                 except errors.KafkaError as error:
                     trouble = error
                     refused = _refusal(error, connection) or refused
+                    absent[broker.node_id] = next((why for text, why in ABSENT.items() if text in str(error)), None)
             if refused is not None:
                 raise refused
+            reasons = [why for why in absent.values() if why is not None]
+            if reasons and len(reasons) == len(absent):
+                trouble = AbsentError(", ".join(dict.fromkeys(reasons)))
+                if time.monotonic() > patient_until:
+                    break
             await self.sleep(BOOTSTRAP_PAUSE)
         raise trouble
 
 
 def _refusal(error: Exception, connection: Any) -> Exception | None:
     """Return the error of a connection if a retry would fail in the same way, else None."""
-    login = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
-    if isinstance(error, login) or HANDSHAKE in str(error):
+    if isinstance(error, errors.SaslAuthenticationFailedError | errors.UnsupportedSaslMechanismError):
+        return LoginError(str(error))
+    if HANDSHAKE in str(error):
         return error
     lost = isinstance(error, errors.KafkaConnectionError) and connection is not None
     if lost and connection.sasl_enabled and connection.broker_version_data and not connection.init_future.succeeded():
         # kafka-python drops an answer that arrives just before the connection is closed
-        closed: Exception = errors.KafkaConnectionError(f"closed at login; {LOGIN}")
-        return closed
+        return LoginError("closed at login")
     return None
 
 

@@ -88,9 +88,14 @@ class Facts:
         return tuple(each.topic for each in self.left_over)
 
     @property
-    def is_rebalancing(self) -> bool:
-        """True if a rebalance was under way."""
-        return self.state in REBALANCING
+    def unsettled(self) -> str | None:
+        """A sentence that says that a rebalance was under way; None if none was, or if it is unknown."""
+        if self.state not in REBALANCING:
+            return None
+        return (
+            f"the group was rebalancing{'' if self.state == _SOME else f' (state {self.state})'}: owners and members "
+            "may be those of a moment; read it again when it is stable"
+        )
 
     def told(self) -> str:
         """Return the facts as a line of words, such as "state Stable, assignor uniform"; "" for none."""
@@ -111,11 +116,8 @@ class Facts:
         found = [*(self.assumed or {}).values()]
         if self.left_over:
             found.append(self._left_over())
-        if self.is_rebalancing:
-            found.append(
-                f"the group was rebalancing{'' if self.state == _SOME else f' (state {self.state})'}: owners and "
-                "members may be those of a moment; read it again when it is stable"
-            )
+        if self.unsettled is not None:
+            found.append(self.unsettled)
         if self.application == STREAMS:
             found.append(
                 f"a Kafka Streams application ({self.application_shown_by}): partitions of one task go together "

@@ -7,6 +7,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from evenlag.model.explanation.reasons import Explanation
+from evenlag.report.text import told
 
 ON_MOVES = {"step", "more steps", "assigned"}  # kinds of claims on single moves, which read best as a list
 
@@ -17,8 +18,7 @@ def explanation_report(explanation: Explanation) -> RenderableType:
     parts: list[RenderableType] = [Text.assemble((explanation.group, "bold"), of)]
     if explanation.verdict is not None:
         parts.append(Text(explanation.verdict, style="bold yellow"))
-    if told := explanation.facts.told():
-        parts.append(Text(told))
+    parts += told(explanation.facts)
     for place, (claim, sentence) in enumerate(zip(explanation.claims, explanation.sentences, strict=True)):
         text = Text(sentence, style="" if place else "bold")
         parts.append(Padding(text, (0, 0, 0, 2), expand=False) if claim.kind in ON_MOVES else text)

@@ -12,7 +12,7 @@ from evenlag.compare.history import Capacity
 from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.figures import duration, number, percent
 from evenlag.report.sheet import Sheet
-from evenlag.report.text import capacity_origin
+from evenlag.report.text import capacity_origin, told
 
 
 def replay_report(replayed: Replay) -> RenderableType:
@@ -27,7 +27,7 @@ def replay_report(replayed: Replay) -> RenderableType:
     )
     best = Text(_best(replayed), style="bold green")
     notes = [Text(f"note: {note}", style="yellow") for note in replayed.notes]
-    return Group(head, strategies_table(replayed), best, *notes)
+    return Group(head, *told(replayed.facts), strategies_table(replayed), best, *notes)
 
 
 def _best(replayed: Replay) -> str:

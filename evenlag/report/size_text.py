@@ -39,7 +39,7 @@ def size_report(found: Size, sources: Sequence[str] = ()) -> RenderableType:
     answer = Text(answer_to(found), style="bold green" if found.fewest is not None and found.proven else "bold yellow")
     return Group(
         head,
-        *told(problem),
+        *told(problem.facts),
         *(Text(sentence) for sentence in sources),
         answer,
         _table(found),

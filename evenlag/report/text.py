@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,10 +16,11 @@ from evenlag.compare.strategies import OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent, quantity
 from evenlag.model.cards import nobody_takes, why_empty
+from evenlag.model.facts import Facts
 from evenlag.model.objective import CROSSINGS, MOVES
 from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Plan, current_plan, plain
-from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
 from evenlag.report.costs_text import cost_lines, objective_line, traffic_fields
 from evenlag.report.sheet import BAR, Bar, Cell, Sheet
@@ -51,7 +52,7 @@ def plan_report(
     result: Result, worth: Sequence[RenderableType] = (), price: TrafficPrice | None = None
 ) -> RenderableType:
     """Return the headline, costs and worth of the plan, members before and after, and moves."""
-    parts: list[RenderableType] = [_headline(result)]
+    parts: list[RenderableType] = [*_headline(result)]
     if result.status != "EMPTY":
         parts += [Text(line) for line in cost_lines(result, price)]
     parts += worth
@@ -65,20 +66,19 @@ def plan_report(
     return Group(*parts)
 
 
-def _headline(result: Result) -> Text:
+def _headline(result: Result) -> Iterator[Text]:
+    """Yield the group, the verdict, its facts and the figures of the plan."""
     problem = result.plan.problem
-    text = Text()
-    text.append(f"{problem.group}", style="bold")
-    text.append(
-        f"  {quantity(len(problem.lags), 'partition')}, {quantity(int(problem.active.sum()), 'active member')}, "
-    )
-    text.append(f"{result.balance} balance\n")
+    size = f"{quantity(len(problem.lags), 'partition')}, {quantity(int(problem.active.sum()), 'active member')}"
+    yield Text.assemble((problem.group, "bold"), f"  {size}, {result.balance} balance")
     if result.verdict is not None:
-        text.append(f"{result.verdict}\n", style="bold yellow")
-    if told := problem.facts.told():
-        text.append(f"{told}\n")
-    if result.status == "EMPTY":
-        return text.append(f"EMPTY: {why_empty(problem)}", style="yellow")
+        yield Text(result.verdict, style="bold yellow")
+    yield from told(problem.facts)
+    yield Text(f"EMPTY: {why_empty(problem)}", style="yellow") if result.status == "EMPTY" else _outcome(result)
+
+
+def _outcome(result: Result) -> Text:
+    problem, text = result.plan.problem, Text()
     style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
     text.append(result.status, style=style)
     text.append(f"  {_objective(result)}, bound {number(result.bound)}, gap {percent(result.gap)}")
@@ -184,13 +184,13 @@ def audit_report(audit: Audit, price: TrafficPrice | None = None) -> RenderableT
     notes = [Text(f"note: {warning}", style="yellow") for warning in audit.problem.warnings]
     scenarios = len(audit.problem.futures)
     title = f"{audit.problem.group}, means over {quantity(scenarios, 'scenario')}" if scenarios else audit.problem.group
-    parts = [*told(audit.problem), *(_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY))]
+    parts = [*told(audit.problem.facts), *(_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY))]
     return Group(audit_table(rows, title, price), *parts, *notes)
 
 
-def told(problem: Problem) -> list[Text]:
-    """Return a line with what the input tells of the group; none if it tells nothing."""
-    line = problem.facts.told()
+def told(facts: Facts) -> list[Text]:
+    """Return a line with the facts of a group; none if its input tells nothing."""
+    line = facts.told()
     return [Text(line)] if line else []
 
 
@@ -251,7 +251,7 @@ def frontier_report(curve: Frontier, price: TrafficPrice | None = None) -> Rende
         moves = [] if curve.against == MOVES else [f"{point.moves:,}"]
         month = [] if priced is None else [number(_month(point.cost, priced))]
         table.row(f"{point.cost:,}", *moves, number(point.spread), number(point.bound), *month, bar)
-    return table
+    return Group(table, *told(curve.problem.facts))
 
 
 def frontier_document(curve: Frontier, price: TrafficPrice | None = None) -> dict[str, Any]:

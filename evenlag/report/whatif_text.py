@@ -25,7 +25,7 @@ def whatif_report(found: WhatIf, price: TrafficPrice | None = None) -> Renderabl
     """
     group = Text(found.before.plan.problem.group, style="bold")
     notes = [Text(f"note: {note}", style="yellow") for note in _notes(found)]
-    return Group(group, *told(found.before.plan.problem), _figures(found, price), _members(found), *notes)
+    return Group(group, *told(found.before.plan.problem.facts), _figures(found, price), _members(found), *notes)
 
 
 def _notes(found: WhatIf) -> Iterable[str]:

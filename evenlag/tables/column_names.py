@@ -89,6 +89,8 @@ def check_headings(
         had = [heading for heading in headings if heading not in UNMENTIONED]
         alone = len(headings) == 1 and any(mark in headings[0] for mark in ";\t|")
         hint = "; separate columns by commas" if alone else ""
+        if kind == "offsets" and "topic" in names and "partition" not in names:
+            hint = "; this is a list of topics without their partitions, and a plan needs a row for each partition"
         if not many_snapshots and ": no column group; " in str(error):
             hint = "; name the group of a table without this column with --group"
         raise SourceError(f"{error}{hint}; this one has {some(had) or 'none'}") from None

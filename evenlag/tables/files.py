@@ -27,6 +27,7 @@ HIDDEN = ("_", ".")  # beginnings of names that Hadoop leaves out
 Choice = Callable[[Sequence[str]], Mapping[str, str]]
 """A function that maps the columns to read to their headings, among those that a file has."""
 
+_ZIP = b"PK"  # first bytes of an .xlsx or .ods file
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, "utf-8-sig"))
 
 
@@ -43,7 +44,8 @@ def reading(path: File) -> Iterator[None]:
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file or folder") from None
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: is not {error.encoding.upper()} text ({error.reason}); convert it") from error
+        advice = "it looks like a spreadsheet; save it as CSV" if error.object[:2] == _ZIP else "convert it"
+        raise SourceError(f"{path}: is not {error.encoding.upper()} text ({error.reason}); {advice}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read, or is cut short: {reason(error)}") from error
 
@@ -103,6 +105,11 @@ def table_rows(path: File, form: str, choice: Choice) -> Rows:
             return _csv_rows(path, file.read(), choice) if form == "csv" else _json_rows(path, file, choice)
 
 
+def separator_of(header: str) -> str:
+    """Return what separates the columns of a CSV file: a semicolon where spreadsheets write decimal commas."""
+    return ";" if ";" in header and "," not in header else ","
+
+
 def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
     """Read a CSV file with a header, which may be repeated; the number of a row is that of its first line."""
     import pyarrow as pa
@@ -110,15 +117,16 @@ def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
     from evenlag.tables.rows import Rows
 
     first = text.partition("\n")[0]
-    spaced = ", " in first  # blanks after the commas of the header are not part of a value
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=spaced)
+    mark = separator_of(first)
+    spaced = f"{mark} " in first  # blanks after the separators of the header are not part of a value
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=spaced, delimiter=mark)
     rows: list[list[str]] = []
     numbers: list[int] = []
     try:
         header = [name.strip() for name in next(reader, [])]
         place = {column: header.index(heading) for column, heading in choice(header).items()}
         is_plain = not spaced and f"\n{first}" not in text
-        if is_plain and (quick := _without_quotes(text, len(header), place)) is not None:
+        if is_plain and (quick := _without_quotes(text, len(header), place, mark)) is not None:
             return quick
         begins = reader.line_num + 1
         for fields in reader:
@@ -137,7 +145,7 @@ def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
     return Rows.of_columns(columns, numbers)
 
 
-def _without_quotes(text: str, width: int, place: Mapping[str, int]) -> Rows | None:
+def _without_quotes(text: str, width: int, place: Mapping[str, int], separator: str) -> Rows | None:
     """Read a CSV file by Arrow, which is faster; None if it has quotes, blank lines or lines of another width."""
     import pyarrow as pa
     import pyarrow.csv as pc
@@ -152,7 +160,7 @@ def _without_quotes(text: str, width: int, place: Mapping[str, int]) -> Rows | N
         table = pc.read_csv(
             pa.py_buffer(text.encode()),
             pc.ReadOptions(column_names=names, skip_rows=1),
-            pc.ParseOptions(quote_char=False),
+            pc.ParseOptions(quote_char=False, delimiter=separator),
             pc.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=wanted),
         )
     except pa.ArrowException:

@@ -49,8 +49,8 @@ class LagRemarks:
         notes = []
         if unknown := self._names(rows[self._unknown[rows]]):
             notes.append(
-                f"{some(unknown)}: lag unknown, as there is no log end offset (no leader, or the topic was "
-                "deleted); left out of the plan, so not moved"
+                f"{some(unknown)}: lag unknown, as there is no log end offset (no leader, no permission, or "
+                "the topic was deleted); left out of the plan, so not moved"
             )
         taken: defaultdict[str, list[int]] = defaultdict(list)
         resets = self._checked.values["auto_offset_reset"]

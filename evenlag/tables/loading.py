@@ -12,8 +12,9 @@ from evenlag.model.in_memory import File, InMemory
 from evenlag.model.names import did_you_mean
 from evenlag.tables.column_names import check_headings, plain, some, unused
 from evenlag.tables.columns import TABLES, Numbered, Row, TableKind
-from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, shown_files, table_rows
+from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, separator_of, shown_files, table_rows
 from evenlag.tables.formats import FORMATS, Reading
+from evenlag.tables.formats.likeness import likeness
 from evenlag.tables.times_of_names import time_in_name
 from evenlag.tables.values import snapshot_order
 
@@ -68,13 +69,13 @@ def form_of(path: File, form: str | None = None) -> str:
     found = _json_form(path, text) if first[:1] in ("{", "[") else None
     found = found or _text_form(path, text)
     if found is None:
-        raise SourceError(f"{path}: unknown format; give the file a suffix of {', '.join(_READ_SUFFIXES)}")
+        advice = likeness(text) or f"; give the file a suffix of {', '.join(_READ_SUFFIXES)}"
+        raise SourceError(f"{path}: unknown format{advice}")
     return found
 
 
 def _is_csv_header(line: str, suffix: str) -> bool:
-    separator = "," if "," in line else ";"  # `check_headings` refuses semicolons in its own words
-    names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    names = [name.strip() for name in next(csv.reader([line], delimiter=separator_of(line), skipinitialspace=True), [])]
     if ", " in line and line.isupper() and suffix != ".csv":  # as kafka-consumer-groups 0.8 and 0.9 print it
         return False
     return len(_ALIKE.intersection(map(plain, names))) > (1 if suffix == ".csv" else 2)

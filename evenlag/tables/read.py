@@ -41,39 +41,14 @@ def read_group(
 ) -> tuple[Problem, list[str]]:
     """Read one group. If the input holds several snapshots, read the latest.
 
-    Parameters
-    ----------
-    path : Path, Reading or list of Reading
-        A problem file, a snapshot table, or a text in one of `evenlag.tables.formats.FORMATS`; or its rows.
-    members : Path, Reading or list of Reading, optional
-        Members table that belongs to the offsets table.
-    group : str, optional
-        The group to read; required if the input holds several. Names the group of a text that does not.
-    auto_offset_reset : {"latest", "earliest"}
-        The lag of a partition without a commit: 0, or all messages in its log.
-    horizon : float or str
-        0: plan for the lag of the latest snapshot. Seconds, or text such as "10m": plan for the lag predicted for that
-        time, from the rate since the previous snapshot. "auto": with several snapshots, add scenarios for the time
-        until the next rebalance.
-    capacity : float, optional
-        For the scenarios of "auto": messages per second that a member of weight 1 reads; by default estimated from the
-        snapshots.
-    form : str, optional
-        The format of `path`, one of `evenlag.tables.loading.FORMS`. By default it is recognised by the content.
+    Parameters and errors are those of `evenlag.read`, but `path` and `members` are files or their rows, and `form` is
+    one of `evenlag.tables.loading.FORMS`.
 
     Returns
     -------
     Problem
     list of str
         Notes, such as the snapshot that was read, and corrected offsets.
-
-    Raises
-    ------
-    SourceError
-        A file cannot be read.
-    InvalidProblemError
-        The input does not hold the group, holds several groups while `group` is not given, or has an invalid row. The
-        message names file, line and field.
     """
     problem = _problem(path, members, group, horizon, form)
     if problem is not None:

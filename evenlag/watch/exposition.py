@@ -103,7 +103,7 @@ def document_of(board: Board, name: str, now: float) -> dict[str, Any] | None:
     entry = board.entries.get(name)
     if entry is None or board.is_stale(entry, now):
         return None
-    return {"group": name, "age_seconds": round(max(now - entry.as_of, 0.0), 3), **entry.standing.figures.document()}
+    return {"group": name, "age_seconds": round(max(now - entry.as_of, 0.0), 3), **entry.standing.document()}
 
 
 def _gauge(name: str, text: str, value: float) -> Any:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from evenlag.compare.drain import NEVER, Time
 from evenlag.figures import duration, number, percent, quantity
+from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.names import Name
 from evenlag.watch.figures import Figures
 
@@ -19,6 +20,7 @@ class Kind(Name):
     DRAIN = "drain"  # reading all lag takes longer than the deadline
     UNREAD = "unread"  # partitions without an owner
     FAILED = "failed"  # the group could not be read or planned
+    UNSETTLED = "unsettled"  # a rebalance is under way, so nothing is judged
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,9 @@ class Finding:
 
 
 def findings(
-    group: str, figures: Figures, deadline: Fraction | None, at_least: float = 0, *, assumed: bool = False
+    group: str, figures: Figures, deadline: Fraction | None, at_least: float = 0, facts: Facts = NO_FACTS
 ) -> Iterator[Finding]:
-    """Yield the findings on a group.
+    """Yield the findings on a group; if it is rebalancing, only that.
 
     Parameters
     ----------
@@ -52,9 +54,12 @@ def findings(
         Seconds in which all lag should be read; None if there is no deadline.
     at_least : float
         Messages that a rebalance must recover to be a finding.
-    assumed : bool
-        True if subscriptions are assumed: a topic is then read if one of its partitions has an owner.
+    facts : Facts
+        If subscriptions are assumed, a topic is read if one of its partitions has an owner.
     """
+    if facts.unsettled is not None:
+        yield Finding(group, Kind.UNSETTLED, f"not judged: {facts.unsettled}")
+        return
     if not figures.members and figures.lag_messages:
         held = f"{number(figures.lag_messages)} messages in {quantity(figures.partitions, 'partition')}"
         yield Finding(
@@ -65,7 +70,7 @@ def findings(
     elif figures.unowned_partitions and figures.spread_messages is not None:
         unowned = quantity(figures.unowned_partitions, "partition")
         verb = "has" if figures.unowned_partitions == 1 else "have"
-        why = "no owner, though its topic is read" if assumed else "a subscriber and no owner"
+        why = "no owner, though its topic is read" if facts.assumed else "a subscriber and no owner"
         yield Finding(group, Kind.UNREAD, f"{unowned} {verb} {why}; look at the consumers")
     today, gained = figures.spread_messages, figures.recoverable_messages
     if figures.rebalance_pays and today and gained and gained >= at_least:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,7 +70,7 @@ class ClusterInput:
             now = time.time()
             unread = Counter(str(row["group"]) for row in taken.offsets if row["log_end_offset"] is None)
             for name, found in of_rows(self.bootstrap_servers, taken.offsets, taken.members, self.auto_offset_reset):
-                yield Seen(name, _partly_read(unread[name]) if name in unread else found, now)
+                yield Seen(name, _partly_read(name, unread[name], taken.warnings) if name in unread else found, now)
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,13 @@ class FileInput:
             raise SourceError(f"{self.path}: was written while it was read; {_RENAME}")
 
 
-def _partly_read(partitions: int) -> InvalidProblemError:
-    unread = quantity(partitions, "partition")
-    return InvalidProblemError(f"the brokers report no log end offset of {unread}, so the group's lag is unknown")
+def _partly_read(group: str, partitions: int, warnings: Iterable[str]) -> InvalidProblemError:
+    unread, begin = quantity(partitions, "partition"), f"group '{group}', "
+    reasons = [warning.removeprefix(begin) for warning in warnings if warning.startswith(begin)]
+    return InvalidProblemError(
+        f"the brokers report no log end offset of {unread}, so the group's lag is unknown"
+        + (f": {'; '.join(reasons)}" if reasons else "")
+    )
 
 
 _RENAME = "write a file under another name, then rename it"

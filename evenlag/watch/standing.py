@@ -116,6 +116,10 @@ class Standing:
         """Facts of the group."""
         return self.record[-1].problem.facts
 
+    def document(self) -> dict[str, Any]:
+        """Return figures and facts for JSON."""
+        return self.figures.document() | {"facts": self.facts.to_dict()}
+
 
 def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: float) -> Standing:
     """Plan a group and return its figures.

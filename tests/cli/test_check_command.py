@@ -35,6 +35,45 @@ def test_without_anything_to_do_the_status_is_0(table: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"nothing to do: 1 group checked\nnote: {ONLY_OWNERS}\n")
 
 
+TEXT = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
+STATE = "\nGROUP COORDINATOR (ID) ASSIGNMENT-STRATEGY STATE #MEMBERS\n"
+
+
+@pytest.mark.parametrize("state", ["PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"])
+@pytest.mark.parametrize("owners", ["aabb", "abab", "----"])
+def test_a_group_that_is_rebalancing_is_not_judged(tmp_path: Path, state: str, owners: str) -> None:
+    path = tmp_path / "group.txt"
+    rows = "".join(
+        f"g t {p} 0 {lag} {lag} {owner} {'-' if owner == '-' else '/192.0.2.1'} {owner}\n"
+        for p, (lag, owner) in enumerate(zip((900, 800, 10, 20), owners, strict=True))
+    )
+    path.write_text(TEXT + rows + STATE + f"g 192.0.2.9:9092 (1) range {state} 2\n")
+    asked = ("check", path, "--drain", "1s", "--capacity", "1")
+    done = evenlag(*asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count(f"g: not judged: the group was rebalancing (state {state})") == 1
+    assert done.stdout.count("rebalancing") == 1
+    assert "nothing to do" not in done.stdout
+    assert evenlag(*asked, "--quiet").stdout == ""
+    (finding,) = json.loads(evenlag(*asked, "--json").stdout)["findings"]
+    assert finding["kind"] == "unsettled"
+    path.write_text(TEXT + rows + STATE + "g 192.0.2.9:9092 (1) range Stable 2\n")
+    assert evenlag(*asked).returncode == 3
+
+
+def test_groups_beside_one_that_is_rebalancing_are_judged(tmp_path: Path) -> None:
+    offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
+    offsets.write_text(HEAD + EVEN + EVEN.replace("even,", "moving,"))
+    members.write_text(
+        "group,consumer_id,group_state\nmoving,a,PreparingRebalance\nmoving,b,PreparingRebalance\n"
+        "even,a,Stable\neven,b,Stable\n"
+    )
+    done = evenlag("check", offsets, "--members", members)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0].startswith("moving: not judged: ")
+    assert done.stdout.splitlines()[1] == "nothing to do: 1 group checked"
+
+
 def test_a_share_that_no_rebalance_saves_reports_nothing(table: Path) -> None:
     assert evenlag("check", table, "--recoverable", "99%").returncode == 0
 

@@ -98,11 +98,28 @@ def test_an_unknown_text_is_refused_with_the_known_formats(tmp_path: Path, name:
     assert all(f"({each})" in str(caught.value) for each in FORMATS)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "like"),
+    [
+        ("a.html", b"<!DOCTYPE html>\n<html><body>login</body></html>\n", "a web page"),
+        ("a.yaml", b"group:\n  name: billing\ntopics:\n- name: orders\n", "YAML; give the JSON"),
+        ("a.txt", b"- name: orders\n", "YAML"),
+        ("a.txt", b"Topic: orders\tTopicId: a\tPartitionCount: 2\n", "`kafka-topics --desc"),
+        ("a.txt", b"orders:0:1200\norders:1:800\n", "`kafka-get-offsets`, which has no commits"),
+        ("a.txt", b'\nException in thread "main" java.lang.NoClassDefFoundError: x\n', "an error of another program"),
+        ("a.txt", b'Error from server (NotFound): pods "kafka-0" not found\n', "an error of another program"),
+        ("a.xlsx", b"PK\x03\x04\x14\x00\xff\x00", "a spreadsheet; save it as CSV"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_not_read_is_named(tmp_path: Path, name: str, content: bytes, like: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError, match=f"; it looks like {like}"):
+        read_group(tmp_path / name)
+
+
 def test_no_text_is_recognised_as_two_formats() -> None:
     for path in sorted(TEXTS.glob("*.*")):
         if path.suffix in (".txt", ".json") and path.name != "right.json":
             text = path.read_bytes().decode("utf-16" if "utf16" in path.name else "utf-8")
             recognising = [name for name, each in FORMATS.items() if each.recognises(text)]
-            assert recognising == ([] if path.name[:7] in ("kaf-gro", "kafka-e", "ksql-de") else [form_of(path)]), (
-                path.name
-            )
+            assert recognising == ([] if path.name[:7] in ("kafka-e", "ksql-de") else [form_of(path)]), path.name

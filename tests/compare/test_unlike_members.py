@@ -85,7 +85,7 @@ def test_commands_name_speeds_and_weigh_by_them(tmp_path: Path) -> None:
     path = tmp_path / "record.csv"
     path.write_text(TWO_SPEEDS)
     said = "members read at different speeds by this record: a 60/s, b 30/s"
-    for words in (["plan"], ["explain"], ["check"], ["size", "--drain", "10m"]):
+    for words in (["plan"], ["explain"], ["check"], ["audit"], ["size", "--drain", "10m"]):
         shown = " ".join(run(words[0], path, *words[1:]).stdout.split())
         assert said in shown, words
         weighted = run(words[0], path, *words[1:], "--weights", "from-record")
@@ -97,8 +97,16 @@ def test_commands_name_speeds_and_weigh_by_them(tmp_path: Path) -> None:
     assert document["catch_up"]["capacity"] == 30
     single = json.loads(run("plan", path, "--weight", "a=5", "--horizon", "0", "--json").stdout)
     assert single["makespan"] == pytest.approx(max(single["loads"]["a"] / 5, single["loads"]["b"]) * 3)
-    refused(run("plan", path, "--weight", "c=2"), "group 'g' has no member 'c'")
-    refused(run("plan", path, "--weight", "a=0"), "member 'a': weight must be a number > 0")
+    (audited,) = json.loads(run("audit", path, "--weight", "a=5", "--horizon", "0", "--json").stdout)
+    best = next(row for row in audited["rows"] if (row["strategy"], row["balance"]) == ("optimal", "both"))
+    free = run("plan", path, "--weight", "a=5", "--horizon", "0", "--stickiness", "0", "--json")
+    assert best["makespan"] == pytest.approx(json.loads(free.stdout)["makespan"])
+    for command in ("plan", "audit"):
+        refused(run(command, path, "--weight", "c=2"), "group 'g' has no member 'c'")
+        refused(run(command, path, "--weight", "a=0"), "member 'a': weight must be a number > 0")
+    several = run("audit", path, path, "--weight", "a=2")
+    assert (several.returncode, several.stdout) == (2, "")
+    assert "--weight needs a single INPUT, not 2" in several.stderr
 
 
 def test_plan_and_check_have_one_horizon(tmp_path: Path) -> None:

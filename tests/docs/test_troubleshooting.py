@@ -11,7 +11,7 @@ PAGE = " ".join((ROOT / "docs/troubleshooting.md").read_text().split())
 SNAPSHOT = ROOT / "examples/snapshot/offsets.csv"
 MEMBERS = ROOT / "examples/snapshot/members.csv"
 FILES = {
-    "semicolons.csv": "group;topic;partition;lag\ng;t;0;5\n",
+    "bars.csv": "group|topic|partition|lag\ng|t|0|5\n",
     "no_owners.csv": "group,topic,partition,lag\ng,t,0,5\n",
     "twice.csv": "group,topic,partition,lag\ng,t,0,5\ng,t,0,7\n",
     "hot.csv": "group,topic,partition,lag,consumer_id\ng,t,0,1000000,a\ng,t,1,5,b\ng,t,2,7,b\n",
@@ -43,8 +43,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (("plan", "absent.csv"), 1, "no such file or folder"),
         (("plan", SNAPSHOT), 1, "choose one with --group"),
-        (("plan", "semicolons.csv"), 1, "separate columns by commas"),
-        (("plan", "semicolons.csv"), 1, "no column"),
+        (("plan", "bars.csv"), 1, "separate columns by commas"),
+        (("plan", "bars.csv"), 1, "no column"),
         (("plan", "junk.txt"), 1, "no header with TOPIC, PARTITION,"),
         (("plan", "no_owners.csv"), 1, "shows neither the members of group"),
         (("plan", "twice.csv"), 1, "but the rows differ in"),

@@ -18,6 +18,7 @@ from evenlag.errors import SourceError
 from evenlag.live import read_client_config, snapshot
 from evenlag.live.cluster.client_config import kafka_python_settings
 from tests.support.broker import CERTIFICATE, LOCKED_KEY, REVOKED, Broker, sasl
+from tests.support.command import evenlag as run
 from tests.support.command import evenlag_alone, refused
 from tests.support.snapshots import by_partition
 from tests.support.traffic import (
@@ -29,7 +30,7 @@ from tests.support.traffic import (
     running_group,
 )
 
-WRONG_PASSWORD = "Invalid username or password|closed at login; .*sasl.password may be wrong"
+WRONG_PASSWORD = "Invalid username or password|closed at login"
 
 
 @pytest.mark.broker
@@ -58,10 +59,50 @@ def test_a_snapshot_leaves_out_what_the_user_may_not_describe(broker: Broker) ->
 
 @pytest.mark.broker
 def test_a_wrong_password_or_protocol_is_named(broker: Broker) -> None:
-    with pytest.raises(SourceError, match=rf"no Kafka broker answers .*({WRONG_PASSWORD})"):
+    with pytest.raises(SourceError, match=rf"the login fails at .*({WRONG_PASSWORD}).*sasl\.password"):
         snapshot(broker.sasl_bootstrap, timeout=2, config=sasl(broker) | {"sasl.password": "wrong"})
     with pytest.raises(SourceError, match=r"no Kafka broker answers .*check .* security\.protocol"):
         snapshot(broker.sasl_bootstrap, timeout=2)
+
+
+COMMANDS = (
+    ("plan",), ("audit",), ("explain",), ("frontier",), ("size", "--drain", "15m", "--capacity", "5"),
+    ("whatif", "--change-members", "+1"), ("report",), ("check",), ("migrate",),
+)  # fmt: skip
+WHOLE = ("check", "migrate")  # commands that list the groups first
+
+
+@pytest.mark.broker
+def test_every_command_names_a_login_a_group_or_a_permission_that_is_missing(broker: Broker, tmp_path: Path) -> None:
+    create_topics(broker.bootstrap, {"named": 2})
+    produce(broker.bootstrap, "named", [3, 3])
+    login, wrong = tmp_path / "client.properties", tmp_path / "wrong.properties"
+    login.write_text("\n".join(f"{name}={value}" for name, value in sasl(broker).items()))
+    wrong.write_text(login.read_text().replace("reader-p", "secret-p"))
+    secured = f"kafka://{broker.sasl_bootstrap}"
+
+    def told(words: tuple[str, ...], source: str, group: str, *more: object) -> str:
+        out = ["--out", tmp_path / "report.html"] if words[0] == "report" else []
+        done = run(words[0], source, "--group", group, *words[1:], *out, *more)
+        assert done.returncode == 1, done
+        return done.stdout + done.stderr
+
+    with running_group(broker.bootstrap, "named", {"app": ["named"]}):
+        for words in COMMANDS:
+            assert re.search(
+                rf"the login fails at .*({WRONG_PASSWORD})", told(words, secured, "named", "--command-config", wrong)
+            ), words
+            hidden = told(words, secured, "named", "--command-config", login)
+            assert ("no group of the input matches" if words[0] in WHOLE else "the ACL Describe on ") in hidden, words
+            assert "named" in told(words, f"kafka://{broker.bootstrap}", "nmaed"), words
+            if words[0] not in WHOLE:
+                disconnected = told(words, secured, "named")
+                assert re.search(r"no Kafka broker answers at \S+ \(the broker closes the connection", disconnected)
+        allow_describe(broker.bootstrap, broker.user, ResourceType.GROUP, "named")
+        for words in COMMANDS:
+            text = told(words, secured, "named", "--command-config", login)
+            assert "TOPIC_AUTHORIZATION_FAILED" in text, words
+            assert "(the user needs the ACL Describe on the topic)" in text, words
 
 
 def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -125,7 +166,7 @@ def test_a_password_is_in_no_error(broker: Broker, tmp_path: Path) -> None:
     )
     words = ("snapshot", "--bootstrap-server", broker.sasl_bootstrap, "--out", tmp_path / "out", "--timeout", 2)
     done = evenlag_alone(*words, "--command-config", path)
-    refused(done, "no Kafka broker answers at")
+    refused(done, "the login fails at")
     assert re.search(WRONG_PASSWORD, done.stderr)
     assert "secret-p" not in done.stderr
 
@@ -155,7 +196,7 @@ def test_tls_and_scram_log_in_and_verify_the_broker(broker: Broker, tmp_path: Pa
         snapshot(by_name, timeout=1, config=trusted)
     taken = snapshot(by_name, ["sealed"], config=trusted | {"ssl.endpoint.identification.algorithm": "none"})
     assert len(taken.offsets) == 1
-    with pytest.raises(SourceError, match=r"no Kafka broker answers.*(invalid credentials|closed at login)"):
+    with pytest.raises(SourceError, match=r"the login fails at.*(invalid credentials|closed at login)"):
         snapshot(broker.tls_bootstrap, timeout=5, config=trusted | {"sasl.password": "wrong"})
 
 

@@ -39,6 +39,14 @@ _MEMBERS = (
     "group,consumer_id,topics,protocol,assignor,group_state,group_epoch\n"
     "g,c-1,live,consumer,range,Stable,7\ng,c-2,live,classic,range,Stable,7\n"
 )
+_TIMES = ("2026-01-31T12:00:00Z", "2026-01-31T12:10:00Z")
+_RECORD = "snapshot_ts,group,topic,partition,log_end_offset,current_offset,consumer_id\n" + "".join(
+    f"{time},g,{topic},{p},{1_000 + 600 * step},{1_000 + 600 * step - lag},{owner}\n"
+    for step, time in enumerate(_TIMES)
+    for topic, p, lag, owner in (("live", 0, 10, "c-1"), ("live", 1, 20, "c-2"), ("old", 0, 400, ""))
+)
+_HEAD, *_LINES = _MEMBERS.splitlines()
+_ROSTER = f"snapshot_ts,{_HEAD}\n" + "".join(f"{time},{line}\n" for time in _TIMES for line in _LINES)
 SAMPLES: dict[str, tuple[str, str, str]] = {
     "`kafka-consumer-groups --describe`": (".txt", OFFSETS, ""),
     "… `--state`": (
@@ -68,6 +76,7 @@ SAMPLES: dict[str, tuple[str, str, str]] = {
     ),
     "offsets table": (".csv", _ROWS, ""),
     "offsets and members tables": (".csv", _ROWS, _MEMBERS),
+    "… of several times": (".csv", _RECORD, _ROSTER),
     "problem file": (".json", "", ""),
 }
 """The suffix, the text and the members table of each input; the problem file is made from the text with `--state`."""

@@ -58,6 +58,50 @@ def test_each_description_has_the_time_printed_next_to_it(name: str, below: bool
     assert read_group(path)[0].lags.tolist() == [70, 7]
 
 
+LINES: dict[str, Printed] = {
+    "kubectl logs --timestamps": lambda at: at.strftime("%Y-%m-%dT%H:%M:%S.123456789Z "),
+    "a logger": lambda at: at.strftime("[%Y-%m-%d %H:%M:%S,123] "),
+    "a logger with levels": lambda at: at.strftime("[%Y-%m-%d %H:%M:%S,123] INFO "),
+    "ts": lambda at: at.strftime("%b %d %H:%M:%S "),
+    "ts -s": lambda at: at.strftime("00:%M:%S "),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("aligned", [False, True])
+def test_a_time_before_every_line_is_not_a_part_of_it(name: str, aligned: bool, tmp_path: Path) -> None:
+    lines = ["", *described(0).split("\n")]
+    if aligned:
+        lines = ["  ".join(word.ljust(45) for word in line.split(" ")) for line in lines]
+    path = tmp_path / "lags.txt"
+    path.write_text("".join(f"{LINES[name](START + timedelta(seconds=at))}{line}\n" for at, line in enumerate(lines)))
+    problem, _ = read_group(path)
+    assert (problem.group, problem.lags.tolist(), problem.owner.tolist()) == ("billing", [50, 7], [0, 1])
+
+
+@pytest.mark.parametrize("name", ["kubectl logs --timestamps", "a logger"])
+@pytest.mark.parametrize("nameless", [False, True])
+def test_times_before_lines_tell_the_time_of_each_description(name: str, nameless: bool, tmp_path: Path) -> None:
+    text = ""
+    for minute in range(3):
+        table = described(minute)
+        if nameless:
+            table = table.replace("GROUP ", "").replace("billing ", "")
+        for second, line in enumerate(["", *table.split("\n")]):
+            text += f"{LINES[name](START + timedelta(minutes=minute, seconds=second))}{line}\n"
+    path = tmp_path / "billing.txt"
+    path.write_text(text)
+    snapshots, _ = read_snapshots(path)
+    assert [snapshot.ts[:17] for snapshot in snapshots] == [at[:17] for at in AT]
+    assert [snapshot.problem.lags.tolist() for snapshot in snapshots] == [[50, 7], [60, 7], [70, 7]]
+
+
+def test_times_without_a_year_do_not_date_descriptions() -> None:
+    text = "".join(f"Nov 20 10:0{minute}:00 {line}\n" for minute in (0, 1) for line in described(minute).split("\n"))
+    with pytest.raises(SourceError, match="print date and time"):
+        describe.read(text, "loop.txt")
+
+
 def test_rows_may_follow_one_header() -> None:
     texts = [f"{at}\n{described(minute).removeprefix(HEADER)}" for minute, at in enumerate(AT)]
     read = describe.read("\n".join([HEADER, *texts]), "text")

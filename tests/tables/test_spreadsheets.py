@@ -121,13 +121,31 @@ def test_a_table_with_groups_keeps_them(tmp_path: Path) -> None:
 
 def test_an_export_of_topics_has_no_partitions(tmp_path: Path) -> None:
     path = written(tmp_path / "topics.csv", "Topic,Consumer lag", "orders,925")
-    with pytest.raises(SourceError, match=r"no column partition; .*this one has Consumer lag, Topic$"):
+    with pytest.raises(
+        SourceError,
+        match=r"no column partition; .*a list of topics without their partitions, .*this one has Consumer lag, Topic$",
+    ):
         read_group(path, group="g")
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("header", [OF_KAFKA, OF_KAFKA.title()])
-def test_semicolons_are_named(name: str, header: str, tmp_path: Path) -> None:
-    path = written(tmp_path / name, header.replace(",", ";"), ROWS[0].replace(",", ";"))
-    with pytest.raises(SourceError, match="separate columns by commas"):
-        read_group(path)
+@pytest.mark.parametrize("mark", [";", "; "])
+@pytest.mark.parametrize("quoted", [False, True])
+def test_columns_may_be_separated_by_semicolons(
+    name: str, header: str, mark: str, quoted: bool, tmp_path: Path
+) -> None:
+    lines = [mark.join(f'"{cell}"' if quoted else cell for cell in line.split(",")) for line in (header, *ROWS)]
+    problem, _ = read_group(written(tmp_path / name, *lines))
+    assert (problem.group, problem.lags.tolist(), problem.members) == ("g", [60, 5], ("a", "b"))
+    rounded = ROWS[0].replace("10,70", "1.000,1.900").split(",")
+    refused = written(tmp_path / f"refused-{name}", *lines, mark.join(rounded))
+    with pytest.raises(EvenlagError, match=r"line 4: .*'1.[09]00'"):
+        read_group(refused)
+
+
+def test_topics_of_a_table_with_semicolons_are_quoted(tmp_path: Path) -> None:
+    offsets = written(tmp_path / "offsets.csv", "group;topic;partition;lag", "g;t;0;5", "g;u;0;7")
+    members = written(tmp_path / "members.csv", "group;consumer_id;topics", 'g;a;"t;u"', "g;b;t")
+    problem, _ = read_group(offsets, members)
+    assert problem.subscribed.tolist() == [[True, True], [True, False]]

@@ -191,7 +191,7 @@ def test_a_csv_file_without_quotes_is_read_as_one_with_quotes(tmp_path: Path, mo
         text = end.join(["a,b,c", *map(",".join, rows)]) + rng.choice([end, "", end * 2])
         path.write_text(text, newline="")
         found = outcome()
-        quick += files._without_quotes(text, 3, {"a": 0}) is not None
+        quick += files._without_quotes(text, 3, {"a": 0}, ",") is not None
         with monkeypatch.context() as patch:
             patch.setattr(files, "_without_quotes", lambda *_: None)
             assert outcome() == found, text
@@ -238,7 +238,8 @@ def broken(name: str, content: bytes | str, message: str) -> object:
             "a.csv", "", r"no column group, topic, partition, log_end_offset \(or lag\); the offsets table has snap"
         ),
         broken("a.csv", "group,topic,lag\n", r"no column partition; the offsets"),
-        broken("a.csv", "group;topic\n", r"no column .*; separate columns by commas"),
+        broken("a.csv", "group;topic\n", r"no column partition, log_end_offset \(or lag\); the offsets"),
+        broken("a.csv", "group|topic\n", r"no column .*; separate columns by commas"),
         broken("a.csv", "group,topic,partition\n", r"no column log_end_offset \(or lag\); the offsets"),
         broken("a.csv", "group,topic,partition,lag,lag\n", r"column lag appears twice"),
         broken("a.csv", "group,topic,partition,lag\ng,t,0,5\ng,t\n", r", line 3: 2 fields, but the header has 4"),

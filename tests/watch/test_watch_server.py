@@ -15,10 +15,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from evenlag.errors import SourceError
+from evenlag.model.facts import NO_FACTS
 from evenlag.watch import exposition
 from evenlag.watch.board import Board, Entry, Reads
 from evenlag.watch.figures import FIGURES, Figures
 from evenlag.watch.server import serving
+from evenlag.watch.standing import Standing
 
 STRANGE = 'a "group"/ß\\ & co'
 KNOWN = Figures(
@@ -32,8 +34,9 @@ UNKNOWN = replace(KNOWN, spread_messages=None, recoverable_messages=None, drain_
 
 
 def entry(figures: Figures, as_of: float) -> Entry:
-    standing: Any = SimpleNamespace(figures=figures)
-    return Entry(standing, as_of, as_of)
+    snapshot: Any = SimpleNamespace(problem=SimpleNamespace(facts=NO_FACTS))
+    nothing: Any = None
+    return Entry(Standing(figures, (snapshot,), nothing, nothing, None), as_of, as_of)
 
 
 @pytest.fixture
@@ -128,7 +131,7 @@ def test_json_of_a_group_has_a_number_for_keda(address: str) -> None:
     assert document["members_wanted"] == 2
     assert document["drain_seconds"] is None  # JSON has no infinity
     assert document["objective_bound_messages"] == 1.5
-    assert set(document) == {"group", "age_seconds", *(each.name for each in FIGURES)}
+    assert set(document) == {"group", "age_seconds", "facts", *(each.name for each in FIGURES)}
 
 
 def test_every_group_is_found_by_its_listed_address(address: str) -> None:

@@ -12,14 +12,14 @@ from evenlag import compare, report, tables
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end, notes_of
-from evenlag.cli.options import Ceiling
-from evenlag.cli.paths import as_given
+from evenlag.cli.options import Ceiling, Source
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.cli.terms import MoreData
 from evenlag.model.interrupt import Watch, ending_searches
 from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
 
 if TYPE_CHECKING:
+    from evenlag.compare import Weighing
     from evenlag.compare.traffic_price import TrafficPrice
     from evenlag.tables.brokers import Brokers
     from evenlag.tables.read import Input
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @options.auto_offset_reset
 @terms.data
 @options.of_cluster
+@options.weighing
 @options.horizon_or_auto
 @terms.rack_terms
 @options.ceiling
@@ -47,9 +48,9 @@ if TYPE_CHECKING:
 @options.as_json
 def audit(
     inputs: tuple[Brokers | Path, ...], members: Path | None, group: str | None, input_format: str | None,
-    auto_offset_reset: str, command_config: Path | None, since: str | None, more: MoreData, horizon: str,
-    ceiling: Ceiling, traffic_price: TrafficPrice | None, group_time_limit: float, time_limit: float | None,
-    as_json: bool, **parameters: Any,
+    auto_offset_reset: str, command_config: Path | None, since: str | None, more: MoreData,
+    weighing: Weighing | None, horizon: str, ceiling: Ceiling, traffic_price: TrafficPrice | None,
+    group_time_limit: float, time_limit: float | None, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Compare every strategy with the optimum.
 
@@ -62,24 +63,22 @@ def audit(
     files = [each for each in inputs if isinstance(each, Path)]
     sources: list[Brokers | Input] = [each for each in inputs if not isinstance(each, Path)]
     sources += tables.records(files, input_format)
-    if len(sources) > 1 and group is not None:
-        raise click.UsageError(f"--group needs a single INPUT, not {len(inputs)}", click.get_current_context())
+    for option, value in (("--group", group), ("--weight", weighing and weighing.named)):
+        if len(sources) > 1 and value:
+            raise click.UsageError(f"{option} needs a single INPUT, not {len(inputs)}", click.get_current_context())
     clock, documents, ended = Clock(LONGEST if time_limit is None else time_limit), [], Watch()
     for number, source in enumerate(sources):
-        with working("reading") as update:
-            given = options.inputs_of(source, members, group, input_format, command_config, since, update)
-        problem, read, record = tables.read_recorded_group(
-            *given, group, auto_offset_reset, horizon, ceiling.capacity, input_format
-        )
-        problem, of_options = more.added(problem)
+        given = Source(
+            source, members, group, auto_offset_reset, input_format, more, command_config, since, weighing
+        )  # fmt: skip
+        problem, read, record = given.read_with_record(horizon, ceiling.capacity)
         most, of_ceiling = ceiling.of(problem, compare.catch_up.pace_of(record, ceiling.capacity))
-        notes = [*map(as_given, read), *of_options, *of_ceiling]
         if traffic_price is not None:
             traffic_price.check(problem)
         seconds = max(min(group_time_limit, clock.left() / (len(sources) - number)), LEAST_SECONDS)
         with ending_searches() as watch, working(f"auditing {problem.group}"), ceiling.explained(most):
             audited = evenlag.audit(problem, time_limit=seconds, max_load=most, **parameters)
-        ended, notes = watch, [*setting_notes(problem), *notes, *notes_of(watch)]
+        ended, notes = watch, [*setting_notes(problem), *read, *of_ceiling, *notes_of(watch)]
         rows = [vars(row) | report.traffic_fields(row.crossings, traffic_price) for row in audited.rows]
         documents.append(
             {

@@ -17,7 +17,6 @@ from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.terminal import print_json, say, show_notes, working
 from evenlag.errors import InvalidProblemError, printable
 from evenlag.figures import quantity
-from evenlag.model.names import did_you_mean
 
 if TYPE_CHECKING:
     from evenlag.compare import Weighing
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from evenlag.watch.figures import Figures
     from evenlag.watch.findings import Finding
 
-MOST_NAMED = 5  # groups that an error lists
 FOUND = 3  # exit status: something can be done about a group
 FAILED = 1  # exit status: a group could not be read or planned
 TIMEOUT = 30.0  # seconds to wait for the brokers
@@ -68,6 +66,7 @@ def check(
 
     INPUT is a cluster (kafka://HOST:PORT), a problem file, a snapshot table or the output of kafka-consumer-groups
     --describe. The exit status is 0 if no group is reported, 3 if one is, and 1 if a group cannot be read or planned.
+    A group that is rebalancing is named but not judged.
     """
     # Help does not need NumPy.
     from evenlag.compare.built_in import setting_notes
@@ -94,14 +93,14 @@ def check(
     told = {name: each.facts for name, each in standings.items()}
     if deadline is not None:
         _check_capacity(figures.values())
-    found = [Finding(pattern, Kind.FAILED, _unknown(pattern, board.known)) for pattern in board.unmatched]
+    found = [Finding(pattern, Kind.FAILED, board.no_match(pattern)) for pattern in board.unmatched]
     found += [Finding(name, Kind.FAILED, why) for name, why in sorted(board.failures.items())]
     for name, each in figures.items():
-        of_group = list(findings(name, each, deadline, at_least, assumed=bool(told[name].assumed)))
+        of_group = list(findings(name, each, deadline, at_least, told[name]))
         found += of_group
         if (len(figures) == 1 or of_group) and not quiet:  # of thousands, only groups with findings are worth a note
             record = standings[name].record
-            more = told[name].notes()
+            more = [note for note in told[name].notes() if note != told[name].unsettled]
             if any(each.kind == Kind.REBALANCE for each in of_group):
                 more = [*setting_notes(record[-1].problem), *more]
             unlike = None if weighing else compare.unlike_speeds(record)
@@ -109,14 +108,15 @@ def check(
             notes += more if len(figures) == 1 else [f"{name}: {note}" for note in more]
     notes += past.remark(past.measured, board.entries)
     if as_json:
-        documents = {name: each.document() | {"facts": told[name].to_dict()} for name, each in figures.items()}
+        documents = {name: each.document() for name, each in standings.items()}
         listed = [{"group": each.group, "kind": str(each.kind), "text": each.text} for each in found]
         print_json({"findings": listed, "groups": documents, "notes": notes})
     else:
         _report(found, len(figures), notes, quiet=quiet)
-    if any(each.kind == Kind.FAILED for each in found):
+    kinds = {each.kind for each in found}
+    if Kind.FAILED in kinds:
         raise click.exceptions.Exit(FAILED)
-    if found:
+    if kinds - {Kind.UNSETTLED}:
         raise click.exceptions.Exit(FOUND)
 
 
@@ -133,18 +133,14 @@ def _check_capacity(figures: Iterable[Figures]) -> None:
         raise InvalidProblemError(options.NO_RATE)
 
 
-def _unknown(pattern: str, known: list[str]) -> str:
-    """Return the reason for a pattern without a group, with the groups that there are."""
-    shown = ", ".join(known[:MOST_NAMED]) + (
-        f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
-    )
-    return "no group of the input matches" + (did_you_mean(pattern, known) or f"; it has {shown or 'none'}")
-
-
 def _report(found: list[Finding], groups: int, notes: list[str], *, quiet: bool) -> None:
-    """Print a line for each finding, or one that says that there is nothing to do."""
+    """Print a line for each finding, and one that says that there is nothing to do in the groups that were judged."""
+    unsettled = sum(each.kind == "unsettled" for each in found)
+    nothing = unsettled == len(found)
     for each in found:
+        if quiet and each.kind == "unsettled":
+            continue
         say(f"{printable(each.group)}: {'failed: ' if each.kind == 'failed' else ''}{printable(each.text)}")
-    if not found and not quiet:
-        say(f"nothing to do: {quantity(groups, 'group')} checked")
+    if nothing and not quiet and (groups > unsettled or not groups):
+        say(f"nothing to do: {quantity(groups - unsettled, 'group')} checked")
     show_notes(note for note in notes if not note.startswith("group "))

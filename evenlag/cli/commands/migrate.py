@@ -63,7 +63,7 @@ def migrate(
         seen = list(given.read(board.choose, notes.append))
         topic_ids = None if isinstance(source, Path) else _topic_ids(source.servers, command_config, notes)
     if board.unmatched:
-        raise InvalidProblemError(f"no group of the input matches {', '.join(board.unmatched)}")
+        raise InvalidProblemError("; ".join(f"{each}: {board.no_match(each)}" for each in board.unmatched))
     found: list[Migration] = []
     ended = Watch()
     for each in seen:

@@ -19,6 +19,7 @@ from evenlag.live.kafka_python import (
     FindCoordinatorRequest,
     ListGroupsRequest,
     ListOffsetsRequest,
+    LoginError,
     MetadataRequest,
     OffsetFetchRequest,
 )
@@ -113,10 +114,16 @@ class Brokers:
         return self._connections.version(request)
 
     def unreachable(self, why: object) -> SourceError:
-        """Return the error for an address at which no broker answers, with advice."""
+        """Return the error for an address at which no broker answers or accepts the login, with advice."""
+        if isinstance(why, LoginError):
+            return SourceError(
+                f"the login fails at {self._bootstrap_servers} ({one_line(why)}); check sasl.mechanism, "
+                "sasl.username and sasl.password in the client configuration"
+            )
+        waited = "" if self.in_time() else f" within {self._timeout:g} s"
         return SourceError(
-            f"no Kafka broker answers at {self._bootstrap_servers} within {self._timeout:g} s ({one_line(why)}); "
-            "check the address, and security.protocol and its properties in the client configuration"
+            f"no Kafka broker answers at {self._bootstrap_servers}{waited} ({one_line(why)}); check the address, and "
+            "security.protocol and its properties in the client configuration"
         )
 
     def renew(self) -> None:

@@ -25,6 +25,7 @@ from evenlag.live.cluster.rows import (
 )
 from evenlag.live.group_state import CLASSIC, Description, Failure, Group, TopicPartition
 from evenlag.live.wording import explained, some
+from evenlag.model.names import did_you_mean
 from evenlag.model.rates import time_text
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
 from evenlag.tables.files import shown_files
@@ -389,6 +390,7 @@ def _log_offsets(cluster: Cluster, layout: Layout, partitions: Collection[TopicP
 
 def _refused(bootstrap_servers: str, name: str, failure: Failure, listed: Sequence[str]) -> SourceError:
     if failure.name == UNKNOWN_GROUP.name:
-        known = f"the cluster has {some(listed)}" if listed else "the user sees no groups there"
-        return SourceError(f"group '{name}': not found at {bootstrap_servers}; {known}")
+        known = f"; the cluster has {some(listed)}" if listed else "; the user sees no groups there"
+        near = did_you_mean(name, listed)
+        return SourceError(f"group '{name}': not found at {bootstrap_servers}{near or known}")
     return SourceError(f"group '{name}' at {bootstrap_servers}: {explained(failure)}")

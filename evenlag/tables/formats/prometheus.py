@@ -70,6 +70,16 @@ def _samples(text: str, source: str, passed: list[tuple[int, str]]) -> Iterator[
             passed.append((number, line))
 
 
+def named_series(text: str) -> tuple[str | None, dict[str, str]] | None:
+    """Return name and labels of a series as PromQL writes it, such as `lag{group="g"}`; None if it has no labels."""
+    match = _SAMPLE.fullmatch(f"{text.strip()} 0")
+    pairs = [] if match is None else _LABEL.findall(match[2] or "")
+    if match is None or not pairs or not all(value for _, value in pairs):
+        return None
+    labels = {_unescaped(key): _unescaped(value) for key, value in pairs}
+    return labels.pop("__name__", match["name"]), labels
+
+
 def _sample(number: int, match: re.Match[str]) -> Sample | None:
     """Return the sample of a line; None if it has no name, or a label twice."""
     name = match["name"]

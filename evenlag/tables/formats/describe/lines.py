@@ -1,4 +1,4 @@
-"""Lines of a pasted text, without colour codes, quote marks and invisible characters."""
+"""Lines of a pasted text, without colour codes, quote marks, times before each line and invisible characters."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ _ELLIPSIS = re.compile(r"[\W_]*(?:\.\.\.|…|⋮)[\W_]*")
 _LEFT_OUT = re.compile(
     r"\W*(?:and )?(?:\d[\d,.]*|some|many) more(?: (?:rows?|lines?|partitions?|entries))?\W*", re.IGNORECASE
 )
+_AT = re.compile(
+    r"(?P<at>\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"  # kubectl logs --timestamps
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d\d:\d\d:\d\d(?:[.,]\d+)?)\]?)"  # ts, ts -s
+    r"(?: (?:TRACE|DEBUG|INFO|WARN|ERROR))?(?: |$)"
+)
+_LEAST_TIMED = 2  # lines with text
 _TAB = 8  # columns
 _MOST_SHOWN = 160  # characters of a line in a message
 
@@ -28,11 +34,13 @@ class Line:
     number : int
         Line number, from 1.
     raw, text : str
-        The original line, and the line without colour codes, quote marks and invisible characters.
+        The original line, and the line without colour codes, quote marks, time and invisible characters.
     quoted : bool
         True if the line had quote marks (`> `).
     width : int
         Width in columns, including trailing blanks.
+    at : str
+        The time before the text, if every line of the text has one.
     """
 
     number: int
@@ -40,6 +48,7 @@ class Line:
     text: str
     quoted: bool
     width: int
+    at: str = ""
 
     @property
     def spaced(self) -> str:
@@ -62,11 +71,22 @@ class Line:
 
 
 def lines_of(text: str) -> list[Line]:
-    """Split a text into lines."""
+    r"""Split a text into lines.
+
+    Examples
+    --------
+    >>> [(line.at, line.text) for line in lines_of("10:00:01 GROUP  TOPIC\n10:00:01 g      t")]
+    [('10:00:01', 'GROUP  TOPIC'), ('10:00:01', 'g      t')]
+    """
+    raws = _BREAK.split(text)
+    plain = [_INVISIBLE.sub("", _BLANK.sub(" ", _ESCAPE.sub("", raw))) for raw in raws]
+    times = [_AT.match(each) for each in plain]
+    filled = [time for each, time in zip(plain, times, strict=True) if each.strip()]
+    timed = len(filled) >= _LEAST_TIMED and all(filled)
     found = []
-    for number, raw in enumerate(_BREAK.split(text), start=1):
-        plain = _INVISIBLE.sub("", _BLANK.sub(" ", _ESCAPE.sub("", raw)))
-        quote = _QUOTE.match(plain.rstrip())
-        text = plain[quote.end() :] if quote else plain
-        found.append(Line(number, raw, text.rstrip(), quote is not None, len(text.expandtabs(_TAB))))
+    for number, (raw, each, time) in enumerate(zip(raws, plain, times, strict=True), start=1):
+        at, rest = (time["at"], each[time.end() :]) if timed and time else ("", each)
+        quote = _QUOTE.match(rest.rstrip())
+        rest = rest[quote.end() :] if quote else rest
+        found.append(Line(number, raw, rest.rstrip(), quote is not None, len(rest.expandtabs(_TAB)), at))
     return found

@@ -23,7 +23,8 @@ from evenlag.tables.formats.describe.headers import (
     rejoined,
 )
 from evenlag.tables.formats.describe.lines import Line, lines_of
-from evenlag.tables.formats.describe.stamps import Stamps, repetitions, stamp_of
+from evenlag.tables.formats.describe.stamps import Stamps, repetitions, stamps_of
+from evenlag.tables.formats.likeness import likeness
 
 AS_PRINTED = "give the text as it was printed"
 
@@ -194,7 +195,7 @@ def _dated(parsed: Parsed, others: Sequence[Line]) -> list[Line]:
     """Set the times of rows if the text describes partitions several times; return the lines without a time."""
     if not any(repetitions(parsed.offsets)):
         return list(others)
-    found = [stamp for line in others if (stamp := stamp_of(line)) is not None]
+    found = stamps_of(others, (line for line, layout in parsed.tables if layout.kind == "offsets"))
     if not found:
         return list(others)
     stamps = parsed.stamps = Stamps(found, parsed.offsets[0][0].number, parsed.source)
@@ -360,8 +361,11 @@ class _Groups:
 
     def _may_be_a_loop(self, lines: Sequence[Line]) -> bool:
         """Return whether a time is printed for each table, as for several descriptions of one group."""
-        headers = {line.number for line, _ in self._parsed.tables}
-        times = [line.number for line in lines if line.number not in headers and stamp_of(line) is not None]
+        headers = {line.number: line for line, _ in self._parsed.tables}
+        stamps = stamps_of((line for line in lines if line.number not in headers), headers.values())
+        if {*self._headers} <= {stamp.line for stamp in stamps}:
+            return True
+        times = [stamp.line for stamp in stamps]
         between = itertools.pairwise([0, *self._headers, len(lines) + 1])
         return sum(any(low < time < high for time in times) for low, high in between) >= len(self._headers)
 
@@ -402,7 +406,9 @@ def _no_table(lines: Sequence[Line], source: str) -> SourceError:
                 f"{source}: no header with {', '.join(usual.names)}, so the columns of line {line.number} are unknown; "
                 f"{AS_PRINTED}: {line}"
             )
-    return SourceError(
-        f"{source}: no header with {', '.join(usual.names[1:6])}; give the text of "
-        "`kafka-consumer-groups --describe` or `rpk group describe`, or convert it to a snapshot table"
+    like = likeness("\n".join(line.text for line in filled))
+    advice = like or (
+        "; give the text of `kafka-consumer-groups --describe` or `rpk group describe`, or convert it to a snapshot "
+        "table"
     )
+    return SourceError(f"{source}: no header with {', '.join(usual.names[1:6])}{advice}")

@@ -1,10 +1,11 @@
-"""Times between the tables of a text: a loop that prints `date` before or after each description of its groups."""
+"""Times of the tables of a text: those that a loop prints before or after each description, or those of its lines."""
 
 from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 from typing import NamedTuple
@@ -101,6 +102,12 @@ def _offset(zone: str) -> timezone:
     digits = zone[1:].replace(":", "").ljust(4, "0")
     ahead = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
     return timezone(ahead if zone[0] == "+" else -ahead)
+
+
+def stamps_of(lines: Iterable[Line], headers: Iterable[Line]) -> list[Stamp]:
+    """Return the times on lines of their own, in a text without any those before its headers."""
+    own = [stamp for line in lines if (stamp := stamp_of(line)) is not None]
+    return own or [stamp for line in headers if (stamp := stamp_of(replace(line, text=line.at))) is not None]
 
 
 class Stamps:
