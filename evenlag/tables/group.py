@@ -36,12 +36,13 @@ def notes_of(
 ) -> tuple[str, ...]:
     """Return the notes on a group with these counts, which are attributes of `GroupRows`."""
     notes = {
-        f"{beyond_end} commits beyond the log end: lag taken as 0": beyond_end,
-        f"{before_start} commits before the log start: lag counted from the log start": before_start,
+        f"{quantity(beyond_end, 'commit')} beyond the log end: lag taken as 0": beyond_end,
+        f"{quantity(before_start, 'commit')} before the log start: lag counted from the log start": before_start,
         f"{quantity(below_zero, 'lag')} below 0: taken as 0": below_zero,
-        f"{rejected_rows} rows rejected": rejected_rows,
-        f"{predicted} lags are predicted: current lag + produce rate × horizon, rounded up": predicted,
-        f"{unrated} partitions without a produce rate: planned with their current lag": unrated,
+        f"{quantity(rejected_rows, 'row')} rejected": rejected_rows,
+        f"{quantity(predicted, 'lag')} {'is' if predicted == 1 else 'are'} predicted: current lag + produce rate × "
+        "horizon, rounded up": predicted,
+        f"{quantity(unrated, 'partition')} without a produce rate: planned with the current lag": unrated,
     }
     return tuple(note for note, applies in notes.items() if applies)
 
