@@ -73,10 +73,11 @@ class Facts:
     assumed: Mapping[str, str] | None = None
 
     def __or__(self, other: Facts) -> Facts:
-        """Return these facts, replaced by those that are known in `other`."""
-        return replace(
-            self, **{name: value for name, value in vars(other).items() if value is not None and value != ()}
-        )
+        """Return these facts, replaced by those that are known in `other`; a named state by a named one only."""
+        known = {name: value for name, value in vars(other).items() if value is not None and value != ()}
+        if other.state == _SOME and self.is_rebalancing:
+            del known["state"]
+        return replace(self, **known)
 
     @property
     def left_over_topics(self) -> tuple[str, ...]:
