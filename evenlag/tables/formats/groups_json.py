@@ -99,7 +99,7 @@ def _facts(group: Mapping[str, Any]) -> Facts:
     return Facts(
         state=state_named(told.get("state")),
         assignor=next((told[name] for name in _ASSIGNORS if name in told), None),
-        members=members if isinstance(members, int) and not isinstance(members, bool) else None,
+        members=len(members) if isinstance(members, list) else whole_number(members),
     )
 
 
