@@ -104,7 +104,7 @@ def _protocol(row: Fields) -> str | None:
     """Return the protocol that a member uses: only members of KIP-848 groups have an epoch or are called upgraded."""
     if row.get("UPGRADED") is not None:
         return CONSUMER if row["UPGRADED"] == "true" else CLASSIC
-    return CONSUMER if row.get("CURRENT-EPOCH") is not None or row.get("MEMBER-EPOCH") is not None else None
+    return None if row.get("generation") is None else CONSUMER
 
 
 def _warnings(parsed: Parsed) -> dict[str, list[str]]:
