@@ -17,6 +17,9 @@ from evenlag.tables.formats.describe.headers import looks_like_a_header
 from evenlag.tables.formats.describe.lines import Line, lines_of
 from evenlag.tables.formats.describe.scanner import Parsed, check_descriptions, parse
 
+_EXTRAS = re.compile(  # kcl's, behind the host
+    r"(?P<host>\S+) \((?:instance=(?P<group_instance_id>[^,)]+))?,?(?:rack=(?P<rack>[^)]+))?\)"
+)
 _TOPICS = re.compile(r"([\w.-]+)(?:\(|:)[\d, ]+\)?", re.ASCII)
 
 
@@ -94,7 +97,13 @@ def described_lines(text: str, kind: TableKind, *, source: str, group: str) -> I
 
 
 def _member(line: Line, row: Fields) -> Numbered:
-    """Return a member with its subscribed or assigned topics joined by `;`; None if the text shows neither."""
+    """Return a member with its subscribed or assigned topics joined by `;`; None if the text shows neither.
+
+    kcl writes its instance id and rack behind the host.
+    """
+    extras = _EXTRAS.fullmatch(row.get("host") or "")
+    if extras is not None:
+        row = row | {name: value for name, value in extras.groupdict().items() if value}
     subscribed = [name for name in (row.get("subscribed") or "").split(",") if name]
     topics = subscribed or sorted({match[1] for match in _TOPICS.finditer(row.get("assignment") or "")})
     return line.number, row | {"topics": ";".join(topics) or None, "protocol": _protocol(row)}
