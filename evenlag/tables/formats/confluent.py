@@ -126,7 +126,7 @@ def _printed(text: str, source: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _value(title: str, field: str) -> object:
-    return int(field) if title in _WHOLE and re.fullmatch(r"-?[0-9]{1,18}", field) else field
+    return int(field) if title in _WHOLE and re.fullmatch(r"-?[0-9]{1,19}", field) else field
 
 
 def _row(lag: Any, place: str) -> dict[str, Any]:
