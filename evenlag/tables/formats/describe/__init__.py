@@ -125,8 +125,10 @@ def _warnings(parsed: Parsed) -> dict[str, list[str]]:
 
 
 def _printed(parsed: Parsed, lines: Sequence[Line]) -> list[str]:
-    """Return messages of Kafka as notes; if there are several descriptions, the latest message and their number."""
+    """Return messages of Kafka as notes, each once; if there are several descriptions, the latest and their number."""
     if parsed.stamps is None or len(lines) < 2:
+        first = {str(line): line for line in reversed(lines)}
+        lines = sorted(first.values(), key=lambda line: line.number)
         return [f"{parsed.source}, line {line.number}: Kafka printed: {line}" for line in lines]
     last = lines[-1]
     return [f"{parsed.source}: Kafka printed {len(lines)} such messages; the last is line {last.number}: {last}"]
