@@ -180,7 +180,7 @@ def facts_of(document: Any, assignor: Any) -> Facts:
     }
     counts: dict[str, Any] = {name: _count(name, given[name]) for name in _NUMBERS if given.get(name) is not None}
     if "application" in texts:
-        texts.setdefault("application_shown_by", "told by the problem file")
+        texts.setdefault("application_shown_by", "as the problem file says")
     assumed = given.get("assumed") or None
     if not isinstance(assumed, Mapping | None):
         raise InvalidProblemError(f"facts: 'assumed' must be an object of sentences; got {kind(assumed)}")

@@ -179,7 +179,7 @@ class GroupRows:
         return sorted(owner for owner in owners if owner is not None)
 
     def owner(self, name: str) -> Member:
-        """Return an owner as a member of whom nothing but its client id is told."""
+        """Return an owner as a member, with its client id if that is known."""
         client = self.clients.get(name)
         return Member(name, registration=None if client is None else Registration(client_id=client))
 
