@@ -77,10 +77,11 @@ class Facts:
     assumed: Mapping[str, str] | None = None
 
     def __or__(self, other: Facts) -> Facts:
-        """Return these facts, replaced by those that are known in `other`."""
-        return replace(
-            self, **{name: value for name, value in vars(other).items() if value is not None and value != ()}
-        )
+        """Return these facts, replaced by those that are known in `other`; a named state by a named one only."""
+        known = {name: value for name, value in vars(other).items() if value is not None and value != ()}
+        if other.state == _SOME and self.is_rebalancing:
+            del known["state"]
+        return replace(self, **known)
 
     @property
     def left_over_topics(self) -> tuple[str, ...]:
@@ -158,7 +159,7 @@ class Facts:
 
 
 NO_FACTS = Facts()
-_TEXTS = ("state", "protocol")
+_TEXTS = ("state", "protocol", "application", "application_shown_by")
 _NUMBERS = ("group_epoch", "assignment_epoch", "members", "classic_members")
 _OF_DOCUMENT = (*_TEXTS, *_NUMBERS, "left_over", "assumed")
 
@@ -185,6 +186,8 @@ def facts_of(document: Any, assignor: Any) -> Facts:
         name: check_name(given[name], f"facts: {name}") for name in _TEXTS if given.get(name) is not None
     }
     counts: dict[str, Any] = {name: _count(name, given[name]) for name in _NUMBERS if given.get(name) is not None}
+    if "application" in texts:
+        texts.setdefault("application_shown_by", "as the problem file says")
     assumed = given.get("assumed") or None
     if not isinstance(assumed, Mapping | None):
         raise InvalidProblemError(f"facts: 'assumed' must be an object of sentences; got {kind(assumed)}")
@@ -218,7 +221,8 @@ def completed(facts: Facts, group: str, topics: Iterable[str], members: Sequence
     A group of the assignor `uniform`, or with an epoch, uses KIP-848; one whose assignor only clients have does not,
     while brokers and clients both have a `range`. Kafka Streams shows by its assignor, its client ids or its internal
     topics, which begin with the application's id; Connect by the client ids of sink tasks; other clients by the default
-    client ids of their libraries.
+    client ids of their libraries. Member ids begin with client ids, except those of static members and of KIP-848:
+    there, the facts have the application that client ids show.
     """
     if facts.protocol is None and (facts.assignor == UNIFORM or facts.group_epoch is not None):
         facts = replace(facts, protocol=CONSUMER)
@@ -235,16 +239,26 @@ def completed(facts: Facts, group: str, topics: Iterable[str], members: Sequence
     )
 
 
+def shown_by_clients(names: Iterable[str]) -> tuple[str | None, str | None]:
+    """Return the application that client ids show, or member ids that begin with them, and the sign of it."""
+    for name in names:
+        if _THREAD in name:
+            return STREAMS, f"client id {name.split(_THREAD)[0]}{_THREAD}…"
+        if name.startswith(_TASK):
+            return CONNECT, f"client ids {_TASK}…"
+    return None, None
+
+
 def _application(
     facts: Facts, group: str, topics: Iterable[str], members: Sequence[str]
 ) -> tuple[str | None, str | None]:
     if facts.assignor == STREAM or facts.protocol == STREAMS:
         return STREAMS, f"assignor {STREAM}" if facts.assignor == STREAM else "protocol streams"
-    for member in members:
-        if _THREAD in member:
-            return STREAMS, f"client id {member.split(_THREAD)[0]}{_THREAD}…"
-        if member.startswith(_TASK):
-            return CONNECT, f"client ids {_TASK}…"
+    if facts.application is not None:
+        return facts.application, facts.application_shown_by
+    by_members = shown_by_clients(members)
+    if by_members[0] is not None:
+        return by_members
     for topic in topics:
         if topic.startswith(f"{group}-") and topic.endswith(_INTERNAL):
             return STREAMS, f"internal topic {topic}"

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from evenlag.model.arrays import Index
-from evenlag.model.facts import CLASSIC, CONSUMER, NO_FACTS, Facts
+from evenlag.model.facts import CLASSIC, CONSUMER, NO_FACTS, Facts, shown_by_clients
 
 T = TypeVar("T")
 
@@ -38,6 +38,8 @@ class Registration:
         Kafka's name of the group's state.
     group_epoch, assignment_epoch : int or None
         Epochs of a KIP-848 group and of its target assignment.
+    client_id : str or None
+        Client id; also of an owner without a row in a members table.
     """
 
     protocol: str | None = None
@@ -47,6 +49,7 @@ class Registration:
     group_state: str | None = None
     group_epoch: int | None = None
     assignment_epoch: int | None = None
+    client_id: str | None = None
 
 
 def told_by(registrations: Collection[Registration]) -> Facts:
@@ -54,12 +57,15 @@ def told_by(registrations: Collection[Registration]) -> Facts:
     protocols = [each.protocol for each in registrations if each.protocol is not None]
     classic = protocols.count(CLASSIC) if CONSUMER in protocols else 0
     protocol = CONSUMER if classic else only(protocols)
+    application, shown_by = shown_by_clients(each.client_id for each in registrations if each.client_id)
     return Facts(
         state=only(each.group_state for each in registrations),
         protocol=protocol,
         group_epoch=only(each.group_epoch for each in registrations),
         assignment_epoch=only(each.assignment_epoch for each in registrations),
         classic_members=classic or None,
+        application=application,
+        application_shown_by=shown_by,
     )
 
 
@@ -84,7 +90,7 @@ class Origin:
     facts : Facts
         Facts of the group, and what was assumed.
     registrations : mapping of member to Registration
-        Only if read from a members table.
+        Only if read from a table or a text that tells more of members than a plan needs.
     """
 
     empty_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -218,7 +218,10 @@ MEMBERS = Table(
             least=1 / float(LARGEST_WEIGHT), most=float(LARGEST_WEIGHT), planned=True,
         ),
         Column("max_partitions", "integer", "Most partitions that the member may hold.", least=0, planned=True),
-        Column("generation", "integer", "Generation of the member's claim to its partitions.", planned=True),
+        Column(
+            "generation", "integer", "Generation of the member's claim to its partitions.",
+            planned=True, also=("member_epoch",),
+        ),
         Column(
             "protocol", "string",
             "Protocol of the group: `classic`, `consumer` (KIP-848) or `follow` ([followers of a plan](follow.md)).",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,13 @@ def notes_of(
 ) -> tuple[str, ...]:
     """Return the notes on a group with these counts, which are attributes of `GroupRows`."""
     notes = {
-        f"{beyond_end} commits beyond the log end: lag taken as 0": beyond_end,
-        f"{before_start} commits before the log start: lag counted from the log start": before_start,
+        f"{quantity(beyond_end, 'commit')} beyond the log end: lag taken as 0": beyond_end,
+        f"{quantity(before_start, 'commit')} before the log start: lag counted from the log start": before_start,
         f"{quantity(below_zero, 'lag')} below 0: taken as 0": below_zero,
-        f"{rejected_rows} rows rejected": rejected_rows,
-        f"{predicted} lags are predicted: current lag + produce rate × horizon, rounded up": predicted,
-        f"{unrated} partitions without a produce rate: planned with their current lag": unrated,
+        f"{quantity(rejected_rows, 'row')} rejected": rejected_rows,
+        f"{quantity(predicted, 'lag')} {'is' if predicted == 1 else 'are'} predicted: current lag + produce rate × "
+        "horizon, rounded up": predicted,
+        f"{quantity(unrated, 'partition')} without a produce rate: planned with the current lag": unrated,
     }
     return tuple(note for note, applies in notes.items() if applies)
 
@@ -86,6 +87,8 @@ class GroupRows:
         then subscribe to all that are not `unowned`.
     facts : Facts
         Facts of the group in texts, which are not in its rows.
+    clients : mapping of str to str
+        Client ids of owners by their member ids, in rows of partitions; Spark's tasks do not get them.
     beyond_end, before_start : int
         Number of committed offsets outside the log; see `evenlag.model.lag.Lag`.
     below_zero : int
@@ -125,6 +128,7 @@ class GroupRows:
     unowned: tuple[str, ...] = ()
     assumed: str = ""
     facts: Facts = NO_FACTS
+    clients: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def sort(
@@ -174,13 +178,22 @@ class GroupRows:
         owners = {*self.left_out, *self.owners}
         return sorted(owner for owner in owners if owner is not None)
 
+    def owner(self, name: str) -> Member:
+        """Return an owner as a member, with its client id if that is known."""
+        client = self.clients.get(name)
+        return Member(name, registration=None if client is None else Registration(client_id=client))
+
+    @property
+    def _all_members(self) -> tuple[Member, ...]:
+        return tuple(map(self.owner, self.owners_seen)) if self.members is None else self.members
+
     @property
     def all_facts(self) -> Facts:
         """The facts that texts and members tell, and what was assumed."""
-        members = self.members or ()
+        members = self._all_members
         facts = self.facts | told_by([member.registration for member in members if member.registration is not None])
         facts = replace(facts, assignor=only(member.assignor for member in members) or facts.assignor)
-        if not self.assumed or not (members or self.owners_seen):
+        if not self.assumed or not members:
             return facts
         left_over = tuple(map(self._left_over, self.unowned))
         return replace(facts, left_over=left_over, assumed={"subscriptions": self.assumed})
@@ -199,8 +212,7 @@ class GroupRows:
         """
         if not self.topics:
             raise InvalidProblemError(f"no usable row: all {self.rejected_rows} rows of the group were rejected")
-        members = tuple(map(Member, self.owners_seen)) if self.members is None else self.members
-        facts = self.all_facts
+        members, facts = self._all_members, self.all_facts
         if facts.left_over:
             read = [topic for topic in self.topics if topic not in self.unowned]
             members = tuple(replace(each, topics=read) if each.topics is None else each for each in members)

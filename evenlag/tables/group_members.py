@@ -56,7 +56,7 @@ class GroupMembers:
         notes = self._groups.member_copy_notes(g, self._source)
         if not self._given:
             listed = {member.consumer_id for member in members}
-            members += tuple(Member(owner) for owner in rows.owners_seen if owner not in listed)
+            members += tuple(rows.owner(owner) for owner in rows.owners_seen if owner not in listed)
             notes += self._notes
         topics = "all topics with owners" if rows.owners_seen else "all topics"
         doubts = _doubts(rows) if "unknown" in self._kinds else []

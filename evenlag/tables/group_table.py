@@ -214,6 +214,21 @@ class GroupTable:
         absent: Sequence[Any] = [None] * len(rows)
         return list(map(Registration, *(columns.get(name, absent) for name in TOLD)))
 
+    @cached_property
+    def _clients(self) -> dict[int, dict[str, str]]:
+        """The client id of each owner, by the number of the group; empty if they are not wanted."""
+        heading = self._offsets.names.get("client_id")
+        if not self._with_told or heading is None:
+            return {}
+        owned = np.flatnonzero((self.number_of >= 0) & (self._owner_codes >= 0))
+        pairs, first = np.unique(self.number_of[owned] * len(self.names) + self._owner_codes[owned], return_index=True)
+        clients = column_values(self._offsets.table.column(heading), "string").take(owned[first]).named()
+        found: defaultdict[int, dict[str, str]] = defaultdict(dict)
+        for pair, client in zip(pairs.tolist(), clients.tolist(), strict=True):
+            if client is not None:
+                found[pair // len(self.names)][self.names[pair % len(self.names)]] = client
+        return dict(found)
+
     # ---- groups --------------------------------------------------------------------------------------------------
 
     def group(self, g: int, *, offsets: bool = False) -> GroupRows:
@@ -237,6 +252,7 @@ class GroupTable:
             past=self.past(g),
             unowned=self.unowned.get(g, ()),
             assumed="" if self.tells_subscriptions else ONLY_OWNERS,
+            clients=self._clients.get(g, {}),
             **counts,
         )
 

@@ -1,7 +1,7 @@
 """Random texts of `kafka-consumer-groups --describe`, foreign lines between theirs, and changes that people make."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 UUID = "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}"
@@ -42,6 +42,16 @@ FOREIGN = (
     "Consumer group 'elsewhere' has no active members.",
     "größer als nötig: 100 %",
 )
+
+
+def aligned(rows: Sequence[Sequence[str]], least: Sequence[int], *, fitted: Iterable[int], first: int = 0) -> list[str]:
+    """Return rows in columns of a least width, as Java's `printf` aligns them; `fitted` columns grow with cells."""
+    grows = {*fitted}
+    widths = [
+        max(width, *(len(row[column]) for row in rows[1:])) if column in grows and len(rows) > 1 else width
+        for column, width in enumerate(least)
+    ]
+    return [" ".join(cell.ljust(width) for cell, width in list(zip(row, widths, strict=True))[first:]) for row in rows]
 
 
 @dataclass
@@ -87,12 +97,8 @@ def table(rng: random.Random, *, spaced: bool = True) -> Table:
         "CLIENT-ID",
     )
     least = (15, 15, 10, 15, 15, 15, 15, 15, 0)
-    widths = [max(least[c], *(len(row[c]) for row in cells)) if c in (0, 1, 6, 7) else least[c] for c in range(9)]
     first = 0 if grouped else 1
-    lines = [
-        " ".join(cell.ljust(width) for cell, width in list(zip(row, widths, strict=True))[first:])
-        for row in (names, *cells)
-    ]
+    lines = aligned([names, *cells], least, fitted=(0, 1, 6, 7), first=first)
     return Table(lines[0], lines[1:], group if grouped else "", partitions, {name for name in held if name})
 
 

@@ -215,7 +215,7 @@ def check_task(offsets: Columns, members: Columns | None, rejects: Sequence[Row]
         else:
             document, notes = outcome
             assert latest[name].problem().to_dict() == document
-            counts = {note for note in latest[name].notes if not note.endswith("rows rejected")}
+            counts = {note for note in latest[name].notes if not note.endswith(" rejected")}
             assert counts <= {*notes}
     assert len(tables[0]) == sum(len(rows.lags) for rows in groups) + sum(r["source"] == "offsets" for r in rejects)
 

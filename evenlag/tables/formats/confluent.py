@@ -61,8 +61,10 @@ def read(text: str, source: str) -> Reading:
     reading = Reading(source=source, unit=unit, subscriptions="unknown")
     remarks = Remarks()
     clusters: dict[str, str] = {}
+    names_owners = False  # an empty text tells that there is none, while null tells nothing
     for number, lag in _printed(text, source) if printed else enumerate(_lags(text, source), start=1):
         row = _row(lag, f"{source}, {unit} {number}")
+        names_owners |= any(isinstance(lag.get(name), str) for name in _FIELDS["consumer_id"])
         group, cluster = row["group"], row.pop("cluster")
         if clusters.setdefault(group, cluster) != cluster:
             raise SourceError(
@@ -74,7 +76,7 @@ def read(text: str, source: str) -> Reading:
         reading.offsets.append((number, row))
     if not reading.offsets:
         raise SourceError(f"{source}: the list is empty: the group has no commits or does not exist; {_ASK}")
-    add_owners(reading, remarks, "Confluent")
+    add_owners(reading, remarks, None if names_owners else "Confluent")
     return reading
 
 
@@ -126,7 +128,7 @@ def _printed(text: str, source: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _value(title: str, field: str) -> object:
-    return int(field) if title in _WHOLE and re.fullmatch(r"-?[0-9]{1,18}", field) else field
+    return int(field) if title in _WHOLE and re.fullmatch(r"-?[0-9]{1,19}", field) else field
 
 
 def _row(lag: Any, place: str) -> dict[str, Any]:

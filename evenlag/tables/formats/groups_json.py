@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evenlag.errors import SourceError
-from evenlag.model.facts import Facts, state_named
+from evenlag.model.facts import CONSUMER, Facts, state_named
 from evenlag.model.values import shown
 from evenlag.tables.column_names import matched, plain
 from evenlag.tables.columns import TABLES, TableKind
@@ -20,6 +20,7 @@ from evenlag.tables.formats.json_texts import documents, first_document, whole_n
 _NAMES = ("group", "groupid", "groupname", "consumergroup", "consumergroupid")  # of the field with a group's name
 _NUMBERS = {column.name for column in TABLES["offsets"] if column.kind == "integer"}
 _ASSIGNORS = ("balancer", "partitionassignor", "assignor")
+_EPOCH = "memberepoch"  # of members in KIP-848 groups only
 _OFFSETS = ("log_start_offset", "log_end_offset", "current_offset")
 
 
@@ -80,6 +81,8 @@ def read(text: str, source: str) -> Reading:
             for member in members if isinstance(members, list) else []:
                 item += 1
                 row = _row(member, "members", f"{source}, item {item}")
+                if any(plain(key) == _EPOCH and value is not None for key, value in member.items()):
+                    row["protocol"] = CONSUMER
                 reading.members.append((item, name | row))
                 owners |= dict.fromkeys(_held(member), row["consumer_id"])
             for partition in _partitions(group) or []:
@@ -99,7 +102,7 @@ def _facts(group: Mapping[str, Any]) -> Facts:
     return Facts(
         state=state_named(told.get("state")),
         assignor=next((told[name] for name in _ASSIGNORS if name in told), None),
-        members=members if isinstance(members, int) and not isinstance(members, bool) else None,
+        members=len(members) if isinstance(members, list) else whole_number(members),
     )
 
 

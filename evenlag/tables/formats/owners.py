@@ -26,8 +26,11 @@ def owners_of(offsets: Sequence[Numbered]) -> list[Numbered]:
     return [owners[name] for name in sorted(owners)]
 
 
-def add_owners(reading: Reading, remarks: Remarks, tool: str) -> None:
-    """Add members and notes to a reading that has only offsets."""
+def add_owners(reading: Reading, remarks: Remarks, tool: str | None = None) -> None:
+    """Add members and notes to a reading that has only offsets.
+
+    Without any owner, the owners are unknown if `tool` is named; else the group has no members.
+    """
     groups: defaultdict[str, list[Numbered]] = defaultdict(list)
     for number, row in reading.offsets:
         groups[row["group"]].append((number, row))
@@ -35,7 +38,7 @@ def add_owners(reading: Reading, remarks: Remarks, tool: str) -> None:
         remarks[group].note_gaps((row["topic"], row["partition"]) for _, row in rows)
         owners = owners_of(rows)
         reading.members += [(number, {"group": group, **row}) for number, row in owners]
-        if not owners:
+        if not owners and tool is not None:
             remarks[group].tool = tool
             remarks[group].unknown_members = True
     remarks.add_to(reading)

@@ -81,10 +81,13 @@ class GroupRemarks:
         number = self.placeholders
         if not number:
             return []
-        stand = "member-1 stands" if number == 1 else f"member-1 … member-{number} stand"
+        alone = number == 1
+        stand = "member-1 stands for it" if alone else f"member-1 … member-{number} stand for them"
         if self.tool is None:
-            return [f"the group has {number} more members, without partitions and names; {stand} for them"]
-        return [f"the group has {number} members without names; {stand} for them; name them with --members"]
+            more = "1 more member" if alone else f"{number} more members"
+            return [f"the group has {more}, without partitions and names; {stand}"]
+        nameless = "1 member without a name" if alone else f"{number} members without names"
+        return [f"the group has {nameless}; {stand}; name {'it' if alone else 'them'} with --members"]
 
 
 class Remarks(defaultdict[str, GroupRemarks]):

@@ -83,7 +83,8 @@ def _partition(item: Any, place: str) -> dict[str, Any]:
 def _member(item: Any, place: str) -> dict[str, Any]:
     if not isinstance(item, dict) or not item.get("member_id"):
         raise SourceError(f"{place}: not a member: {shown(item)}")
-    return {"consumer_id": item["member_id"], "client_id": item.get("client_id"), "host": item.get("host")}
+    named = {"consumer_id": item["member_id"], "client_id": item.get("client_id"), "host": item.get("host")}
+    return named | {"group_instance_id": item.get("instance_id")}
 
 
 RPK = Format("rpk", "the JSON of `rpk group describe --format json`", recognises, read)

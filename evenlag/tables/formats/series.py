@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from evenlag.errors import SourceError
-from evenlag.model.facts import Facts
+from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.rates import time_text
 from evenlag.tables.column_names import some
 from evenlag.tables.formats.base import Reading
@@ -78,14 +78,16 @@ def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool)
             if mine is None or group not in mine.groups:
                 continue
             reader = GroupReader(chosen[group], name, remarks[name], partial(_place, source, place))
-            if (info := mine.info.get(group)) is not None:  # of the latest time, as times ascend
-                labels = [chosen[group].state, chosen[group].assignor]
-                state, assignor = (info.labels.get(label or "") or None for label in labels)
-                reading.facts[name] = Facts(state=state, assignor=assignor)
             partitions = mine.groups[group]
             logs = [mine.logs[topic] for topic in {key[:2] for key in partitions} if topic in mine.logs]
             offsets = reader.offsets(partitions, {key: columns for each in logs for key, columns in each.items()})
-            members = reader.members(offsets, mine.members.get(group, ()))
+            members, count = reader.members(offsets, mine.members.get(group, ()))
+            labels = {} if (info := mine.info.get(group)) is None else info.labels
+            state, assignor = (
+                labels.get(label or "") or None for label in (chosen[group].state, chosen[group].assignor)
+            )
+            told = Facts(state=state, assignor=assignor, members=count)
+            reading.facts[name] = reading.facts.get(name, NO_FACTS) | told  # of the latest time, as times ascend
             for table, rows in ((reading.offsets, offsets), (reading.members, members)):
                 table += [(number, {"snapshot_ts": ts, "group": name, **row}) for number, row in rows]
     _check_times(reading, source)

@@ -35,6 +35,7 @@ class GroupReader:
 
     def __init__(self, exporter: Exporter, group: str, remarks: GroupRemarks, place: Place) -> None:
         self._exporter, self._group, self._remarks, self._place = exporter, group, remarks, place
+        self._names_owners = False  # an owner's label without a value tells that there is none
 
     def offsets(self, partitions: GroupSeries, logs: GroupSeries) -> list[Numbered]:
         """Return the rows of the group's partitions, by topic and number.
@@ -53,6 +54,12 @@ class GroupReader:
         """
         rows: list[Numbered] = []
         blind = []
+        self._names_owners = any(
+            self._exporter.owner in sample.labels
+            for columns in partitions.values()
+            for samples in columns.values()
+            for sample in samples
+        )
         partitions = self._read(partitions)
         topics = {key[:2] for key in partitions}
         # Some tools omit partitions without a commit of the group, but report the log of each partition.
@@ -93,8 +100,8 @@ class GroupReader:
         self._remarks.unread |= {key[1] for key in partitions if key[:2] not in read}
         return {key: columns for key, columns in partitions.items() if key[:2] in read}
 
-    def members(self, offsets: Sequence[Numbered], counted: Sequence[Sample]) -> list[Numbered]:
-        """Return the rows of members: the owners, and placeholders up to the reported number of members.
+    def members(self, offsets: Sequence[Numbered], counted: Sequence[Sample]) -> tuple[list[Numbered], int | None]:
+        """Return the rows of members, the owners and placeholders up to the reported number, and this number.
 
         Parameters
         ----------
@@ -110,15 +117,15 @@ class GroupReader:
             sample, _ = one_of(counted, self._exporter, f"group {self._group!r}", self._place)
             count = whole_value(sample, self._place)
         if not owners:
-            self._remarks.tool = self._exporter.name
+            self._remarks.tool = None if self._names_owners else self._exporter.name
             self._remarks.empty = count == 0
-            self._remarks.unknown_members = count is None
+            self._remarks.unknown_members = count is None and not self._names_owners
         missing = (count or 0) - len(owners)
         if missing > 0:
             self._remarks.placeholders = max(missing, self._remarks.placeholders)
             free = (name for name in map("member-{}".format, naturals(1)) if name not in owners)
             members += [(sample.number, {"consumer_id": name}) for name in islice(free, missing)]
-        return members
+        return members, count
 
     def _row(self, key: Partition, own: dict[str, list[Sample]], log: dict[str, list[Sample]]) -> tuple[int, Row]:
         """Return the row of a partition, with its first number, from the group's own samples and those of the log."""

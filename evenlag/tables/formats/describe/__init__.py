@@ -17,6 +17,9 @@ from evenlag.tables.formats.describe.headers import looks_like_a_header
 from evenlag.tables.formats.describe.lines import Line, lines_of
 from evenlag.tables.formats.describe.scanner import Parsed, check_descriptions, parse
 
+_EXTRAS = re.compile(  # kcl's, behind the host
+    r"(?P<host>\S+) \((?:instance=(?P<group_instance_id>[^,)]+))?,?(?:rack=(?P<rack>[^)]+))?\)"
+)
 _TOPICS = re.compile(r"([\w.-]+)(?:\(|:)[\d, ]+\)?", re.ASCII)
 
 
@@ -94,7 +97,13 @@ def described_lines(text: str, kind: TableKind, *, source: str, group: str) -> I
 
 
 def _member(line: Line, row: Fields) -> Numbered:
-    """Return a member with its subscribed or assigned topics joined by `;`; None if the text shows neither."""
+    """Return a member with its subscribed or assigned topics joined by `;`; None if the text shows neither.
+
+    kcl writes its instance id and rack behind the host.
+    """
+    extras = _EXTRAS.fullmatch(row.get("host") or "")
+    if extras is not None:
+        row = row | {name: value for name, value in extras.groupdict().items() if value}
     subscribed = [name for name in (row.get("subscribed") or "").split(",") if name]
     topics = subscribed or sorted({match[1] for match in _TOPICS.finditer(row.get("assignment") or "")})
     return line.number, row | {"topics": ";".join(topics) or None, "protocol": _protocol(row)}
@@ -104,7 +113,7 @@ def _protocol(row: Fields) -> str | None:
     """Return the protocol that a member uses: only members of KIP-848 groups have an epoch or are called upgraded."""
     if row.get("UPGRADED") is not None:
         return CONSUMER if row["UPGRADED"] == "true" else CLASSIC
-    return CONSUMER if row.get("CURRENT-EPOCH") is not None or row.get("MEMBER-EPOCH") is not None else None
+    return None if row.get("generation") is None else CONSUMER
 
 
 def _warnings(parsed: Parsed) -> dict[str, list[str]]:
@@ -116,8 +125,10 @@ def _warnings(parsed: Parsed) -> dict[str, list[str]]:
 
 
 def _printed(parsed: Parsed, lines: Sequence[Line]) -> list[str]:
-    """Return messages of Kafka as notes; if there are several descriptions, the latest message and their number."""
+    """Return messages of Kafka as notes, each once; if there are several descriptions, the latest and their number."""
     if parsed.stamps is None or len(lines) < 2:
+        first = {str(line): line for line in reversed(lines)}
+        lines = sorted(first.values(), key=lambda line: line.number)
         return [f"{parsed.source}, line {line.number}: Kafka printed: {line}" for line in lines]
     last = lines[-1]
     return [f"{parsed.source}: Kafka printed {len(lines)} such messages; the last is line {last.number}: {last}"]

@@ -55,8 +55,8 @@ def sound(values: Sequence[str], layout: Layout, *, given: bool = False) -> Fiel
     if not (_offsets_agree(row, layout) and _member_agrees(row, layout, given=given)):
         return None
     fields = {name: _null(value, name) for name, value in row.items()}
-    if layout.is_rpk and fields.get("lag") == "-1":  # rpk failed to read the log, so its end offset is not valid
-        fields |= {"log_end_offset": None, "lag": None}
+    if layout.is_rpk and fields.get("lag") == "-1":  # rpk failed to read the log, so its offsets are not valid
+        fields |= {"log_start_offset": None, "log_end_offset": None, "lag": None}
     return fields
 
 

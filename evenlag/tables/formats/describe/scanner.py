@@ -189,6 +189,8 @@ def _place(parsed: Parsed, line: Line, row: Fields, layout: Layout) -> None:
         parsed.members.append((line, row))
     else:
         parsed.offsets.append((line, row))
+        if row.get("group_instance_id") and row["consumer_id"]:
+            parsed.members.append((line, row))
 
 
 def _dated(parsed: Parsed, others: Sequence[Line]) -> list[Line]:
