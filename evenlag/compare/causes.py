@@ -81,7 +81,7 @@ def _no_members(case: Case) -> Finding | None:
 
 def _unsettled(case: Case) -> Finding | None:
     facts, problem = case.problem.facts, case.problem
-    if facts.is_rebalancing:
+    if facts.unsettled is not None:
         return Finding(Cause.UNSETTLED, f"A rebalance was under way{_state(facts.state)}")
     unowned = np.flatnonzero((problem.owner == NOBODY) & problem.assignable).tolist()
     if len(unowned) == int(problem.assignable.sum()) and unowned:

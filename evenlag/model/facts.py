@@ -79,7 +79,7 @@ class Facts:
     def __or__(self, other: Facts) -> Facts:
         """Return these facts, replaced by those that are known in `other`; a named state by a named one only."""
         known = {name: value for name, value in vars(other).items() if value is not None and value != ()}
-        if other.state == _SOME and self.is_rebalancing:
+        if other.state == _SOME and self.state in REBALANCING:
             del known["state"]
         return replace(self, **known)
 
