@@ -288,10 +288,13 @@ FORMS: dict[str, Form] = {
     },
     "Burrow": Form(text(monitors.burrow, suffix=".json"), "owners idle", "{}/group.json", monitors.of_burrow),
     "Confluent's API": Form(
-        text(monitors.confluent_api, suffix=".json"), "owners idle client", "{}/group.json", monitors.of_confluent
+        text(monitors.confluent_api, suffix=".json"),
+        "owners idle instance client",
+        "{}/group.json",
+        monitors.of_confluent,
     ),
     "Confluent's command": Form(
-        text(monitors.confluent_table), "owners idle client", "{}/group.txt", monitors.of_confluent
+        text(monitors.confluent_table), "owners idle instance client", "{}/group.txt", monitors.of_confluent
     ),
     "problem file of tables": Form(
         problem_file(tables(to_arrow, members=True)), f"{OF_MEMBERS.replace('instance ', '')} start final"
