@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from evenlag.model.facts import Facts
 from evenlag.protocol.subscriptions import Subscription
 
 TopicPartition = tuple[str, int]
@@ -77,6 +78,16 @@ class Description:
     assignor: str | None = None
     epoch: int | None = None
     assignment_epoch: int | None = None
+
+    def facts(self) -> Facts:
+        """Return the facts of the group."""
+        return Facts(
+            state=self.state,
+            protocol=self.protocol,
+            assignor=self.assignor or None,
+            group_epoch=self.epoch,
+            assignment_epoch=self.assignment_epoch,
+        )
 
 
 @dataclass(frozen=True)

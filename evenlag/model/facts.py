@@ -155,7 +155,7 @@ class Facts:
     def document(self) -> dict[str, Any]:
         """Return the facts that a problem file holds: those that are known, without the assignor."""
         whole = self.to_dict()
-        return {name: whole[name] for name in _OF_DOCUMENT if whole[name]}
+        return {name: whole[name] for name in _OF_DOCUMENT if whole[name] not in (None, [], {})}
 
 
 NO_FACTS = Facts()

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from evenlag.errors import InvalidProblemError
+from evenlag.model.facts import EMPTY
 from evenlag.tables.group import ONLY_OWNERS, GroupRows, Member
 from evenlag.tables.source_groups import SourceGroups
 
@@ -50,7 +51,7 @@ class GroupMembers:
         members = rows.members
         if not members:
             if self._given:
-                return (), "", [self._nobody(rows.snapshot_ts)]
+                return (), "", [] if rows.facts.state == EMPTY else [self._nobody(rows.snapshot_ts)]
             self._check_known(g, rows)
             return None, ONLY_OWNERS, [*self._notes, *_doubts(rows)]
         notes = self._groups.member_copy_notes(g, self._source)

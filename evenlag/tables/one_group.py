@@ -77,11 +77,12 @@ class OneGroup:
                 f"{self.source}: nothing to plan, because no partition of group {self.name!r} has a known lag: "
                 f"{'; '.join([*self.notes, *notes])}"
             )
-        members, assumed, more = self._members.at(g, found)
         facts = NO_FACTS
         for reading in (*self._groups.readings_of(g), *self._groups.member_readings):
             facts |= reading.facts_of(self.name)
-        found = replace(found, members=members, rejected_rows=0, assumed=assumed, facts=facts)
+        found = replace(found, rejected_rows=0, facts=facts)
+        members, assumed, more = self._members.at(g, found)
+        found = replace(found, members=members, assumed=assumed)
         return found, [*notes, *self._groups.copy_notes(g), *more]
 
     def ahead(self, micros: int) -> OneGroup:

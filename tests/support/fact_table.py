@@ -1,6 +1,6 @@
-"""The table in the docs of which input tells which fact of a group, from samples of each input.
+"""The table in the docs of which input tells which fact of a group, and samples of inputs with facts.
 
-`python -m tests.support.fact_table` writes it into the page anew.
+`python -m tests.support.fact_table` writes the table into the page anew, from random groups in every form.
 """
 
 import json
@@ -12,11 +12,34 @@ from pathlib import Path
 
 import evenlag
 from evenlag.model.facts import Facts
+from tests.support.told_forms import FORMS
+from tests.support.told_groups import told_group
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "formats.md"
 BLOCK = re.compile(r"<!-- facts -->\n.*?<!-- end -->", re.DOTALL)
-COLUMNS = ("state", "protocol", "assignor", "group_epoch", "members", "classic_members", "application", "left_over")
+COLUMNS = (
+    "state", "protocol", "assignor", "group_epoch", "assignment_epoch", "members", "classic_members", "application",
+    "left_over",
+)  # fmt: skip
+ROWS = {
+    "`kafka-consumer-groups --describe`": "Kafka --offsets",
+    "… `--state --verbose`": "Kafka 4 --state --verbose",
+    "… `--members --verbose`": "Kafka 4 --members --verbose",
+    "`rpk group describe`": "rpk",
+    "… `--format json`": "rpk as JSON",
+    "kcl, also its JSON": "newer kcl",
+    "Kafbat": "Kafbat as JSON",
+    "Kestra": "Kestra",
+    "KMinion": "KMinion, text",
+    "other exporters that count members": "kafka_exporter, text",
+    "monitors that name owners": "Confluent's API",
+    "offsets table": "offsets as CSV",
+    "offsets and members tables": "both tables as CSV",
+    "problem file": "problem file of a text",
+}
+"""The form of each row, by its name in `told_forms.FORMS`."""
+GROUPS = range(40)  # seeds
 
 OFFSETS = (
     "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
@@ -105,13 +128,23 @@ def facts() -> dict[str, Facts]:
         return {name: evenlag.read(path, members=members).facts for name, (path, members) in samples.items()}
 
 
+def told_by(name: str) -> set[str]:
+    """Return the facts that a form tells of any of the random groups."""
+    form, found = FORMS[name], set()
+    with tempfile.TemporaryDirectory() as folder:
+        for group in map(told_group, GROUPS):
+            if form.shown(group) is not None:
+                told = vars(evenlag.read(**form.write(group, Path(folder))).facts)
+                found |= {column for column in COLUMNS if told[column] not in (None, ())}
+    return found
+
+
 def markdown() -> str:
     """Return the table."""
     lines = [f"| Input | {' | '.join(f'`{name}`' for name in COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
-    for name, told in facts().items():
-        values = vars(told)
-        cells = ["yes" if values[column] not in (None, ()) else "" for column in COLUMNS]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+    for name, form in ROWS.items():
+        told = told_by(form)
+        lines.append(f"| {name} | {' | '.join('yes' if column in told else '' for column in COLUMNS)} |")
     return "\n".join(lines)
 
 

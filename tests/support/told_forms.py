@@ -186,11 +186,15 @@ def snapshot_folder(format: str) -> Callable[[Group, Path], Source]:  # noqa: A0
     return write
 
 
-def problem_file(group: Group, folder: Path) -> Source:
-    """Write the problem of both tables as a problem file."""
-    path = folder / "problem.json"
-    path.write_text(json.dumps(evenlag.read(**tables(to_arrow, members=True)(group, folder)).to_dict()))
-    return {"source": path}
+def problem_file(of: Callable[[Group, Path], Source]) -> Callable[[Group, Path], Source]:
+    """Return a writer of the problem of another form as a problem file."""
+
+    def write(group: Group, folder: Path) -> Source:
+        path = folder / "problem.json"
+        path.write_text(json.dumps(evenlag.read(**of(group, folder)).to_dict()))
+        return {"source": path}
+
+    return write
 
 
 # ---- the table of forms and facts ------------------------------------------------------------------------------------
@@ -236,7 +240,8 @@ FORMS: dict[str, Form] = {
     "loop": Form(text(texts.loop), "owners client message loop"),
     "rpk": Form(text(texts.rpk), "owners client statics instance state assignor count start whole"),
     "rpk as JSON": Form(
-        text(texts.rpk_json, suffix=".json"), "owners idle client instance state assignor count start whole zero",
+        text(texts.rpk_json, suffix=".json"),
+        "owners idle client instance state assignor count start whole zero",
         "{}/group.json",
     ),
     "kcl": Form(text(texts.kcl), "owners idle assignment client instance state assignor count whole"),
@@ -273,9 +278,7 @@ FORMS: dict[str, Form] = {
         )
     },
     **{
-        f"snapshot folder of {name}": Form(
-            snapshot_folder(name), f"{OF_MEMBERS} start", f"{{}}/taken/members.{name}"
-        )
+        f"snapshot folder of {name}": Form(snapshot_folder(name), f"{OF_MEMBERS} start", f"{{}}/taken/members.{name}")
         for name in ("csv", "jsonl", "parquet")
     },
     **{
@@ -285,10 +288,20 @@ FORMS: dict[str, Form] = {
     },
     "Burrow": Form(text(monitors.burrow, suffix=".json"), "owners idle", "{}/group.json", monitors.of_burrow),
     "Confluent's API": Form(
-        text(monitors.confluent_api, suffix=".json"), "owners idle client", "{}/group.json", monitors.of_confluent
+        text(monitors.confluent_api, suffix=".json"),
+        "owners idle instance client",
+        "{}/group.json",
+        monitors.of_confluent,
     ),
     "Confluent's command": Form(
-        text(monitors.confluent_table), "owners idle client", "{}/group.txt", monitors.of_confluent
+        text(monitors.confluent_table), "owners idle instance client", "{}/group.txt", monitors.of_confluent
     ),
-    "problem file": Form(problem_file, f"{OF_MEMBERS.replace('instance ', '')} start final"),
-}  # fmt: skip
+    "problem file of tables": Form(
+        problem_file(tables(to_arrow, members=True)), f"{OF_MEMBERS.replace('instance ', '')} start final"
+    ),
+}
+
+OF_ALL = "all three of Kafka 4"
+FORMS["problem file of a text"] = Form(
+    problem_file(FORMS[OF_ALL].write), f"{FORMS[OF_ALL].tells.replace('instance ', '').replace(' message', '')} final"
+)

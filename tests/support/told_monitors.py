@@ -229,16 +229,25 @@ def of_burrow(group: Group) -> tuple[Group, list[str]] | None:
 
 def confluent(group: Group) -> list[dict[str, object]]:
     """Return the lags of Confluent's REST API."""
-    return [
-        {
-            "cluster_id": "c", "consumer_group_id": group.name, "topic_name": each.topic, "partition_id": each.number,
-            "consumer_id": each.owner or "", "instance_id": "", "lag": kafka_lag(each),
-            "client_id": owner.client if (owner := group.member(each.owner)) else "",
-            "current_offset": -1 if each.current is None else each.current, "log_end_offset": each.end,
+    lags: list[dict[str, object]] = []
+    for each in group.partitions:
+        owner = group.member(each.owner)
+        of_owner = {
+            "consumer_id": each.owner or "",
+            "instance_id": (owner and owner.instance) or "",
+            "client_id": owner.client if owner else "",
         }
-        for each in group.partitions
-        if each.end is not None
-    ]  # fmt: skip
+        place = {
+            "cluster_id": "c",
+            "consumer_group_id": group.name,
+            "topic_name": each.topic,
+            "partition_id": each.number,
+        }
+        current = -1 if each.current is None else each.current
+        offsets = {"current_offset": current, "log_end_offset": each.end, "lag": kafka_lag(each)}
+        if each.end is not None:
+            lags.append({**place, **of_owner, **offsets})
+    return lags
 
 
 def confluent_api(group: Group) -> str:

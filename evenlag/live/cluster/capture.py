@@ -25,6 +25,7 @@ from evenlag.live.cluster.rows import (
 )
 from evenlag.live.group_state import CLASSIC, Description, Failure, Group, TopicPartition
 from evenlag.live.wording import explained, some
+from evenlag.model.facts import Facts
 from evenlag.model.names import did_you_mean
 from evenlag.model.rates import time_text
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
@@ -58,12 +59,15 @@ class Snapshot:
         Warnings, one line each.
     requests
         Number of requests sent, by Kafka's name of the request.
+    facts
+        Facts of each group by its name. The tables have them in the rows of members, which an empty group lacks.
     """
 
     offsets: list[Row]
     members: list[Row]
     warnings: list[str] = field(default_factory=list)
     requests: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, Facts] = field(default_factory=dict)
 
 
 def snapshot(
@@ -371,7 +375,8 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
         offsets += rows
         warnings += missing
         members += member_rows(now, group, subscribed[group.name])
-    return Snapshot(offsets, members, warnings, dict(cluster.requests))
+    facts = {group.name: group.description.facts() for group in groups}
+    return Snapshot(offsets, members, warnings, dict(cluster.requests), facts)
 
 
 def _has_regex(group: Group) -> bool:

@@ -42,6 +42,7 @@ def readings_of(
     for reading in (*offsets, *members):
         reading.source, reading.unit = str(brokers), "row"
     offsets[0].notes += taken.warnings
+    offsets[0].facts.update(taken.facts.items())
     return offsets, members
 
 

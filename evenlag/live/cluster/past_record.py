@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evenlag.errors import InvalidProblemError, SourceError
@@ -118,7 +118,7 @@ def snapshot_since(
         else:
             files = [*write_snapshot(taken, out, format, past=past.rows_of(reader, lambda _: past.places))]
         requests = dict(Counter(taken.requests) + Counter(cluster.requests))
-    whole = Snapshot(taken.offsets, taken.members, [*taken.warnings, *reader.warnings], requests)
+    whole = replace(taken, warnings=[*taken.warnings, *reader.warnings], requests=requests)
     return Recorded(whole, times.count, as_text(times.first), as_text(times.last), past.rows, past.already, files)
 
 

@@ -136,7 +136,6 @@ def _row(lag: Any, place: str) -> dict[str, Any]:
     if not _is_lag(lag):
         raise SourceError(f"{place}: not the lag of a partition: {shown(lag)}; {_ASK}")
     row = {column: next((lag[name] for name in names if name in lag), None) for column, names in _FIELDS.items()}
-    row.pop("group_instance_id")
     partition = whole_number(row["partition"])
     numbers = {name: whole_number(lag[name]) for name in _NUMBERS}
     if not all(isinstance(row[name], str) for name in ("group", "topic")) or partition is None:
@@ -152,7 +151,7 @@ def _row(lag: Any, place: str) -> dict[str, Any]:
             numbers["lag"] = 0
     elif end is None and numbers["lag"] is None:
         raise SourceError(f"{place}: {label} has neither lag nor log_end_offset: {shown(lag)}")
-    texts = {name: row[name] or None for name in ("consumer_id", "client_id")}
+    texts = {name: row[name] or None for name in ("consumer_id", "client_id", "group_instance_id")}
     for name, text in texts.items():
         if not isinstance(text, str | None):
             raise SourceError(f"{place}: {name} of {label} must be a text, not {shown(text)}")

@@ -9,6 +9,8 @@ from evenlag.tables.columns import Numbered
 from evenlag.tables.formats.base import Reading
 from evenlag.tables.formats.remarks import Remarks
 
+_OF_MEMBER = ("consumer_id", "client_id", "host", "group_instance_id")
+
 
 def owners_of(offsets: Sequence[Numbered]) -> list[Numbered]:
     """Return a row for each owner of a group's partitions, sorted by name, with the number of its first row.
@@ -21,7 +23,7 @@ def owners_of(offsets: Sequence[Numbered]) -> list[Numbered]:
     owners: dict[str, Numbered] = {}
     for number, row in offsets:
         if row["consumer_id"] is not None:
-            member = {name: row.get(name) for name in ("consumer_id", "client_id", "host")}
+            member = {name: row[name] for name in _OF_MEMBER if name in row}
             owners.setdefault(row["consumer_id"], (number, member))
     return [owners[name] for name in sorted(owners)]
 
