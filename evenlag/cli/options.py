@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import click
 from click.core import ParameterSource
 
-from evenlag import compare, door, live, model, report, tables
+from evenlag import compare, live, model, report, tables
 from evenlag.cli import terms
 from evenlag.cli.catalogue import Word
 from evenlag.cli.decorators import Command, names, price, settings, together, weights_of_members
@@ -225,6 +225,8 @@ def inputs_of(
                 )
         return given, members
     client = None if config is None else live.read_client_config(config)
+    from evenlag import door  # imports the readers, which help does not need
+
     return door.of_cluster(given, group, members, form, client, since, progress)
 
 
