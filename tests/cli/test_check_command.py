@@ -32,7 +32,10 @@ def test_groups_with_something_to_do_have_a_line_and_status_3(table: Path) -> No
 
 def test_without_anything_to_do_the_status_is_0(table: Path) -> None:
     done = evenlag("check", table, "--group", "even")
-    assert (done.returncode, done.stdout) == (0, f"nothing to do: 1 group checked\nnote: {ONLY_OWNERS}\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"nothing to report: 1 group checked, with a lag of 100 messages\nnote: {ONLY_OWNERS}\n",
+    )
 
 
 TEXT = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
@@ -53,7 +56,7 @@ def test_a_group_that_is_rebalancing_is_not_judged(tmp_path: Path, state: str, o
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count(f"g: not judged: the group was rebalancing (state {state})") == 1
     assert done.stdout.count("rebalancing") == 1
-    assert "nothing to do" not in done.stdout
+    assert "nothing to report" not in done.stdout
     assert evenlag(*asked, "--quiet").stdout == ""
     (finding,) = json.loads(evenlag(*asked, "--json").stdout)["findings"]
     assert finding["kind"] == "unsettled"
@@ -71,7 +74,7 @@ def test_groups_beside_one_that_is_rebalancing_are_judged(tmp_path: Path) -> Non
     done = evenlag("check", offsets, "--members", members)
     assert done.returncode == 0
     assert done.stdout.splitlines()[0].startswith("moving: not judged: ")
-    assert done.stdout.splitlines()[1] == "nothing to do: 1 group checked"
+    assert done.stdout.splitlines()[1] == "nothing to report: 1 group checked, with a lag of 100 messages"
 
 
 def test_a_share_that_no_rebalance_saves_reports_nothing(table: Path) -> None:

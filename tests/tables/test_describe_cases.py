@@ -89,3 +89,15 @@ def test_indistinguishable_members_are_reported() -> None:
     assert notes[0].startswith(
         "no owner holds partitions of both big and small: if not every member subscribes to both,"
     )
+
+
+def test_rows_without_owners_are_read_as_the_message_says(tmp_path: Path) -> None:
+    lines = ["GROUP  TOPIC  PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG", "g  t  0  5  9  4", "g  t  1  5  6  1"]
+    text, table, members = (tmp_path / name for name in ("lags.txt", "lags.csv", "members.csv"))
+    text.write_text("\n".join(lines) + "\n")
+    with pytest.raises(EvenlagError, match=r"give them as CSV, and --members$"):
+        read_group(text)
+    table.write_text("".join(",".join(line.split()) + "\n" for line in lines))
+    members.write_text("group,consumer_id\ng,a\ng,b\n")
+    problem, _ = read_group(table, members)
+    assert (problem.lags.tolist(), problem.members) == ([4, 1], ("a", "b"))

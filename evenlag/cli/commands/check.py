@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from evenlag.cli.commands.watch import GROUPS, input_of
 from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.terminal import print_json, say, show_notes, working
 from evenlag.errors import InvalidProblemError, printable
-from evenlag.figures import quantity
+from evenlag.figures import number, quantity
 
 if TYPE_CHECKING:
     from evenlag.compare import Weighing
@@ -112,7 +112,7 @@ def check(
         listed = [{"group": each.group, "kind": str(each.kind), "text": each.text} for each in found]
         print_json({"findings": listed, "groups": documents, "notes": notes})
     else:
-        _report(found, len(figures), notes, quiet=quiet)
+        _report(found, figures, notes, quiet=quiet)
     kinds = {each.kind for each in found}
     if Kind.FAILED in kinds:
         raise click.exceptions.Exit(FAILED)
@@ -133,14 +133,16 @@ def _check_capacity(figures: Iterable[Figures]) -> None:
         raise InvalidProblemError(options.NO_RATE)
 
 
-def _report(found: list[Finding], groups: int, notes: list[str], *, quiet: bool) -> None:
-    """Print a line for each finding, and one that says that there is nothing to do in the groups that were judged."""
-    unsettled = sum(each.kind == "unsettled" for each in found)
-    nothing = unsettled == len(found)
+def _report(found: list[Finding], figures: Mapping[str, Figures], notes: list[str], *, quiet: bool) -> None:
+    """Print a line for each finding, or one with the groups that were judged and have none."""
+    unsettled = {each.group for each in found if each.kind == "unsettled"}
     for each in found:
         if quiet and each.kind == "unsettled":
             continue
         say(f"{printable(each.group)}: {'failed: ' if each.kind == 'failed' else ''}{printable(each.text)}")
-    if nothing and not quiet and (groups > unsettled or not groups):
-        say(f"nothing to do: {quantity(groups - unsettled, 'group')} checked")
+    judged = [each.lag_messages for name, each in figures.items() if name not in unsettled]
+    if len(unsettled) == len(found) and not quiet and (judged or not figures):
+        say(
+            f"nothing to report: {quantity(len(judged), 'group')} checked, with a lag of {number(sum(judged))} messages"
+        )
     show_notes(note for note in notes if not note.startswith("group "))

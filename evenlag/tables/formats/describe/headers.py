@@ -201,9 +201,10 @@ def _owner_columns(names: list[str], *, aligned: bool) -> tuple[str, ...]:
 def cut_off(line: Line, lacking: list[str], source: str, *, wrapped: bool = False) -> SourceError:
     """Return the error for an incomplete header; `wrapped` if its other columns are on the next line."""
     cut = "" if wrapped else ", or columns were cut off"
+    alone = "" if wrapped or "LAG" in lacking else ". For rows without owners, give them as CSV, and --members"
     return SourceError(
         f"{source}, line {line.number}: header without {', '.join(lacking)}: it was wrapped over several lines{cut}; "
-        f"write the command's output to a file, so that each row is one line: {line}"
+        f"write the command's output to a file, so that each row is one line: {line}{alone}"
     )
 
 
