@@ -239,6 +239,11 @@ def completed(facts: Facts, group: str, topics: Iterable[str], members: Sequence
     )
 
 
+def protocol_by(epoch: object) -> str:
+    """Return the protocol of a group, by an epoch that is None in classic groups."""
+    return CLASSIC if epoch is None else CONSUMER
+
+
 def shown_by_clients(names: Iterable[str]) -> tuple[str | None, str | None]:
     """Return the application that client ids show, or member ids that begin with them, and the sign of it."""
     for name in names:

@@ -227,7 +227,7 @@ FORMS: dict[str, Form] = {
     "Kafka --state": Form(text(texts.state, texts.offsets), "owners client state assignor count message"),
     "Kafka 4 --state --verbose": Form(
         text(texts.offsets, lambda group: texts.state(group, verbose=True)),
-        "owners client state assignor count epoch assignment_epoch message",
+        "owners client state assignor count protocol epoch assignment_epoch message",
     ),
     "all three of Kafka 4": Form(
         text(

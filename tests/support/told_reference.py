@@ -244,8 +244,8 @@ def _facts(group: Group, can: set[str], members: list[Member]) -> dict[str, Any]
         facts["assignment_epoch"] = group.assignment_epoch
     if "count" in can:
         facts["members"] = len(group.members)
-    if "protocol" in can and members:
-        facts["protocol"] = group.protocol if by_rows or group.protocol == "consumer" else None
+    if "protocol" in can and (members or "epoch" in can):
+        facts["protocol"] = group.protocol
         if group.protocol == "consumer" and "classic" in can:
             facts["classic_members"] = sum(each.protocol == "classic" for each in members) or None
     return facts

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evenlag.errors import SourceError
-from evenlag.model.facts import CONSUMER, Facts, state_named
+from evenlag.model.facts import Facts, protocol_by, state_named
 from evenlag.model.values import shown
 from evenlag.tables.column_names import matched, plain
 from evenlag.tables.columns import TABLES, TableKind
@@ -20,7 +20,7 @@ from evenlag.tables.formats.json_texts import documents, first_document, whole_n
 _NAMES = ("group", "groupid", "groupname", "consumergroup", "consumergroupid")  # of the field with a group's name
 _NUMBERS = {column.name for column in TABLES["offsets"] if column.kind == "integer"}
 _ASSIGNORS = ("balancer", "partitionassignor", "assignor")
-_EPOCH = "memberepoch"  # of members in KIP-848 groups only
+_EPOCH = "memberepoch"  # null in classic groups
 _OFFSETS = ("log_start_offset", "log_end_offset", "current_offset")
 
 
@@ -81,8 +81,8 @@ def read(text: str, source: str) -> Reading:
             for member in members if isinstance(members, list) else []:
                 item += 1
                 row = _row(member, "members", f"{source}, item {item}")
-                if any(plain(key) == _EPOCH and value is not None for key, value in member.items()):
-                    row["protocol"] = CONSUMER
+                for epoch in (value for key, value in member.items() if plain(key) == _EPOCH):
+                    row["protocol"] = protocol_by(epoch)
                 reading.members.append((item, name | row))
                 owners |= dict.fromkeys(_held(member), row["consumer_id"])
             for partition in _partitions(group) or []:

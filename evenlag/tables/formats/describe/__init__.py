@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from evenlag.model.facts import CLASSIC, CONSUMER
+from evenlag.model.facts import CLASSIC, CONSUMER, protocol_by
 from evenlag.tables.columns import Numbered, TableKind
 from evenlag.tables.formats.base import Format, Reading, Subscriptions
 from evenlag.tables.formats.describe.consistency import Fields
@@ -110,10 +110,13 @@ def _member(line: Line, row: Fields) -> Numbered:
 
 
 def _protocol(row: Fields) -> str | None:
-    """Return the protocol that a member uses: only members of KIP-848 groups have an epoch or are called upgraded."""
+    """Return the protocol that a member uses: only members of KIP-848 groups have an epoch or are called upgraded.
+
+    None without a column of epochs, which older tools lack.
+    """
     if row.get("UPGRADED") is not None:
         return CONSUMER if row["UPGRADED"] == "true" else CLASSIC
-    return None if row.get("generation") is None else CONSUMER
+    return protocol_by(row["generation"]) if "generation" in row else None
 
 
 def _warnings(parsed: Parsed) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenlag.errors import SourceError
-from evenlag.model.facts import EMPTY, NO_FACTS, Facts
+from evenlag.model.facts import EMPTY, NO_FACTS, Facts, protocol_by
 from evenlag.tables.formats.describe.consistency import Fields, is_whole
 from evenlag.tables.formats.describe.fitting import Known, fault_of, fitted, may_be_a_row
 from evenlag.tables.formats.describe.headers import (
@@ -184,6 +184,8 @@ def _place(parsed: Parsed, line: Line, row: Fields, layout: Layout) -> None:
     if layout.kind == "state":
         epochs = {name: int(row[name] or 0) for name in ("group_epoch", "assignment_epoch") if row.get(name)}
         words = {name: row.get(name) for name in ("state", "assignor")}
+        if "group_epoch" in row:  # the column is newer than KIP-848
+            words["protocol"] = protocol_by(row["group_epoch"])
         parsed.tell(row["group"], members=int(row["count"] or 0), **words, **epochs)
     elif layout.kind == "members" or row["topic"] is None:
         parsed.members.append((line, row))
