@@ -138,8 +138,8 @@ def _lag_notes(group: Group, there: list[Partition], can: set[str]) -> list[str]
     notes = []
     if unknown := [_label(each) for each in group.partitions if each.end is None]:
         notes.append(
-            f"{some(unknown)}: lag unknown, as there is no log end offset (no leader, no permission, or the topic was deleted); left "
-            "out of the plan, so not moved"
+            f"{some(unknown)}: lag unknown, as there is no log end offset (no leader, no permission, or the topic was "
+            "deleted); left out of the plan, so not moved"
         )
     absent = [each for each in there if each.current is None]
     told = [each for each in absent if "whole" in can and (each.end or "zero" in can)]
