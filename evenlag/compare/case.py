@@ -42,6 +42,11 @@ class Measure(Name):
     DRAIN = "drain_seconds"
 
 
+def found(result: Result) -> Result:
+    """Return a result with the plan that was found, whether or not it pays."""
+    return replace(result, plan=result.payoff.plan) if result.payoff is not None and result.left_alone else result
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A group, its record, and what follows from them.
@@ -59,6 +64,8 @@ class Case:
         Options of the plans.
     clock : Clock
         Time of the call.
+    known : Result or None
+        The best plan of the group, if it was searched for already.
     """
 
     problem: Problem
@@ -67,6 +74,7 @@ class Case:
     drain_seconds: float | Fraction | None
     options: SolveOptions
     clock: Clock
+    known: Result | None = None
 
     @cached_property
     def today(self) -> Plan:
@@ -99,7 +107,7 @@ class Case:
     @cached_property
     def solved(self) -> Result:
         """The best plan of the group as it is."""
-        return self.solve(self.problem, 2)
+        return self.solve(self.problem, 2) if self.known is None else found(self.known)
 
     @cached_property
     def weighted(self) -> Result:

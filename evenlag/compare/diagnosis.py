@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from evenlag.compare.case import Case
 from evenlag.compare.catch_up import pace_of
@@ -23,6 +23,20 @@ ENOUGH = Fraction(1, 2)  # share of what the best remedy recovers that another o
 
 
 _ORDER = [str(kind) for kind in Kind]
+
+
+class Summary(NamedTuple):
+    """A diagnosis in a few words: cause, verdict, kind and brief change of the first remedy, and what it recovers."""
+
+    cause: str
+    verdict: str
+    remedy: str
+    change: str
+    recovers: Fraction | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {**self._asdict(), "recovers": None if self.recovers is None else float(self.recovers)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +79,12 @@ class Diagnosis:
     def verdict(self) -> str:
         """One sentence: the cause, and the first remedy."""
         return f"{self.finding.sentence}: {self.remedies[0].change}."
+
+    @property
+    def summary(self) -> Summary:
+        """The diagnosis in a few words, without the group."""
+        first = self.remedies[0]
+        return Summary(str(self.cause), self.verdict, str(first.kind), first.brief, first.recovers)
 
     @property
     def bound(self) -> Number | None:
@@ -143,10 +163,14 @@ def diagnose(
     options = replace(solving_options("diagnose", solving, diagnose), time_limit=time_limit, threads=threads)
     check_problem(problem)
     pace = pace_of(record, capacity, measured)
-    case = Case(problem.now, tuple(record), pace, drain_seconds, options, Clock(time_limit))
+    return diagnosis_of(Case(problem.now, tuple(record), pace, drain_seconds, options, Clock(time_limit)))
+
+
+def diagnosis_of(case: Case) -> Diagnosis:
+    """Diagnose a group whose plans are known in part; see `diagnose`."""
     finding = finding_of(case)
     remedies = _in_order([*remedies_of(case, finding)]) or [left_alone(case, finding)]
-    assumed = [*(problem.facts.assumed or {}).values(), *(note for each in remedies for note in each.assumed)]
+    assumed = [*(case.problem.facts.assumed or {}).values(), *(note for each in remedies for note in each.assumed)]
     return Diagnosis(case, finding, tuple(remedies), tuple(dict.fromkeys(assumed)))
 
 

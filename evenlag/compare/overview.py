@@ -8,8 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from evenlag.compare.budgets import frontier
+from evenlag.compare.case import Case
 from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.curve import Frontier
+from evenlag.compare.diagnosis import Diagnosis, diagnosis_of
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.compare.members_needed import Size, size
 from evenlag.compare.strategies import Audit, audit
@@ -19,9 +21,16 @@ from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result, Status
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.entry import solve
+from evenlag.search.options import SolveOptions
 
-SHARES = {"plan": 0.4, "strategies": 0.4, "frontier": 0.7, "sizes": 1.0}  # of the time left, in this order
-OF_WORK = {"plan": 0.4, "strategies": 0.25, "frontier": 0.25, "sizes": 0.1}  # of all work
+SHARES = {
+    "plan": 0.4,
+    "strategies": 0.4,
+    "frontier": 0.5,
+    "sizes": 0.7,
+    "diagnosis": 1.0,
+}  # of the time left, in this order
+OF_WORK = {"plan": 0.4, "strategies": 0.25, "frontier": 0.2, "sizes": 0.1, "diagnosis": 0.05}  # of all work
 TERMS = ("rack_price", "max_crossings", "fetch_from", "first", "prices", "budgets", "max_load")  # of an audit too
 REPEATING = ("seed", "deterministic", "threads")
 STEPS = 24  # of a forecast
@@ -46,6 +55,7 @@ class Overview:
         The group's earlier snapshots and today's, in order of time; empty if there is one alone.
     notes : tuple of str
         Parts that are missing, each with its reason.
+    diagnosis : Diagnosis
     """
 
     result: Result
@@ -55,6 +65,7 @@ class Overview:
     pace: Pace
     record: Sequence[Snapshot]
     notes: tuple[str, ...]
+    diagnosis: Diagnosis
 
     @property
     def problem(self) -> Problem:
@@ -114,7 +125,10 @@ def overview(
     notes: list[str] = []
     curve = _frontier(result, limits, balance, notes)
     sized = _size(result, pace, Fraction(drain_seconds), limits, balance, notes)
-    return Overview(result, audited, curve, sized, pace, record if len(record) > 1 else (), tuple(notes))
+    options = SolveOptions(**(balance | limits.of("diagnosis")))
+    case = Case(problem.now, tuple(record), pace, drain_seconds, options, Clock(options.time_limit), result)
+    diagnosis = diagnosis_of(case)
+    return Overview(result, audited, curve, sized, pace, record if len(record) > 1 else (), tuple(notes), diagnosis)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from evenlag.model.explanation.phrases import joined, listed, named
 from evenlag.model.facts import STREAMS
 from evenlag.model.names import Name
 from evenlag.model.plan import Number, Plan, plain, whole
-from evenlag.model.problem import Problem
-from evenlag.model.result import Status
+from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.result import Result, Status
 
 MOST_TIMES = 32  # times the partitions of today that a topic may get
 MOST_NAMED = 3
@@ -39,6 +39,14 @@ class Kind(Name):
     NONE = "none"
 
 
+class Step(NamedTuple):
+    """A change of a group: its kind, an instruction without a full stop, and the same without names and numbers."""
+
+    kind: Kind
+    change: str
+    brief: str
+
+
 @dataclass(frozen=True, eq=False)
 class Remedy:
     """A change of a group, and its figures after it.
@@ -48,6 +56,8 @@ class Remedy:
     kind : Kind
     change : str
         The change as an instruction, without a full stop.
+    brief : str
+        The change without names and numbers of this group, so that equal ones can be counted.
     plan : Plan or None
         The assignment after it, of the group after it; None if none was computed.
     sentence : str
@@ -68,6 +78,7 @@ class Remedy:
 
     kind: Kind
     change: str
+    brief: str
     plan: Plan | None
     sentence: str
     spread: Number | None = None
@@ -127,33 +138,34 @@ def left_alone(case: Case, finding: Finding) -> Remedy:
         change = "leave the assignment alone"
     else:
         change = "leave the group alone"
-    return _of_plan(case, finding, Kind.NONE, change, case.today, recovers=False)
+    return _of_plan(case, finding, Step(Kind.NONE, change, change), case.today, recovers=False)
 
 
 def _of_plan(
-    case: Case, finding: Finding, kind: Kind, change: str, plan: Plan, *,
-    drain: Time | None = None, proven: bool = True, moves: int | None = None, recovers: bool = True,
-    assumed: tuple[str, ...] = (),
+    case: Case, finding: Finding, step: Step, made: Plan | Result, *,
+    drain: Time | None = None, proven: bool = True, recovers: bool = True, assumed: tuple[str, ...] = (),
 ) -> Remedy:  # fmt: skip
-    """Return a remedy with the figures of its plan."""
+    """Return a remedy with the figures of its plan; a result also says whether that is proven."""
+    plan = made.plan if isinstance(made, Result) else made
+    proven = made.status == Status.OPTIMAL if isinstance(made, Result) else proven
     unit = case.problem.mean_weight / plan.problem.mean_weight if case.members and plan.problem.members else Fraction(1)
     spread, makespan = whole(plan.spread * unit), whole(plan.makespan * unit)
     drain = case.drain(plan) if drain is None else drain
-    moves = plan.moves if moves is None else moves
     share = _recovered(case, finding, spread, drain) if recovers else None
     parts = [
-        f"the busiest member {_change(number(case.today.makespan), number(makespan))} messages",
-        f"spread {_change(number(case.today.spread), number(spread))}",
+        f"the busiest member {_change(case, number(case.today.makespan), number(makespan))} messages",
+        f"spread {_change(case, number(case.today.spread), number(spread))}",
     ]
     if drain is not None and case.drain_today is not None:
-        parts.append(f"all lag read after {_change(duration(case.drain_today), duration(drain))}")
-    parts.append(quantity(moves, "move"))
-    sentence = f"{change[:1].upper()}{change[1:]}: {', '.join(parts)}."
-    return Remedy(kind, change, plan, sentence, spread, makespan, drain, moves, share, proven, assumed)
+        parts.append(f"all lag read after {_change(case, duration(case.drain_today), duration(drain))}")
+    parts.append(quantity(plan.moves, "move"))
+    sentence = f"{step.change[:1].upper()}{step.change[1:]}: {', '.join(parts)}."
+    return Remedy(*step, plan, sentence, spread, makespan, drain, plan.moves, share, proven, assumed)
 
 
-def _change(before: str, after: str) -> str:
-    return before if before == after else f"{before} → {after}"
+def _change(case: Case, before: str, after: str) -> str:
+    """Return a figure today and after a remedy, or the latter alone if nothing changes or no owner is known."""
+    return after if before == after or not (case.problem.owner != NOBODY).any() else f"{before} → {after}"
 
 
 def _recovered(case: Case, finding: Finding, spread: Number, drain: Time | None) -> Fraction | None:
@@ -179,12 +191,15 @@ def _assignor(case: Case, finding: Finding) -> Remedy | None:
     others = sorted({*names} - {name})
     as_well = f" ({joined(others)} {'does' if len(others) == 1 else 'do'} as well)" if others else ""
     change = f"change {found.setting} to {name}{as_well}"
+    brief = f"change {found.used or 'the assignor'} to {name}"
     lasting = "the figures of assignors hold at these lags; assignors ignore lag, so they change with it"
     own = [] if case.problem.facts.client in (None, "java") else [
         f"answers are those of Kafka's own {name}; that of {case.problem.facts.client} may differ"
     ]  # fmt: skip
     known = [found.assumption] if found.assumption else []
-    return _of_plan(case, finding, Kind.SETTING, change, found.others[name], assumed=(*known, lasting, *own))
+    return _of_plan(
+        case, finding, Step(Kind.SETTING, change, brief), found.others[name], assumed=(*known, lasting, *own)
+    )
 
 
 def _static(case: Case, finding: Finding) -> Remedy | None:
@@ -192,7 +207,7 @@ def _static(case: Case, finding: Finding) -> Remedy | None:
     if not finding.sentence.startswith(CHANGED):
         return None
     change = "set group.instance.id on each member, so that a restart within session.timeout.ms causes none"
-    return _of_plan(case, finding, Kind.SETTING, change, case.today, recovers=False)
+    return _of_plan(case, finding, Step(Kind.SETTING, change, "set group.instance.id"), case.today, recovers=False)
 
 
 def _forget(case: Case, finding: Finding) -> Remedy | None:
@@ -203,7 +218,8 @@ def _forget(case: Case, finding: Finding) -> Remedy | None:
         f"(kafka-consumer-groups --delete-offsets --group {case.problem.group} {named_topics}), else subscribe to "
         f"{'it' if len(topics) == 1 else 'them'}"
     )
-    return _of_plan(case, finding, Kind.SETTING, change, case.today, recovers=False)
+    brief = "delete the offsets of topics that are left over, or subscribe to them"
+    return _of_plan(case, finding, Step(Kind.SETTING, change, brief), case.today, recovers=False)
 
 
 # ---- members ---------------------------------------------------------------------------------------------------------
@@ -213,15 +229,16 @@ def _start(case: Case, _: Finding) -> Remedy | None:
     if case.problem.members or not case.problem.lags.sum():
         return None
     change = "start its consumers, unless they assign partitions to themselves, as Flink and Spark do"
-    return Remedy(Kind.MEMBERS, change, None, f"{change[:1].upper()}{change[1:]}.")
+    return Remedy(Kind.MEMBERS, change, "start the consumers", None, f"{change[:1].upper()}{change[1:]}.")
 
 
 def _restart(case: Case, finding: Finding) -> Remedy | None:
     names = listed([named(case.problem.members[m]) for m in case.stuck[:MOST_NAMED]], len(case.stuck))
     drain = case.drain(case.today)
     change = f"look at the log of {names}, and restart {'it' if len(case.stuck) == 1 else 'them'}"
+    step = Step(Kind.MEMBERS, change, "restart members that commit nothing")
     assumed = ("a restarted member reads as fast as the others",)
-    return _of_plan(case, finding, Kind.MEMBERS, change, case.today, drain=drain, assumed=assumed)
+    return _of_plan(case, finding, step, case.today, drain=drain, assumed=assumed)
 
 
 def _more(case: Case, finding: Finding) -> Remedy | None:
@@ -231,10 +248,9 @@ def _more(case: Case, finding: Finding) -> Remedy | None:
         return None
     plan = Plan(Staff(case.problem).of(row.members), row.plan.member_of)
     change = f"run {quantity(row.members, 'member')} instead of {case.members}"
-    return _of_plan(
-        case, finding, Kind.MEMBERS, change, plan, drain=row.drain_seconds, proven=size.proven,
-        assumed=(*_deadline(case), "new members read as fast as the others"),
-    )  # fmt: skip
+    step = Step(Kind.MEMBERS, change, "run more members")
+    assumed = (*_deadline(case), "new members read as fast as the others")
+    return _of_plan(case, finding, step, plan, drain=row.drain_seconds, proven=size.proven, assumed=assumed)
 
 
 def _fewer(case: Case, finding: Finding) -> Remedy | None:
@@ -245,7 +261,7 @@ def _fewer(case: Case, finding: Finding) -> Remedy | None:
         return None
     found = case.solve(after)
     change = f"run {quantity(partitions, 'member')}; the other {case.members - partitions} have nothing to read"
-    return _of_plan(case, finding, Kind.MEMBERS, change, found.plan, proven=found.status == Status.OPTIMAL)
+    return _of_plan(case, finding, Step(Kind.MEMBERS, change, "run fewer members"), found)
 
 
 def _idlest(case: Case, count: int) -> list[str]:
@@ -271,7 +287,15 @@ def _plan(case: Case, finding: Finding) -> Remedy | None:
     if not found.moves and not found.forced_moves:
         return None
     change = f"apply the plan of evenlag plan ({quantity(found.moves, 'move')})"
-    return _of_plan(case, finding, Kind.PLAN, change, found.plan, proven=found.status == Status.OPTIMAL)
+    return _of_plan(case, finding, Step(Kind.PLAN, change, "apply a plan"), found)
+
+
+def _assign(case: Case, finding: Finding) -> Remedy | None:
+    """Assign a group without any owner, unless it is rebalancing."""
+    if case.problem.facts.unsettled is not None or (case.problem.owner != NOBODY).any():
+        return None
+    change = "apply the plan of evenlag plan; if members read already, give their partitions"
+    return _of_plan(case, finding, Step(Kind.PLAN, change, "apply a plan"), case.solved, recovers=False)
 
 
 def _fast_plan(case: Case, finding: Finding) -> Remedy | None:
@@ -281,16 +305,17 @@ def _fast_plan(case: Case, finding: Finding) -> Remedy | None:
     if row is None or row.plan is None or row.drain_seconds > case.deadline:
         return None
     plan = Plan(case.problem, row.plan.member_of.copy())
+    change = f"apply a plan for the drain time ({quantity(plan.moves, 'move')})"
     return _of_plan(
-        case, finding, Kind.PLAN, f"apply a plan for the drain time ({quantity(plan.moves, 'move')})", plan,
-        drain=row.drain_seconds, proven=row.drain_seconds == row.bound_seconds, assumed=_deadline(case),
+        case, finding, Step(Kind.PLAN, change, "apply a plan"), plan, drain=row.drain_seconds,
+        proven=row.drain_seconds == row.bound_seconds, assumed=_deadline(case),
     )  # fmt: skip
 
 
 def _unruled(case: Case, finding: Finding) -> Remedy | None:
     found = case.unruled
     change = f"plan without the count rule (--balance none, {quantity(found.moves, 'move')})"
-    return _of_plan(case, finding, Kind.PLAN, change, found.plan, proven=found.status == Status.OPTIMAL)
+    return _of_plan(case, finding, Step(Kind.PLAN, change, "plan without the count rule"), found)
 
 
 def _weights(case: Case, finding: Finding) -> Remedy | None:
@@ -298,8 +323,8 @@ def _weights(case: Case, finding: Finding) -> Remedy | None:
     change = f"plan for the members' speeds (--weights from-record, {quantity(found.moves, 'move')})"
     plan = Plan(case.problem, found.plan.member_of.copy())
     return _of_plan(
-        case, finding, Kind.WEIGHTS, change, plan, proven=found.status == Status.OPTIMAL,
-        assumed=("members keep the speeds of the record",),
+        case, finding, Step(Kind.WEIGHTS, change, "plan for the members' speeds"), plan,
+        proven=found.status == Status.OPTIMAL, assumed=("members keep the speeds of the record",),
     )  # fmt: skip
 
 
@@ -318,16 +343,17 @@ def _partitions(case: Case, finding: Finding) -> Remedy | None:
         made = _split(case, topic, there * times)
         if made is None:
             return None
-        plan, drain, proven = made
-        if _cured(case, finding, plan, drain):
+        found, drain = made
+        if _cured(case, finding, found.plan, drain):
             change = f"give {named(topic)} {there * times} partitions instead of {there}"
             if finding.cause == Cause.HOT_PARTITION:
                 change = f"leave the assignment alone and, if this lasts, {change}"
+            step = Step(Kind.PARTITIONS, change, "give topics more partitions")
             assumed = (
                 f"{named(topic)} has many keys of similar size, hashed over {there * times} partitions; messages that "
                 "wait now stay in their partitions",
             )
-            return _of_plan(case, finding, Kind.PARTITIONS, change, plan, drain=drain, proven=proven, assumed=assumed)
+            return _of_plan(case, finding, step, found, drain=drain, assumed=assumed)
         times *= 2
     return None
 
@@ -344,8 +370,8 @@ def _fastest_growing(case: Case) -> int | None:
     return max(there, key=lambda p: rates[p], default=None)
 
 
-def _split(case: Case, topic: str, size: int) -> tuple[Plan, Time | None, bool] | None:
-    """Return the plan of the group once a topic has more partitions, its drain time, and whether it is proven."""
+def _split(case: Case, topic: str, size: int) -> tuple[Result, Time | None] | None:
+    """Return a plan of the group once a topic has more partitions, and its drain time."""
     change = Change(partitions={topic: size}, new_partitions=NewPartitions.REHASHED)
     try:
         after, _ = carried_out(case.problem, change)
@@ -354,7 +380,7 @@ def _split(case: Case, topic: str, size: int) -> tuple[Plan, Time | None, bool] 
     found = case.solve(after)
     course = case.course(after, _rehashed_rates(case, after, topic))
     drain = None if course is None else course.of_plan(found.plan)
-    return found.plan, drain, found.status == Status.OPTIMAL
+    return found, drain
 
 
 def _rehashed_rates(case: Case, after: Problem, topic: str) -> list[Fraction]:
@@ -380,14 +406,14 @@ def _faster(case: Case, finding: Finding) -> Remedy | None:
     course = Course(case.problem, case.pace.rates_in(case.problem), needed, max(weights))
     change = f"let each member read {number(needed)} messages/s instead of {number(capacity.rate)}"
     return _of_plan(
-        case, finding, Kind.CAPACITY, change, plan, drain=course.of_plan(plan),
+        case, finding, Step(Kind.CAPACITY, change, "let members read faster"), plan, drain=course.of_plan(plan),
         proven=case.solved.status == Status.OPTIMAL, assumed=_deadline(case),
     )  # fmt: skip
 
 
 _REMEDIES: dict[Cause, tuple[Callable[[Case, Finding], Remedy | None], ...]] = {
     Cause.NO_MEMBERS: (_start,),
-    Cause.UNSETTLED: (_static,),
+    Cause.UNSETTLED: (_static, _assign),
     Cause.STUCK_MEMBER: (_restart,),
     Cause.TOO_SLOW: (_partitions, _faster),
     Cause.TOO_FEW_MEMBERS: (_more, _faster),

@@ -75,6 +75,12 @@ class BoardCollector:
         for name, entry, _ in groups:
             ages.add_metric([name], max(now - entry.as_of, 0.0))
         yield ages
+        text = "1 for the cause of the group's state, with the first remedy; docs/diagnose.md lists both."
+        causes = GaugeMetricFamily(f"{PREFIX}group_diagnosis", text, labels=["group", "cause", "remedy"])
+        for name, entry in self._board.fresh(now):
+            if entry.standing.diagnosis is not None:
+                causes.add_metric([name, entry.standing.diagnosis.cause, entry.standing.diagnosis.remedy], 1)
+        yield causes
         for figure in FIGURES:
             family = _of_group(figure.name, figure.help)
             for name, _, values in groups:

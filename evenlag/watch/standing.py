@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from evenlag.compare.case import Case
 from evenlag.compare.catch_up import Pace, pace_of
+from evenlag.compare.diagnosis import Summary, diagnosis_of
 from evenlag.compare.drain import Course, Time
 from evenlag.compare.history import BACKLOG, GIVEN, Capacity, Snapshot
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
@@ -21,7 +23,7 @@ from evenlag.model.payoff import Rates, parse_share
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.result import Result, Status
-from evenlag.search.clock import LEAST_SECONDS
+from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.entry import solve
 from evenlag.search.options import SolveOptions
 from evenlag.tables.every_group import GroupNow
@@ -30,6 +32,7 @@ from evenlag.watch.figures import Figures
 
 NOISE = Fraction(1, 1000)  # share of the mean load; a proven plan outlives smaller changes of the lags
 RATE_NOISE = Fraction(1, 100)  # share of the capacity; likewise for the rates behind the fewest members
+DIAGNOSIS_SHARE = 0.2  # further seconds for the diagnosis, as a share of a group's time
 SIZE_SHARE = 0.5  # share of a group's time for the fewest members, if there is a deadline
 
 
@@ -102,6 +105,8 @@ class Standing:
         Capacity of the members, as last known.
     sized : tuple of (capacity, rates, Size) or None
         The last sizing, and the rates in messages per second for which it was done.
+    diagnosis : Summary or None
+        Cause of the group's state, and what to change.
     """
 
     figures: Figures
@@ -110,6 +115,7 @@ class Standing:
     member_of: Index
     capacity: Capacity | None
     sized: tuple[Fraction, list[Fraction], Size] | None = None
+    diagnosis: Summary | None = None
 
     @property
     def facts(self) -> Facts:
@@ -117,8 +123,9 @@ class Standing:
         return self.record[-1].problem.facts
 
     def document(self) -> dict[str, Any]:
-        """Return figures and facts for JSON."""
-        return self.figures.document() | {"facts": self.facts.to_dict()}
+        """Return figures, facts and diagnosis for JSON."""
+        diagnosis = None if self.diagnosis is None else self.diagnosis.to_dict()
+        return self.figures.document() | {"facts": self.facts.to_dict(), "diagnosis": diagnosis}
 
 
 def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: float) -> Standing:
@@ -148,11 +155,16 @@ def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: f
     rates = [] if capacity is None else pace.rates_in(problem)
     if before is not None and _unchanged(before, problem):
         figures, planned, member_of = before.figures, before.planned, before.member_of
+        diagnosis = before.diagnosis
     else:
         share = 1 - SIZE_SHARE if asked.drain_seconds is not None and capacity is not None else 1.0
         result = _solved(problem, before, asked, max(seconds * share, LEAST_SECONDS), pace.rates)
         plan = result.payoff.plan if result.payoff is not None else result.plan
         figures, planned, member_of = _figures(problem, result, plan), problem, plan.member_of
+        known = Pace(pace.rates, capacity)
+        options = SolveOptions(**asked.solving, time_limit=seconds)
+        case = Case(problem, record, known, asked.drain_seconds, options, Clock(seconds * DIAGNOSIS_SHARE), result)
+        diagnosis = diagnosis_of(case).summary
     figures = replace(
         figures,
         lag_messages=_lag(problem),
@@ -169,7 +181,7 @@ def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: f
         if asked.drain_seconds is not None and problem.members:
             sized = _sized(problem, before, asked, max(seconds * SIZE_SHARE, LEAST_SECONDS), capacity.rate, rates)
             figures = figures if sized is None else _with_members(figures, sized[2])
-    return Standing(figures, record, planned, member_of, capacity, sized)
+    return Standing(figures, record, planned, member_of, capacity, sized, diagnosis)
 
 
 def _record(now: GroupNow, before: Standing | None) -> tuple[Snapshot, ...]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evenlag.tables.brokers import Brokers
     from evenlag.watch.figures import Figures
     from evenlag.watch.findings import Finding
+    from evenlag.watch.standing import Standing
 
 FOUND = 3  # exit status: something can be done about a group
 FAILED = 1  # exit status: a group could not be read or planned
@@ -69,7 +70,6 @@ def check(
     A group that is rebalancing is named but not judged.
     """
     # Help does not need NumPy.
-    from evenlag.compare.built_in import setting_notes
     from evenlag.watch.board import Board
     from evenlag.watch.findings import Finding, Kind, findings
     from evenlag.watch.rounds import Watcher
@@ -99,11 +99,8 @@ def check(
         of_group = list(findings(name, each, deadline, at_least, told[name]))
         found += of_group
         if (len(figures) == 1 or of_group) and not quiet:  # of thousands, only groups with findings are worth a note
-            record = standings[name].record
             more = [note for note in told[name].notes() if note != told[name].unsettled]
-            if any(each.kind == Kind.REBALANCE for each in of_group):
-                more = [*setting_notes(record[-1].problem), *more]
-            unlike = None if weighing else compare.unlike_speeds(record)
+            unlike = None if weighing else compare.unlike_speeds(standings[name].record)
             more += [] if unlike is None else [unlike]
             notes += more if len(figures) == 1 else [f"{name}: {note}" for note in more]
     notes += past.remark(past.measured, board.entries)
@@ -112,7 +109,7 @@ def check(
         listed = [{"group": each.group, "kind": str(each.kind), "text": each.text} for each in found]
         print_json({"findings": listed, "groups": documents, "notes": notes})
     else:
-        _report(found, figures, notes, quiet=quiet)
+        _report(found, standings, notes, quiet=quiet)
     kinds = {each.kind for each in found}
     if Kind.FAILED in kinds:
         raise click.exceptions.Exit(FAILED)
@@ -133,15 +130,20 @@ def _check_capacity(figures: Iterable[Figures]) -> None:
         raise InvalidProblemError(options.NO_RATE)
 
 
-def _report(found: list[Finding], figures: Mapping[str, Figures], notes: list[str], *, quiet: bool) -> None:
-    """Print a line for each finding, or one with the groups that were judged and have none."""
+def _report(found: list[Finding], standings: Mapping[str, Standing], notes: list[str], *, quiet: bool) -> None:
+    """Print each finding below its group's diagnosis, or a line with the groups that were judged and have none."""
+    said = set[str]()
     unsettled = {each.group for each in found if each.kind == "unsettled"}
     for each in found:
         if quiet and each.kind == "unsettled":
             continue
+        diagnosis = standings[each.group].diagnosis if each.group in standings else None
+        if diagnosis is not None and each.kind != "unsettled" and each.group not in said:
+            said.add(each.group)
+            say(f"{printable(each.group)}: {printable(diagnosis.verdict)}")
         say(f"{printable(each.group)}: {'failed: ' if each.kind == 'failed' else ''}{printable(each.text)}")
-    judged = [each.lag_messages for name, each in figures.items() if name not in unsettled]
-    if len(unsettled) == len(found) and not quiet and (judged or not figures):
+    judged = [each.figures.lag_messages for name, each in standings.items() if name not in unsettled]
+    if len(unsettled) == len(found) and not quiet and (judged or not standings):
         say(
             f"nothing to report: {quantity(len(judged), 'group')} checked, with a lag of {number(sum(judged))} messages"
         )

@@ -51,6 +51,7 @@ def group_document(
         "group": problem.group,
         "source": source,
         "options": options,
+        "diagnosis": seen.diagnosis.to_dict(),
         "headline": headline,
         "reasons": reasons,
         "result": certified,
