@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,11 +64,17 @@ class BuiltIn:
         return f"{client.setting} of the consumers"
 
 
-def built_in(problem: Problem) -> BuiltIn | None:
+def built_in(problem: Problem, answer: Callable[[str], Plan] | None = None) -> BuiltIn | None:
     """Return the built-in assignors of a group.
 
     Where the input does not tell the assignor, it is the one that gives exactly today's assignment, if only one of
     those without a memory does.
+
+    Parameters
+    ----------
+    problem : Problem
+    answer : callable, optional
+        Returns the plan of an assignor, if it may be known already.
 
     Returns
     -------
@@ -81,7 +87,7 @@ def built_in(problem: Problem) -> BuiltIn | None:
     if elsewhere or len(problem.lags) > MOST_PARTITIONS or (problem.owner[problem.assignable] == NOBODY).any():
         return None
     names = OF_BROKERS if facts.protocol == CONSUMER else (client_named(facts.client) or JAVA).assignors
-    answers = {name: HEURISTICS[name](problem) for name in names}
+    answers = {name: HEURISTICS[name](problem) if answer is None else answer(name) for name in names}
     alike = [name for name, plan in answers.items() if np.array_equal(plan.member_of, problem.owner)]
     stateless = [name for name in alike if name in STATELESS]
     used = facts.assignor or (stateless[0] if len(stateless) == 1 else None)

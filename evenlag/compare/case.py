@@ -23,6 +23,7 @@ from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND
 from evenlag.model.result import Result
+from evenlag.search.cache import SolveCache
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.entry import with_payoff
 from evenlag.search.options import SolveOptions
@@ -66,6 +67,10 @@ class Case:
         Time of the call.
     known : Result or None
         The best plan of the group, if it was searched for already.
+    free : Result or None
+        The best plan without a rule on counts, likewise.
+    cache : SolveCache or None
+        Data of earlier searches for the same problem.
     """
 
     problem: Problem
@@ -75,6 +80,8 @@ class Case:
     options: SolveOptions
     clock: Clock
     known: Result | None = None
+    free: Result | None = None
+    cache: SolveCache | None = None
 
     @cached_property
     def today(self) -> Plan:
@@ -102,7 +109,8 @@ class Case:
         seconds = self.clock.left() if self.options.deterministic else min(budget, self.clock.left())
         work = budget if self.options.deterministic else None
         options = replace(self.options.within(max(seconds, LEAST_SECONDS), work), **others)
-        return with_payoff(search(problem, options), options, self.pace.rates)
+        cache = self.cache if problem is self.problem else None
+        return with_payoff(search(problem, options, cache=cache), options, self.pace.rates)
 
     @cached_property
     def solved(self) -> Result:
@@ -117,12 +125,12 @@ class Case:
     @cached_property
     def unruled(self) -> Result:
         """The best plan without a rule on counts."""
-        return self.solve(self.problem, balance=Balance.NONE)
+        return self.solve(self.problem, balance=Balance.NONE) if self.free is None else self.free
 
     @cached_property
     def settings(self) -> BuiltIn | None:
         """The group's built-in assignors."""
-        return built_in(self.problem)
+        return built_in(self.problem, None if self.cache is None else self.cache.plan)
 
     # ---- times
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_GROUPS = 15  # rows in a table of groups
+MOST_REMEDIES = 8  # remedies listed
 MOST_FAILED = 100_000  # failed groups counted in a report on sizes or replays
 MOST_ERRORS = 20  # kinds of errors listed there
 MOST_REASONS = 5  # reasons listed for rejected rows
@@ -48,6 +49,9 @@ class FleetAudit:
     strategies : dict of strategy to figures
         For each strategy: `groups`; `best`, the groups in which it reaches the optimum; the `median`, `p90`, `p99` and
         `worst` excess as a share of the optimum's largest load; `broken`, the groups in which it breaks its balance.
+    remedies : list of dict
+        The most frequent diagnoses: `cause`, `remedy`, `change`, `groups`, and `recovers`, the mean share of today's
+        spread (or drain time) that the remedy saves.
     rejected : list of dict
         Reasons for rejected rows, the most frequent first: `source` (the table), `reason`, `count`.
     written : list of str
@@ -64,6 +68,7 @@ class FleetAudit:
     out: str | Path
     groups: list[dict[str, Any]]
     strategies: dict[str, dict[str, Any]]
+    remedies: list[dict[str, Any]]
     rejected: list[dict[str, Any]]
     written: list[str]
     price: TrafficPrice | None = None
@@ -77,6 +82,7 @@ class FleetAudit:
             "summary": asdict(self.summary),
             "groups": self._priced_groups,
             "strategies": self.strategies,
+            "remedies": self.remedies,
             "rejected": self.rejected,
         }
         if self.price is not None and self.traffic is not None:
@@ -108,7 +114,7 @@ class FleetAudit:
         notes += [Text(f"note: {note}", style="yellow") for note in (*self._hurried(), *summary.notes)]
         notes += [Text(self._money_line())] if self.price is not None else []
         written = Text("written: " + ", ".join(self.written))
-        return Group(*self._head(), self._groups_table(), self._strategies_table(), *notes, written)
+        return Group(*self._head(), *self._remedies(), self._groups_table(), self._strategies_table(), *notes, written)
 
     def _head(self) -> list[Text]:
         """Return the headline, and the sums of groups and rows below it."""
@@ -128,6 +134,14 @@ class FleetAudit:
         rows = f"{quantity(summary.rows, 'row')} = {' + '.join(shown)}"
         lines.append(f"{rows}, in {summary.seconds:.1f} s on {summary.master}")
         return [Text(line, style="" if number else "bold") for number, line in enumerate(lines)]
+
+    def _remedies(self) -> list[Text]:
+        """Return a line for each remedy, with the number of groups and the share that it recovers."""
+        lines = []
+        for row in self.remedies:
+            share = "" if row["recovers"] is None else f", recovers {percent(row['recovers'])} on average"
+            lines.append(Text(f"  {quantity(row['groups'], 'group')}: {row['change']} ({row['cause']}){share}"))
+        return lines
 
     def _hurried(self) -> list[str]:
         """Return notes on the groups for which the time limit came too early."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         SIZES,
         SUMMARY_BINDING,
         SUMMARY_GROUPS,
+        SUMMARY_REMEDIES,
         SUMMARY_STRATEGIES,
     )
     from evenlag.tables.schemas import MEMBERS, OFFSETS, Schema
@@ -60,6 +61,7 @@ _HOMES = {
     "REPLAY_SUMMARY": "evenlag.tables.outputs",
     "SIZES": "evenlag.tables.outputs",
     "SUMMARY_BINDING": "evenlag.tables.outputs",
+    "SUMMARY_REMEDIES": "evenlag.tables.outputs",
     "SUMMARY_GROUPS": "evenlag.tables.outputs",
     "SUMMARY_STRATEGIES": "evenlag.tables.outputs",
     "AuditSummary": "evenlag.spark.jobs.summary",
@@ -113,6 +115,7 @@ __all__ = [
     "SIZES",
     "SUMMARY_BINDING",
     "SUMMARY_GROUPS",
+    "SUMMARY_REMEDIES",
     "SUMMARY_STRATEGIES",
     "AuditSummary",
     "Batch",

@@ -91,6 +91,11 @@ GROUPS = Schema(
         Column("crossings", "integer", "Traffic (without it: partitions) read across racks; null: racks unknown."),
         Column("traffic", "integer", "Traffic of all its partitions; null: unknown, so `crossings` counts partitions."),
         Column("moved_size", "integer", "Total size of the partitions that leave their owner; null: sizes unknown."),
+        Column("cause", "string", "Cause of the group's state (docs/diagnose.md); null: not audited, or no time."),
+        Column("verdict", "string", "The cause and the first remedy in one sentence."),
+        Column("remedy", "string", "Kind of the first remedy."),
+        Column("change", "string", "The first remedy, without names and numbers of the group."),
+        Column("recovers", "number", "Share of today's spread (or drain time) that it saves; null: not comparable."),
         Column("pays", "boolean", "True if the plan saves as much as `only_if_better` requires; null: not requested."),
         Column("late", "boolean", "True if the call's time limit had passed before the group was solved."),
         Column("seconds", "number", "Time spent on the group, in seconds."),
@@ -167,6 +172,19 @@ SUMMARY_BINDING = Schema(
         Column("share", "number", "`groups` as a share of those that were solved under this balance."),
     ),
     "One row per balance and rule that limits optima, the most frequent first.",
+)
+
+SUMMARY_REMEDIES = Schema(
+    (
+        Column("cause", "string", "Cause of the groups' state."),
+        Column("remedy", "string", "Kind of the first remedy."),
+        Column("change", "string", "The first remedy."),
+        Column("groups", "integer", "Number of groups, by their latest snapshots."),
+        Column(
+            "recovers", "number", "Mean share of today's spread (or drain time) that it saves; null: not comparable."
+        ),
+    ),
+    "One row per cause and first remedy, the most frequent first.",
 )
 
 REPLAY_SUMMARY_FIGURES = figures_of(ReplaySummary)

@@ -85,6 +85,12 @@ class Past:
         made, steps, _ = self._read
         return rates_at(made[number], steps[number - 1] if number else None)
 
+    def until(self, snapshot_ts: object) -> list[Snapshot]:
+        """Return the snapshots until a time; none if they cannot be used, or if it is the first."""
+        number = self._number_of.get(str(snapshot_ts))
+        made, *_ = self._read
+        return [] if number is None else made[: number + 1]
+
     def pace(self, snapshot_ts: object) -> Pace:
         """Return what comes in, and how fast members read, by the record until a time."""
         number = self._number_of.get(str(snapshot_ts))

@@ -42,6 +42,7 @@ WRITTEN = {
     "plans": pipeline.PLANS, "audit": pipeline.AUDIT, "groups": pipeline.GROUPS, "rejects": pipeline.REJECTS,
     "summary/groups": pipeline.SUMMARY_GROUPS, "summary/strategies": pipeline.SUMMARY_STRATEGIES,
     "summary/binding": pipeline.SUMMARY_BINDING,
+    "summary/remedies": pipeline.SUMMARY_REMEDIES,
 }  # fmt: skip
 QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.05}
 
@@ -176,6 +177,15 @@ def test_the_summary_equals_one_in_plain_python(spark: "SparkSession", tmp_path:
     )
     binding = spark.read.parquet(f"{out}/summary/binding").collect()
     assert {(row["balance"], row["binding"]): row["groups"] for row in binding} == held
+    diagnosed = [row.asDict() for row in spark.read.parquet(f"{out}/groups").collect()]
+    counted = Counter((row["cause"], row["remedy"], row["change"]) for row in diagnosed if row["cause"] is not None)
+    remedies = spark.read.parquet(f"{out}/summary/remedies").collect()
+    assert {(row["cause"], row["remedy"], row["change"]): row["groups"] for row in remedies} == counted
+    assert sum(counted.values()) == 9
+    for row in remedies:
+        alike = [each for each in diagnosed if (each["cause"], each["change"]) == (row["cause"], row["change"])]
+        shares = [each["recovers"] for each in alike if each["recovers"] is not None]
+        assert row["recovers"] == (pytest.approx(statistics.mean(shares)) if shares else None)
     for name, schema in WRITTEN.items():
         written = spark.read.parquet(f"{out}/{name}").schema
         assert written.simpleString() == spark.createDataFrame([], schema.ddl).schema.simpleString(), name

@@ -15,7 +15,7 @@ from evenlag.compare.foresight import AUTO
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.errors import SourceError
 from evenlag.model.literals import BalanceWord
-from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, FleetAudit
+from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, MOST_REMEDIES, FleetAudit
 from evenlag.report.picture import draw
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kept import at_once, kept, within
@@ -35,6 +35,7 @@ from evenlag.spark.jobs.summary import (
     member_loads,
     priced_traffic,
     reasons,
+    remedies,
     strategies_of,
     summary,
     traffic_sums,
@@ -49,7 +50,8 @@ from evenlag.tables.topics import is_topic
 TABLES = ("plans", "audit", "rejects")
 SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
 GROUPS = "groups"
-OUTPUT = (*TABLES, GROUPS, *(f"{SUMMARY}/{table.name}" for table in fields(AuditSummary)))
+REMEDIES = f"{SUMMARY}/remedies"
+OUTPUT = (*TABLES, GROUPS, *(f"{SUMMARY}/{table.name}" for table in fields(AuditSummary)), REMEDIES)
 TOO_BUSY = (
     "{out}: Spark could not run all tasks within the time limit of {limit:g} s, nor soon after it, so nothing was "
     "written; raise --time-limit, or wait for free executors"
@@ -163,9 +165,16 @@ def run_with(
             }
             at_once(spark, writes)
             written = {name: read_parquet(spark, f"{folder}/{name}", results[name].schema) for name in TABLES}
-            sums = {} if brief else vars(summary(written["audit"], solver.balance))
+            sums = {}
+            if not brief:
+                groups = read_parquet(spark, f"{folder}/{GROUPS}", results[GROUPS].schema)
+                sums = {
+                    f"{SUMMARY}/{name}": table
+                    for name, table in vars(summary(written["audit"], solver.balance)).items()
+                }
+                sums[REMEDIES] = remedies(groups)
             work: dict[str, Callable[[], Any]] = {
-                f"summing up the audit: {name}": partial(table.coalesce(1).write.parquet, f"{folder}/{SUMMARY}/{name}")
+                f"summing up the audit: {name}": partial(table.coalesce(1).write.parquet, f"{folder}/{name}")
                 for name, table in sums.items()
             }
             work[COUNTING] = partial(
@@ -211,6 +220,7 @@ def audited(
     priced = None if traffic_price is None else priced_traffic(written.read(GROUPS), written.read("audit"))
     parts: dict[str, Callable[[], Any]] = {
         "groups": lambda: worst_groups(written.read("plans"), written.read("audit"), balance, MOST_GROUPS, priced),
+        "remedies": lambda: [row.asDict() for row in written.read(REMEDIES).take(MOST_REMEDIES)],
         "strategies": lambda: strategies_of(written.read(f"{SUMMARY}/strategies")),
     }
     if report.rejects + report.member_rejects:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.report.picture import Loads
-from evenlag.tables.outputs import KEY, QUANTILES, SUMMARY_BINDING, SUMMARY_GROUPS, SUMMARY_STRATEGIES
+from evenlag.tables.outputs import KEY, QUANTILES, SUMMARY_BINDING, SUMMARY_GROUPS, SUMMARY_REMEDIES, SUMMARY_STRATEGIES
 
 PRICED = {"planned": "crossings", "today": "crossings_today"}  # names of the figures of `priced_traffic` in reports
 
@@ -111,6 +111,26 @@ def _binding(audit_df: DataFrame) -> DataFrame:
         .withColumn("share", sf.col("groups") / sf.col("solved"))
         .select(*SUMMARY_BINDING.names)
         .orderBy("balance", sf.desc("groups"), "binding")
+    )
+
+
+def remedies(groups_df: DataFrame) -> DataFrame:
+    """Count the groups of an audit by cause and first remedy (`outputs.SUMMARY_REMEDIES`), by their latest snapshots.
+
+    Parameters
+    ----------
+    groups_df : DataFrame
+        One row per group (`outputs.GROUPS`).
+    """
+    diagnosis = sf.struct("cause", "remedy", "change", "recovers")
+    latest = groups_df.groupBy("group").agg(sf.max_by(diagnosis, "snapshot_ts").alias("last"))
+    return (
+        latest.select("last.*")
+        .filter("cause is not null")
+        .groupBy("cause", "remedy", "change")
+        .agg(sf.count("*").alias("groups"), sf.avg("recovers").alias("recovers"))
+        .select(*SUMMARY_REMEDIES.names)
+        .orderBy(sf.desc("groups"), "cause", "change")
     )
 
 

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.compare.case import Case
+from evenlag.compare.catch_up import Pace
+from evenlag.compare.diagnosis import Summary, diagnosis_of
 from evenlag.compare.strategies import OPTIMAL, Audit, AuditRow, audit_with
-from evenlag.errors import InfeasibleError, NoPlanFoundError
+from evenlag.errors import EvenlagError, InfeasibleError, NoPlanFoundError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
@@ -22,6 +25,7 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result, Status
 from evenlag.search.cache import Caches, SolveCache
+from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.entry import with_payoff
 from evenlag.search.options import AUTO, NET, SolveOptions
 from evenlag.search.portfolio import (
@@ -96,6 +100,8 @@ class GroupResult:
     result : Result or None
         Result of the plan.
     audited : Audit or None
+    diagnosis : Summary or None
+        Cause of the group's state, and what to change; only with an audit.
     error : str or None
         Reason why the plan or the audit is missing.
     notes : tuple of str
@@ -116,6 +122,7 @@ class GroupResult:
     seeking: bool = False
     result: Result | None = None
     audited: Audit | None = None
+    diagnosis: Summary | None = None
     error: str | None = None
     notes: tuple[str, ...] = ()
     rates: Rates | None = None
@@ -302,6 +309,9 @@ def solve_group(
                 begin = done.result.plan
             audited = audit_with(problem, limited, known=known, cache=cache, start=begin)
             done = replace(done, audited=audited)
+            if effort not in _HASTE:
+                left = max(time_limit - (time.monotonic() - started), LEAST_SECONDS)
+                done = _diagnosed(done, options.within(left, part), past)
             if want == Want.AUDIT and done.balance in audited.errors:
                 done = replace(done, error=_named(audited.errors[done.balance]))
     except Exception as failure:  # an error of one group must not affect the others
@@ -309,6 +319,32 @@ def solve_group(
     cut = options.deterministic and any(answer.stopped_by == "time" for answer in done.answers)
     seconds = (earlier.seconds if earlier else 0.0) + time.monotonic() - started
     return replace(done, notes=(*done.notes, *([CLOCK] if cut else [])), seconds=seconds)
+
+
+def _diagnosed(done: GroupResult, options: SolveOptions, past: Past | None) -> GroupResult:
+    """Add the diagnosis of an audited group; of a group with scenarios, at its current lags."""
+    cache, audited, best = done.cache, done.audited, done.main
+    if cache is None or audited is None or best is None:
+        return done
+    ts = done.rows.snapshot_ts
+    pace = Pace(None, None) if past is None else past.pace(ts)
+    unasked = replace(options, only_if_better=None)
+    plain = not cache.problem.scenario_weights
+    case = Case(
+        cache.problem.now,
+        () if past is None else tuple(past.until(ts)),
+        pace,
+        None,
+        unasked,
+        Clock(options.time_limit),
+        known=with_payoff(best, unasked, pace.rates) if plain else None,
+        free=audited.optima.get(Balance.NONE) if plain else None,
+        cache=cache if plain else None,
+    )
+    try:
+        return replace(done, diagnosis=diagnosis_of(case).summary)
+    except EvenlagError as failure:
+        return replace(done, notes=(*done.notes, f"no diagnosis: {_named(failure)}"))
 
 
 def _plan(done: GroupResult, options: SolveOptions, effort: Effort, start: Start | None = None) -> Result:

@@ -16,6 +16,7 @@ from zipimport import zipimporter
 import numpy as np
 import pyarrow as pa
 
+from evenlag.compare.diagnosis import Summary
 from evenlag.errors import EvenlagError
 from evenlag.model.backends import PACKAGES_OF
 from evenlag.model.pair_costs import PAIR_COSTS
@@ -159,6 +160,10 @@ def result_batch(results: Sequence[GroupResult], schema: Any, task: int = 0, fai
         **{
             name: [None if result.main is None else float(getattr(result.main, name)) for result in results]
             for name in ("objective", "bound")
+        },
+        **{
+            name: [None if each.diagnosis is None else each.diagnosis.to_dict()[name] for each in results]
+            for name in Summary._fields  # the columns have the names of its fields
         },
         "late": [result.late for result in results],
         "attempt": [failures] * len(results),
