@@ -294,6 +294,8 @@ def test_columns_are_those_of_the_problems_of_ordinary_groups(rows: list[Row], m
 def is_ordinary(group: GroupRows) -> bool:
     if not group.topics or not (members := group.owners_seen if group.members is None else group.members):
         return False
+    if group.members is None and group.unowned:  # topics that are left over
+        return False
     pairs = group.problem().pairs
     told = [each for each in members if isinstance(each, Member)]
     plain = all(each.max_partitions is None for each in told) and len({each.weight for each in told}) <= 1

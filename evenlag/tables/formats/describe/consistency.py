@@ -142,7 +142,7 @@ def _member_agrees(row: Mapping[str, str], layout: Layout, *, given: bool) -> bo
         return bool(client) and (host == "-" or host.startswith("/") or HOST.fullmatch(host) is not None)
     if host.startswith("/") or HOST.fullmatch(host):
         return bool(member)
-    if host == "-":
+    if host == "-" or (not host and layout.kind == "members"):
         return False
     if given and layout.kind == "offsets":
         return bool(member and host)
