@@ -31,7 +31,7 @@ from evenlag.search.solver import search
 
 DEADLINE = Fraction(3600)  # seconds in which a group that never catches up should read all its lag, or longer:
 SPARE = Fraction(6, 5)  # times the seconds that its backlog, or its hottest partition alone, takes
-STILL = Fraction(30)  # seconds without a commit before a member counts as stuck
+STILL = Fraction(15)  # seconds without a commit before a member counts as stuck
 MINUTE = 60
 PARTS = 6  # questions among which the time of a call is shared; the first plan gets two parts
 

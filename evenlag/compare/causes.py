@@ -75,6 +75,8 @@ def _no_members(case: Case) -> Finding | None:
     lag = sum(case.problem.lags.tolist())
     if case.problem.members:
         return Finding(Cause.NO_MEMBERS, "No member of the group can take a partition")
+    if not lag:
+        return Finding(Cause.NO_MEMBERS, "The group has no members and no lag")
     held = f"{quantity(lag, 'message')} in {quantity(len(case.problem.lags), 'partition')}"
     return Finding(Cause.NO_MEMBERS, f"The group has no members, and {held} wait")
 
@@ -154,7 +156,7 @@ def _slow_assignment(case: Case) -> Finding | None:
 def _late(case: Case) -> bool:
     """Return whether today's assignment never catches up, or later than was asked for."""
     drain = case.drain_today
-    if drain is None or not case.knows_capacity:
+    if drain is None or not case.knows_capacity or case.speeds:  # with unlike speeds, no rate holds for all members
         return False
     return drain == NEVER or (case.drain_seconds is not None and drain > case.deadline)
 
@@ -182,7 +184,7 @@ def _unlike(case: Case) -> Finding | None:
         return None
     weighted = case.drain(case.weighted.plan)
     others = [time for time in (case.drain_today, case.drain(case.solved.plan)) if time is not None]
-    if weighted is None or weighted > (1 - LEAST) * min(others):
+    if weighted is None or (NEVER > weighted > (1 - LEAST) * min(others)):
         return None
     slow, fast = min(case.speeds.values()), max(case.speeds.values())
     at = f"The members read at different speeds, {number(slow)} to {number(fast)} messages/s"
@@ -200,28 +202,38 @@ def _assignor(case: Case) -> Finding | None:
     ):
         return None
     idle = int((case.today.counts[case.problem.active] == 0).sum())
-    does = f"leaves {idle} of {quantity(case.members, 'member')} idle" if idle else f"has a spread of {number(today)}"
-    what = f"Today's assignment {does}"
-    if found.assumed:
-        what = f"Today's assignment is exactly what {found.used} gives, and {does}"
-    elif found.used is not None:
-        what = f"The group uses {found.used}, and today's assignment {does}"
-    return Finding(Cause.ASSIGNOR, what, data={"idle": idle} if idle else {})
+    busiest, data = _busiest(case)
+    what = f"member {busiest}"
+    if idle:
+        what = f"{idle} of {quantity(case.members, 'member')} {'is' if idle == 1 else 'are'} idle"
+        data = {"idle": idle}
+    if found.used is not None:
+        how = "today's assignment is exactly what {} gives, and" if found.assumed else "the group uses {}, and"
+        what = f"{how.format(found.used)} {what}"
+    return Finding(Cause.ASSIGNOR, what[:1].upper() + what[1:], data=data)
 
 
 def _assignment(case: Case) -> Finding | None:
-    worth, today = case.solved.payoff, case.today
+    worth = case.solved.payoff
     if worth is None or not worth.moves:
         return None
     if worth.necessity is None and not worth.saved >= LEAST * worth.today > 0:
         return None
     if worth.necessity is not None:
         return Finding(Cause.ASSIGNMENT, f"Today's assignment cannot stay: {worth.necessity}")
-    loads = [(today.loads[m], case.problem.members[m]) for m in np.flatnonzero(case.problem.active).tolist()]
+    what, data = _busiest(case)
+    return Finding(Cause.ASSIGNMENT, f"Member {what}", data=data)
+
+
+def _busiest(case: Case) -> tuple[str, dict[str, Any]]:
+    """Return the member with the most messages, in words and as figures."""
+    loads = [(int(case.today.loads[m]), case.problem.members[m]) for m in np.flatnonzero(case.problem.active).tolist()]
     most, name = max(loads, key=lambda pair: pair[0])
     mean = number(round(float(case.problem.mean_load)))
-    what = f"Member {named(name)} has {number(int(most))} messages, where the mean is {mean}"
-    return Finding(Cause.ASSIGNMENT, what, data={"busiest": name, "busiest_lag": int(most)})
+    return f"{named(name)} has {number(most)} messages, where the mean is {mean}", {
+        "busiest": name,
+        "busiest_lag": most,
+    }
 
 
 def _idle(case: Case) -> Finding | None:

@@ -238,7 +238,8 @@ def _restart(case: Case, finding: Finding) -> Remedy | None:
     change = f"look at the log of {names}, and restart {'it' if len(case.stuck) == 1 else 'them'}"
     step = Step(Kind.MEMBERS, change, "restart members that commit nothing")
     assumed = ("a restarted member reads as fast as the others",)
-    return _of_plan(case, finding, step, case.today, drain=drain, assumed=assumed)
+    timed = finding.measure == Measure.DRAIN
+    return _of_plan(case, finding, step, case.today, drain=drain, recovers=timed, assumed=assumed)
 
 
 def _more(case: Case, finding: Finding) -> Remedy | None:
@@ -324,7 +325,7 @@ def _weights(case: Case, finding: Finding) -> Remedy | None:
     plan = Plan(case.problem, found.plan.member_of.copy())
     return _of_plan(
         case, finding, Step(Kind.WEIGHTS, change, "plan for the members' speeds"), plan,
-        proven=found.status == Status.OPTIMAL, assumed=("members keep the speeds of the record",),
+        recovers=case.drain(plan) != NEVER, proven=found.status == Status.OPTIMAL, assumed=("members keep the speeds of the record",),
     )  # fmt: skip
 
 

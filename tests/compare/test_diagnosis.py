@@ -55,7 +55,7 @@ GROUPS: dict[str, tuple[str, Callable[[], evenlag.Diagnosis], str]] = {
     "assignor": (
         "setting",
         lambda: evenlag.diagnose(owned_as("range", {f"t{n}": [90, 80] for n in range(9)}, [*"abcdef"])),
-        "exactly what range gives, and leaves 4 of 6 members idle: change partition.assignment.strategy",
+        "exactly what range gives, and 4 of 6 members are idle: change partition.assignment.strategy",
     ),
     "assignment": (
         "plan",
