@@ -323,10 +323,9 @@ def _weights(case: Case, finding: Finding) -> Remedy | None:
     found = case.weighted
     change = f"plan for the members' speeds (--weights from-record, {quantity(found.moves, 'move')})"
     plan = Plan(case.problem, found.plan.member_of.copy())
-    return _of_plan(
-        case, finding, Step(Kind.WEIGHTS, change, "plan for the members' speeds"), plan,
-        recovers=case.drain(plan) != NEVER, proven=found.status == Status.OPTIMAL, assumed=("members keep the speeds of the record",),
-    )  # fmt: skip
+    step, proven = Step(Kind.WEIGHTS, change, "plan for the members' speeds"), found.status == Status.OPTIMAL
+    ends, assumed = case.drain(plan) != NEVER, ("members keep the speeds of the record",)
+    return _of_plan(case, finding, step, plan, recovers=ends, proven=proven, assumed=assumed)
 
 
 # ---- partitions and capacity -----------------------------------------------------------------------------------------
