@@ -274,10 +274,13 @@ def steps(group: Readiness, uses: str) -> list[Step]:
         *(("keep    group.instance.id",) if group.static else ()),
     )
     first = Step(
-        "Check the brokers: Kafka 4.0 or newer, with these settings (both are the defaults).",
+        "Check the brokers: Kafka 4.0 or newer, with these settings (both are the defaults), and feature group.version "
+        "at level 1. A cluster upgraded from 3.x has it at 0 until the last command is run.",
         (
             "group.consumer.migration.policy=bidirectional",
             "group.consumer.assignors=uniform,range",
+            "kafka-features --bootstrap-server HOST:PORT describe",
+            "kafka-features --bootstrap-server HOST:PORT upgrade --feature group.version=1",
         ),
     )
     restart = Step(
