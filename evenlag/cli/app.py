@@ -6,7 +6,6 @@ import errno
 import os
 import sys
 from collections.abc import Iterable
-from typing import Any
 
 import click
 from click.exceptions import NoArgsIsHelpError, NoSuchOption
@@ -14,42 +13,22 @@ from click.exceptions import NoArgsIsHelpError, NoSuchOption
 from evenlag import __version__
 from evenlag.cli.catalogue import CONTEXT, Catalogue
 from evenlag.cli.commands import COMMANDS
-from evenlag.cli.former_names import renewed
+from evenlag.cli.former_names import present_form
 from evenlag.cli.paths import as_given
 from evenlag.cli.signals import STATUS, raising_interrupts
-from evenlag.cli.terminal import drop, finish, prepare, say, warn
+from evenlag.cli.terminal import drop, finish, prepare, say
 from evenlag.errors import EvenlagError, lacking, printable
 from evenlag.model.names import did_you_mean
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # stdout could not be written: an error without a traceback
-NOTE = "evenlag.note"  # key in the context: a note about a deprecated form that was used
 COMPLETE = "_EVENLAG_COMPLETE"  # environment variable by which a shell asks for completions
 LONGEST_LINE = 1_000  # characters of an error message
 
 
-class Evenlag(Catalogue):
-    """The group of all commands."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command to run; accept the forms of earlier versions."""
-        args, ctx.meta[NOTE] = renewed(args)
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=Evenlag, parts=COMMANDS, home="evenlag.cli.commands", context_settings=CONTEXT)
+@click.group(cls=Catalogue, parts=COMMANDS, home="evenlag.cli.commands", context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="evenlag")
 def evenlag() -> None:
     """Provably good partition assignments for Kafka consumer groups that lag unevenly."""
-
-
-@evenlag.result_callback()
-@click.pass_context
-def _after(context: click.Context, _result: Any) -> None:
-    """Warn, after the command's output, that a form of an earlier version was used."""
-    if context.meta.get(NOTE):
-        warn([context.meta[NOTE]])
 
 
 def run() -> int:
@@ -103,6 +82,9 @@ def _usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     text = error.format_message().rstrip(".")
     if isinstance(error, NoSuchOption):
+        name = "" if context is None else context.command_path.removeprefix("evenlag ")
+        if (form := present_form(name, error.option_name)) is not None:
+            return f"evenlag {name} has no {error.option_name}: write {form}"
         if context is not None and _has(context, error.option_name):
             return f"{context.command_path} has no {error.option_name}; evenlag fleet {context.info_name} has"
         text = error.message.rstrip(".") + _nearest(error.option_name, error.possibilities or ())

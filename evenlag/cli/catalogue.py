@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from evenlag.cli.headings import HEADINGS, heading_of
 from evenlag.cli.signals import STATUS, raising_interrupts
 from evenlag.cli.terminal import say
+from evenlag.errors import EvenlagError
 from evenlag.model.names import did_you_mean
 
 GIVEN = "evenlag.cli.given"  # key of the running command's arguments in its context
+ALIASES = {"drain_seconds": "drain"}  # parameters of Python whose options have another name
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -39,14 +43,39 @@ class Command(click.Command):
         ctx.meta[GIVEN] = list(args)
         return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options below their headings."""
+        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections[heading_of(parameter.opts[0])].append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; turn an interrupt into exit status 130."""
+        """Run the command; turn an interrupt into exit status 130, and name options in errors."""
         with raising_interrupts():
             try:
                 return super().invoke(ctx)
+            except EvenlagError as error:
+                raise type(error)(self._with_options(str(error))) from error
             except KeyboardInterrupt:
                 say("evenlag: interrupted", err=True)
                 raise click.exceptions.Exit(STATUS) from None
+
+    def _with_options(self, text: str) -> str:
+        """Return an error with the options of the command in place of the parameters of Python."""
+        options = {each.name: each.opts[0] for each in self.params if isinstance(each, click.Option) and each.name}
+        for name, option in {
+            **options,
+            **{new: options[old] for new, old in ALIASES.items() if old in options},
+        }.items():
+            place = rf"(?<![\w-]){name}(?![\w=(-])" if "_" in name else rf"^{name}(?= must | needs )"
+            text = re.sub(place, option, text)
+        return text
 
 
 def command(*examples: str) -> Callable[[Callable[..., Any]], click.Command]:

@@ -58,7 +58,7 @@ POSITIVE = click.FloatRange(0, min_open=True)
 BARE = "a bare number is seconds"
 AUTO, METHODS = "auto", listed(literals.MethodWord)
 NO_RATE = (
-    "--drain needs the rate at which members read: give --capacity in messages per second, an INPUT with several "
+    "{option} needs the rate at which members read: give --capacity in messages per second, an INPUT with several "
     "snapshots, or --past with what evenlag history wrote"
 )
 
@@ -385,7 +385,7 @@ def seconds(name: str, time: str) -> Fraction:
 
 
 def deadline(drain: str) -> Fraction:
-    """Return the seconds of `--drain`.
+    """Return the seconds of `--drain` or `--max-drain`.
 
     Raises
     ------
@@ -403,19 +403,19 @@ class Ceiling:
     """Limit on the lag of a member, given in messages or as a time at a capacity."""
 
     max_load: float | None
-    drain: str | None
+    max_drain: str | None
     capacity: float | None
 
     def __post_init__(self) -> None:
-        if self.drain is not None and self.max_load is not None:
+        if self.max_drain is not None and self.max_load is not None:
             raise click.UsageError(
-                "--drain and --max-load set the same limit; give one of them", click.get_current_context()
+                "--max-drain and --max-load set the same limit; give one of them", click.get_current_context()
             )
 
     @property
     def of_fleet(self) -> dict[str, Any]:
         """The limit as parameters of a fleet call."""
-        seconds = None if self.drain is None else deadline(self.drain)
+        seconds = None if self.max_drain is None else deadline(self.max_drain)
         return {"max_load": self.max_load, "drain_seconds": seconds, "capacity": self.capacity}
 
     def of(self, problem: Problem, pace: Pace) -> tuple[float | Fraction | None, list[str]]:
@@ -426,33 +426,35 @@ class Ceiling:
         InvalidProblemError
             The members' rate of reading is unknown.
         """
-        if self.drain is None:
+        if self.max_drain is None:
             return self.max_load, []
-        most = pace.ceiling(problem, deadline(self.drain))
+        most = pace.ceiling(problem, deadline(self.max_drain))
         if most is None:
-            raise InvalidProblemError(NO_RATE)
-        counted = f"--drain {self.drain} counts today's lag, not messages that arrive meanwhile"
+            raise InvalidProblemError(NO_RATE.format(option="--max-drain"))
+        counted = f"--max-drain {self.max_drain} counts today's lag, not messages that arrive meanwhile"
         return most, [] if pace.rates is None else [counted]
 
     @contextmanager
     def explained(self, most: float | Fraction | None) -> Iterator[None]:
-        """Add to an infeasibility error the max_load that `--drain` amounts to."""
+        """Add to an infeasibility error the max_load that `--max-drain` amounts to."""
         try:
             yield
         except InfeasibleError as error:
-            if self.drain is None:
+            if self.max_drain is None:
                 raise
-            raise InfeasibleError(f"{error}; --drain {self.drain} is a max_load of {number(most)} messages") from error
+            raise InfeasibleError(
+                f"{error}; --max-drain {self.max_drain} is a --max-load of {number(most)} messages"
+            ) from error
 
 
 def ceiling(command: Command) -> Command:
-    """Add `--max-load`, `--drain` and `--capacity`; the command gets them as `ceiling`."""
+    """Add `--max-load`, `--max-drain` and `--capacity`; the command gets them as `ceiling`."""
 
     @wraps(command)
-    def with_ceiling(max_load: float | None, drain: str | None, capacity: float | None, **others: Any) -> Any:
-        return command(ceiling=Ceiling(max_load, drain, capacity), **others)
+    def with_ceiling(max_load: float | None, max_drain: str | None, capacity: float | None, **others: Any) -> Any:
+        return command(ceiling=Ceiling(max_load, max_drain, capacity), **others)
 
-    decorated: Command = together(terms.max_load, terms.drain, capacity)(with_ceiling)
+    decorated: Command = together(terms.max_load, terms.max_drain, capacity)(with_ceiling)
     return decorated
 
 

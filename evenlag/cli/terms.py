@@ -194,8 +194,8 @@ max_load = click.option(
     "--max-load", type=click.FloatRange(0), metavar="MESSAGES",
     help="Give no member more lag than this. If weights differ, a member's limit is proportional to its weight.",
 )  # fmt: skip
-drain = click.option(
-    "--drain", metavar="TIME",
+max_drain = click.option(
+    "--max-drain", metavar="TIME",
     help="Give no member more lag than it can read within this time (15m; a bare number is seconds) at its --capacity; "
     "messages that arrive meanwhile are not counted.",
 )  # fmt: skip

@@ -40,7 +40,7 @@ class Draining:
         if drain_seconds is None:
             if given is not None:
                 raise InvalidProblemError(
-                    "capacity needs drain_seconds (--capacity needs --drain): give both, or neither"
+                    "capacity needs drain_seconds (--capacity needs --max-drain): give both, or neither"
                 )
             return None
         seconds = exact(drain_seconds)

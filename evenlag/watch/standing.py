@@ -70,20 +70,15 @@ class Asked:
         """Return the seconds for which a moved partition of a group is not read."""
         return float(self.past.pause_of(group)[0]) if self.pause is None else self.pause
 
-    def check(self, share: str = "only_if_better") -> None:
+    def check(self) -> None:
         """Check the parameters before the first group.
-
-        Parameters
-        ----------
-        share : str
-            The caller's name of `only_if_better`, for the message.
 
         Raises
         ------
         InvalidProblemError
             A value is invalid; the message names the parameter.
         """
-        parse_share(self.only_if_better, share)
+        parse_share(self.only_if_better)
         SolveOptions(**self.solving, pause=PAUSE if self.pause is None else self.pause)
         Capacity.of_user(self.capacity)
 

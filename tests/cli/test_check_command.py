@@ -23,8 +23,8 @@ def table(tmp_path: Path) -> Path:
 def test_groups_with_something_to_do_have_a_line_and_status_3(table: Path) -> None:
     done = evenlag("check", table)
     assert done.returncode == 3
-    finding, *notes = done.stdout.splitlines()
-    assert notes[0].startswith("note: uneven: today's assignment is exactly what range gives")
+    verdict, finding, *notes = done.stdout.splitlines()
+    assert verdict.startswith("uneven: Today's assignment is exactly what range gives, and member a has 1,700 messages")
     assert finding == "uneven: 2 moves recover 1,580 of 1,670 messages of spread (94.61 %)"
     assert notes[-1] == f"note: uneven: {ONLY_OWNERS}"
     assert done.stderr == ""
@@ -78,13 +78,14 @@ def test_groups_beside_one_that_is_rebalancing_are_judged(tmp_path: Path) -> Non
 
 
 def test_a_share_that_no_rebalance_saves_reports_nothing(table: Path) -> None:
-    assert evenlag("check", table, "--recoverable", "99%").returncode == 0
+    assert evenlag("check", table, "--only-if-better", "99%").returncode == 0
 
 
 def test_a_deadline_is_checked_at_the_capacity(table: Path) -> None:
-    done = evenlag("check", table, "--drain", "15s", "--capacity", "100", "--recoverable", "99%")
+    done = evenlag("check", table, "--drain", "15s", "--capacity", "100", "--only-if-better", "99%")
     assert done.returncode == 3
-    finding, *_ = done.stdout.splitlines()
+    verdict, finding, *_ = done.stdout.splitlines()
+    assert verdict.startswith("uneven: Today's assignment reads all lag after 17 s, and another assignment of 2 members")
     assert finding == "uneven: 17 s to read all lag, more than 15 s: after a rebalance 9.1 s"
 
 
@@ -141,7 +142,7 @@ def test_a_small_gain_is_not_reported(table: Path) -> None:
 
 
 def test_an_error_names_the_option_that_was_given(table: Path) -> None:
-    refused(evenlag("check", table, "--recoverable", "20"), "recoverable must be")
+    refused(evenlag("check", table, "--only-if-better", "20"), "--only-if-better must be")
 
 
 def test_a_source_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ def test_unreadable_and_unwritable_files_are_named(tmp_path: Path, kip_169: Path
     [
         ("plan", "--out"),
         ("export", "--format", "lp", "--out"),
-        ("whatif", "--change-members", "+1", "--save"),
+        ("whatif", "--change-members", "+1", "--out"),
     ],
 )
 def test_an_input_is_not_overwritten(kip_169: Path, tmp_path: Path, words: tuple[str, ...]) -> None:

@@ -65,7 +65,7 @@ def test_a_size_and_a_ceiling_use_the_capacity_of_the_past(problem: Path, tmp_pa
         evenlag(*size).stdout.split()
     )
     assert json.loads(evenlag(*size, "--capacity", 50, "--json").stdout)["capacity"] == 50
-    drained = json.loads(evenlag("plan", problem, "--drain", "15s", "--past", past, "--json").stdout)
+    drained = json.loads(evenlag("plan", problem, "--max-drain", "15s", "--past", past, "--json").stdout)
     assert drained["makespan"] <= 40 * 15
 
 

@@ -71,7 +71,7 @@ def test_a_plan_follows_the_given_terms(group: Path, words: tuple[str, ...], key
 
 @pytest.mark.parametrize("capacity", [2, 3.5])
 def test_a_drain_time_limits_the_load(group: Path, capacity: float) -> None:
-    document = plan_json(group, "--drain", "15m", "--capacity", str(capacity), "--first", "moves")
+    document = plan_json(group, "--max-drain", "15m", "--capacity", str(capacity), "--first", "moves")
     assert document["max_load"] == 900 * capacity
     assert max(document["loads"].values()) <= 900 * capacity
     assert document["costs"] == evenlag.solve(PROBLEM, max_load=900 * capacity, first=["moves"]).costs
@@ -83,14 +83,14 @@ def test_members_of_other_weights_drain_by_their_weight(tmp_path: Path) -> None:
     problem = evenlag.Problem.from_lags({"t": [100] * 5}, {"a": ["t"], "b": ["t"]}, weights={"a": 3, "b": 2})
     path.write_text(json.dumps(problem.to_dict()))
     words = ("--capacity", "10", "--balance", "none")
-    assert plan_json(path, "--drain", "10s", *words)["loads"] == {"a": 300, "b": 200}
-    refused(run("plan", path, "--drain", "9s", *words), "--drain 9s is a max_load of 225 messages")
+    assert plan_json(path, "--max-drain", "10s", *words)["loads"] == {"a": 300, "b": 200}
+    refused(run("plan", path, "--max-drain", "9s", *words), "--max-drain 9s is a --max-load of 225 messages")
 
 
 @pytest.mark.slow
 def test_an_audit_takes_a_drain_time(group: Path) -> None:
     words = ("--first", "crossings", "--json")
-    done = run("audit", group, "--drain", "15m", "--capacity", "2", *words)
+    done = run("audit", group, "--max-drain", "15m", "--capacity", "2", *words)
     assert (done.returncode, done.stderr) == (0, "")
     same = run("audit", group, "--max-load", "1800", *words)
     rows, wanted = (json.loads(each.stdout)[0]["rows"] for each in (done, same))
@@ -98,13 +98,15 @@ def test_an_audit_takes_a_drain_time(group: Path) -> None:
         del row["seconds"]
     assert rows == wanted
     assert rows != json.loads(run("audit", group, *words).stdout)[0]["rows"]
-    refused(run("audit", group, "--drain", "15m"), "--drain needs the rate at which members read: give --capacity")
-    assert "give one of them" in run("audit", group, "--drain", "15m", "--max-load", "3").stderr
+    refused(
+        run("audit", group, "--max-drain", "15m"), "--max-drain needs the rate at which members read: give --capacity"
+    )
+    assert "give one of them" in run("audit", group, "--max-drain", "15m", "--max-load", "3").stderr
 
 
 def test_an_impossible_drain_time_is_refused_with_a_possible_one(group: Path) -> None:
-    done = run("plan", group, "--drain", "1m", "--capacity", "2")
-    refused(done, "--drain 1m is a max_load of 120 messages")
+    done = run("plan", group, "--max-drain", "1m", "--capacity", "2")
+    refused(done, "--max-drain 1m is a --max-load of 120 messages")
     least = int(re.search(r"([\d,]+) can be kept", done.stderr)[1].replace(",", ""))  # type: ignore[index]
     best = evenlag.solve(PROBLEM, objective="makespan", stickiness=0)
     assert (least, best.status) == (best.makespan, "OPTIMAL")
@@ -179,7 +181,7 @@ def test_partitions_missing_from_a_file_are_reported(plain: Path, tmp_path: Path
     [
         ("topic,partition\nt,0\n", "no column move_size; the table needs"),
         ("topic,partition,move_size\nt,0,3\nt,0,4\n", "t-0 has a move_size of 4 here, but of 3 in an earlier row"),
-        ("topic,partition,move_size\nt,0,2.5\n", "move_sizes of t-0: must be a whole number >= 0, not '2.5'"),
+        ("topic,partition,move_size\nt,0,2.5\n", "--move-sizes of t-0: must be a whole number >= 0, not '2.5'"),
         ("topic,partition,move_size\nt,0,-1\n", "must lie between 0 and 2^53 - 1, not -1"),
         ('{"t": 3}', "topic 't' must have a list, or an object of partition to number"),
         ("[3]", "must be an object such as"),
@@ -206,7 +208,7 @@ def test_files_of_sizes_are_not_overwritten(plain: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--drain", "15m", "--max-load", "3"), "give one of them"),
+        (("--max-drain", "15m", "--max-load", "3"), "give one of them"),
         (("--budget", "crossings=many"), "must be a whole number"),
         (("--budget", "crossings"), "write NAME=VALUE"),
         (("--price", "=3"), "write NAME=VALUE"),
@@ -226,13 +228,13 @@ def test_conflicting_options_are_wrong_usage(group: Path, words: tuple[str, ...]
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--drain", "15m"), "--drain needs the rate at which members read: give --capacity"),
+        (("--max-drain", "15m"), "--max-drain needs the rate at which members read: give --capacity"),
         (("--first", "night"), "not 'night'"),
         (("--price", "night=3"), "not 'night'"),
         (("--rack-price", "dear"), "the price of crossings must be messages >= 0"),
-        (("--rack-price", "3", "--price", "crossings=4"), "rack_price is 3, but prices has crossings: 4"),
+        (("--rack-price", "3", "--price", "crossings=4"), "--rack-price is 3, but prices has crossings: 4"),
         (("--price", "moved_size=3", "--stickiness", "2"), "stickiness is 2, but prices has moved_size: 3"),
-        (("--max-moved", "3", "--budget", "moved_size=4"), "max_moved is 3, but budgets has moved_size: 4"),
+        (("--max-moved", "3", "--budget", "moved_size=4"), "--max-moved is 3, but budgets has moved_size: 4"),
         (("--max-crossings", "0", "--max-moved", "0"), "raise one of them"),
         (("--move-sizes", "u=3"), "there is no topic 'u'"),
     ],

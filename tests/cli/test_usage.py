@@ -18,8 +18,8 @@ import pytest
 from evenlag.cli.app import evenlag as root
 from evenlag.cli.catalogue import Catalogue
 from evenlag.cli.commands import FLEET
-from evenlag.cli.former_names import renewed
-from tests.support.command import evenlag, refused
+from evenlag.cli.headings import HEADINGS
+from tests.support.command import evenlag
 
 ROOT = Path(__file__).parents[2]
 GROUP = {
@@ -109,7 +109,7 @@ def test_examples_of_help_run(example: str) -> None:
     found = words[0] == "check" and not re.match(r'nothing to report|\{"findings": \[\]', done.stdout)
     assert (done.returncode, done.stderr) == (3 if found else 0, "")
     assert done.stdout or words[0] == "export"
-    for option in ("--out", "--plot", "--save"):
+    for option in ("--out", "--plot"):
         if option in words:
             assert Path(words[words.index(option) + 1]).exists()
 
@@ -138,55 +138,63 @@ def test_examples_that_need_a_cluster_are_parsed(example: str) -> None:
         command.make_context(name, rest, parent=context).close()
 
 
-# ---- earlier forms ---------------------------------------------------------------------------------------------------
+# ---- former forms ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("words", "today"),
+    ("words", "form"),
     [
-        ("audit --offsets a.csv --out o", "fleet audit --out o a.csv"),
-        ("audit --out o --offsets=a.csv", "fleet audit --out o a.csv"),
-        ("size --offsets kafka://h:1/t --drain 5m", "fleet size --drain 5m kafka://h:1/t"),
-        ("replay --offsets a.csv --group g", "replay --group g a.csv"),
-        ("replay --offsets a.csv --tasks 2", "fleet replay --tasks 2 a.csv"),
-        ("replay --offsets table:c.n.t", "fleet replay table:c.n.t"),
-        ("whatif g.json --members -1 --members m.csv", "whatif g.json --change-members -1 --members m.csv"),
-        ("whatif g.json --members=+2", "whatif g.json --change-members=+2"),
-        ("whatif g.json --members m.csv", None),
-        ("whatif g.json --add +2", None),
-        ("audit g.json", None),
-        ("plan --offsets a.csv", None),
-        ("", None),
+        ("audit --offsets a.csv", "evenlag fleet audit PATH for a fleet, or evenlag audit PATH for a group"),
+        ("size --offsets=a.csv --drain 5m", "evenlag fleet size PATH"),
+        ("replay --offsets a.csv", "evenlag replay PATH for a group"),
+        ("whatif group.json --members -1", "write --change-members -1"),
+        ("whatif group.json --members=+2", "write --change-members +2"),
+        ("whatif group.json --change-members +1 --save x.json", "write --out"),
+        ("check group.json --recoverable 20%", "write --only-if-better"),
+        ("plan group.json --drain 15m", "write --max-drain"),
+        ("fleet audit offsets.csv --out o --drain 15m", "write --max-drain"),
+        ("stream kafka://h:1/t --out o --interval 3", "write --read-every"),
     ],
 )
-def test_earlier_forms_are_rewritten(words: str, today: str | None) -> None:
-    args, note = renewed(words.split())
-    assert " ".join(args) == (words if today is None else today)
-    assert (note is None) == (today is None)
-
-
 @pytest.mark.usefixtures("folder")
-def test_an_earlier_form_does_what_it_did_and_names_the_new_one() -> None:
-    done = evenlag("replay", "--offsets", "record/offsets", "--members", "record/members", "--group", "billing")
-    assert done.returncode == 0
-    assert done.stderr == "note: evenlag replay --offsets PATH is now written evenlag replay PATH\n"
-    done = evenlag("whatif", "group.json", "--members", "+1")
-    assert done.returncode == 0
-    assert done.stderr == "note: evenlag whatif --members +N is now written --change-members +N\n"
-    assert (
-        done.stdout.splitlines()[1:]
-        == evenlag("whatif", "group.json", "--change-members", "+1").stdout.splitlines()[1:]
-    )
-    refused(evenlag("replay", "--offsets", "none.csv"), "none.csv")  # in one line, as ever
+def test_former_forms_are_answered_with_the_present_one(words: str, form: str) -> None:
+    done = evenlag(*words.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert form in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.spark
+# ---- headings and names ----------------------------------------------------------------------------------------------
+
+
+def test_every_option_stands_below_one_heading() -> None:
+    used = {
+        option.opts[0] for _, command in commands(root) for option in command.params if isinstance(option, click.Option)
+    }
+    listed = [option for options in HEADINGS.values() for option in options]
+    assert sorted(listed) == sorted({*listed})
+    assert used == {*listed}
+
+
+def test_help_shows_options_below_headings() -> None:
+    shown = evenlag("plan", "--help").stdout
+    places = [shown.index(f"{heading}:") for heading in HEADINGS if f"{heading}:" in shown]
+    assert len(places) >= 6
+    assert places == sorted(places)
+    assert shown.index("Input:") < shown.index("--members") < shown.index("Rules and limits:") < shown.index("--slack")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("plan group.json --max-load 1", "--max-load is 1"),
+        ("plan group.json --only-if-better 200%", "--only-if-better must be"),
+        ("plan group.json --stickiness x", "--stickiness must be"),
+    ],
+)
 @pytest.mark.usefixtures("folder")
-def test_an_earlier_form_for_a_fleet_does_what_it_did() -> None:
-    done = evenlag("size", "--offsets", "offsets.csv", "--drain", "15m", "--capacity", "2000", "--json")
-    assert done.returncode == 0
-    assert done.stderr == "note: evenlag size --offsets PATH is now written evenlag fleet size PATH\n"
-    assert sum(json.loads(done.stdout)["answers"].values()) == 8
+def test_errors_name_options_and_not_parameters(words: str, says: str) -> None:
+    assert says in evenlag(*words.split()).stderr
 
 
 # ---- completion ------------------------------------------------------------------------------------------------------

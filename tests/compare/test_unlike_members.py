@@ -120,7 +120,7 @@ def test_plan_and_check_have_one_horizon(tmp_path: Path) -> None:
     path = tmp_path / "record.csv"
     path.write_text("\n".join(rows) + "\n")
     planned = json.loads(run("plan", path, "--json").stdout)
-    checked = json.loads(run("check", path, "--recoverable", "0%", "--json").stdout)
+    checked = json.loads(run("check", path, "--only-if-better", "0%", "--json").stdout)
     figures = checked["groups"]["g"]
     assert planned["moves"] == figures["plan_moves"]
     assert bool(planned["moves"]) == any(each["kind"] == "rebalance" for each in checked["findings"])

@@ -324,7 +324,7 @@ def test_an_impossible_change_is_one_line(tmp_path: Path, what: str) -> None:
     words, expected = IMPOSSIBLE[what]
     path = tmp_path / "group.json"
     path.write_text(json.dumps(GROUP))
-    refused(run("whatif", path, *words, "--save", tmp_path / "after.json"), expected)
+    refused(run("whatif", path, *words, "--out", tmp_path / "after.json"), expected)
     assert not (tmp_path / "after.json").exists()
 
 
@@ -399,7 +399,7 @@ CHANGES = ["--change-members", "+2", "--remove", "c", "--partitions", "t=6", "--
 def test_the_saved_file_has_the_plan_on_screen(tmp_path: Path) -> None:
     path, after = tmp_path / "group.json", tmp_path / "after.json"
     path.write_text(json.dumps(GROUP))
-    done = run("whatif", path, *CHANGES, "--save", after, "--json")
+    done = run("whatif", path, *CHANGES, "--out", after, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     shown = json.loads(done.stdout)
     fresh = json.loads(run("plan", after, "--balance", "topic", "--json").stdout)

@@ -320,7 +320,7 @@ def test_a_plan_from_a_snapshot_of_the_group_is_followed(broker: Broker, tmp_pat
 
             snapshot = (tables / "offsets.csv", "--members", tables / "members.csv")
             problem = tmp_path / "problem.json"
-            done = evenlag("whatif", *snapshot, "--remove", "c4", "--add", "c3", "--save", problem)
+            done = evenlag("whatif", *snapshot, "--remove", "c4", "--add", "c3", "--out", problem)
             assert done.returncode == 0, done
             assert evenlag("plan", problem, "--max-moves", 1, "--out", plan).returncode == 0
             assert evenlag("publish", plan, path).returncode == 0

@@ -317,9 +317,9 @@ def test_commands_refuse_a_wrong_term_before_spark_starts(monkeypatch: pytest.Mo
     refused(evenlag_command(*audit, "--move-sizes", "orders"), "orders")
     refused(evenlag_command(*audit, "--price", "night=3"), "prices must be one of crossings, moved_size, moves")
     refused(evenlag_command(*audit, "--budget", "night=3"), "budgets must be one of crossings, moved_size, moves")
-    refused(evenlag_command(*audit, "--drain", "soon"), "soon")
-    refused(evenlag_command(*audit, "--capacity", "3"), "capacity needs drain_seconds (--capacity needs --drain)")
-    assert "give one of them" in evenlag_command(*audit, "--drain", "1m", "--max-load", "3").stderr
+    refused(evenlag_command(*audit, "--max-drain", "soon"), "soon")
+    refused(evenlag_command(*audit, "--capacity", "3"), "capacity needs drain_seconds (--capacity needs --max-drain)")
+    assert "give one of them" in evenlag_command(*audit, "--max-drain", "1m", "--max-load", "3").stderr
     assert "such as 0.01/GB" in evenlag_command(*audit, "--traffic-price", "0.01").stderr
     assert "no such option '--rack-price'" in evenlag_command(*topic, "--rack-price", "3").stderr
     refused(evenlag_command(*topic, "--first", "moved"), "first must be one of crossings, moved_size, moves")
@@ -383,7 +383,7 @@ def test_a_run_and_an_audit_take_terms(spark: SparkSession, paths: Paths, tmp_pa
 @pytest.mark.usefixtures("spark")
 def test_a_command_prices_traffic_and_drains_in_time(paths: Paths, tmp_path: Path) -> None:
     words = ("fleet", "audit", paths[0], "--members", paths[1], "--out", tmp_path / "out", "--group-time-limit", "30")
-    terms = ("--price", "crossings=30", "--budget", "crossings=45", "--drain", "1m", "--capacity", "40")
+    terms = ("--price", "crossings=30", "--budget", "crossings=45", "--max-drain", "1m", "--capacity", "40")
     done = evenlag_command(*words, *terms, "--traffic-price", "1/MB", "--json")
     report = json.loads(done.stdout)
     rows = {row["group"]: row for row in report["groups"]}

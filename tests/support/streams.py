@@ -71,7 +71,19 @@ def halves(rows: list[Row], rng: random.Random) -> list[list[str | bytes | None]
 @contextmanager
 def running(topic: str, out: Path, *words: str) -> Iterator["subprocess.Popen[str]"]:
     """`evenlag stream` in a process group of its own; at the end it is killed with its Java and all they started."""
-    command = [sys.executable, "-m", "evenlag", "stream", topic, "--out", str(out), "--interval", "1", "--json", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "evenlag",
+        "stream",
+        topic,
+        "--out",
+        str(out),
+        "--read-every",
+        "1",
+        "--json",
+        *words,
+    ]
     process = subprocess.Popen(
         command,
         start_new_session=True,

@@ -31,9 +31,9 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 
 
 @command(
-    "evenlag check group.json --recoverable 20%",
+    "evenlag check group.json --only-if-better 20%",
     "evenlag check offsets.csv --members members.csv --drain 15m --capacity 300 --json",
-    "evenlag check kafka://HOST:PORT --group 'billing*' --recoverable 20%",
+    "evenlag check kafka://HOST:PORT --group 'billing*' --only-if-better 20%",
 )
 @click.argument("source", metavar="INPUT", type=options.INPUT)
 @options.members
@@ -43,7 +43,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @options.auto_offset_reset
 @terms.subscribed
 @options.weighing
-@click.option("--recoverable", metavar="SHARE", default="20%", show_default=True,
+@click.option("--only-if-better", metavar="SHARE", default="20%", show_default=True,
               help="Report a group if a rebalance saves this share of today's spread, moves paid.")  # fmt: skip
 @click.option("--drain", metavar="TIME",
               help=f"Report a group that cannot read all lag within this time (15m); {options.BARE}.")  # fmt: skip
@@ -59,7 +59,7 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @options.as_json
 def check(
     source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
-    auto_offset_reset: str, subscribed: tuple[str, ...], recoverable: str, drain: str | None, capacity: float | None,
+    auto_offset_reset: str, subscribed: tuple[str, ...], only_if_better: str, drain: str | None, capacity: float | None,
     at_least: float, group_time_limit: float, command_config: Path | None, quiet: bool, as_json: bool,
     past: PastOptions, weighing: Weighing | None, **solving: Any,
 ) -> None:  # fmt: skip
@@ -77,10 +77,10 @@ def check(
 
     deadline = None if drain is None else options.deadline(drain)
     asked = Asked(
-        solving=solving, past=past.measured, pause=past.pause, only_if_better=recoverable, drain_seconds=deadline,
+        solving=solving, past=past.measured, pause=past.pause, only_if_better=only_if_better, drain_seconds=deadline,
         capacity=None if capacity is None else Fraction(str(capacity)), weighing=weighing,
     )  # fmt: skip
-    asked.check("recoverable")
+    asked.check()
     given = input_of(source, members, input_format, auto_offset_reset, subscribed, TIMEOUT, command_config, whole=True)
     board, notes = Board(GROUPS, groups), list[str]()
     watcher = Watcher(given, board, asked, float("inf"), group_time_limit, notes.append)
@@ -127,7 +127,7 @@ def _check_capacity(figures: Iterable[Figures]) -> None:
     """
     with_members = [each for each in figures if each.members]
     if with_members and all(each.capacity_messages_per_second is None for each in with_members):
-        raise InvalidProblemError(options.NO_RATE)
+        raise InvalidProblemError(options.NO_RATE.format(option="--drain"))
 
 
 def _report(found: list[Finding], standings: Mapping[str, Standing], notes: list[str], *, quiet: bool) -> None:
@@ -138,7 +138,7 @@ def _report(found: list[Finding], standings: Mapping[str, Standing], notes: list
         if quiet and each.kind == "unsettled":
             continue
         diagnosis = standings[each.group].diagnosis if each.group in standings else None
-        if diagnosis is not None and each.kind != "unsettled" and each.group not in said:
+        if diagnosis is not None and each.kind in ("rebalance", "drain") and each.group not in said:
             said.add(each.group)
             say(f"{printable(each.group)}: {printable(diagnosis.verdict)}")
         say(f"{printable(each.group)}: {'failed: ' if each.kind == 'failed' else ''}{printable(each.text)}")

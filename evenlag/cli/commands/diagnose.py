@@ -19,7 +19,7 @@ from evenlag.model.interrupt import ending_searches
 
 
 @command(
-    "evenlag diagnose group.txt",
+    "evenlag diagnose group.json",
     "evenlag diagnose kafka://HOST:PORT --group billing --since 1h",
     "evenlag diagnose offsets.csv --members members.csv --group billing --drain 15m --capacity 300",
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @command(
     "evenlag fleet audit offsets.csv --members members.csv --out out",
     "evenlag fleet audit offsets.csv --members members.csv --out out --first crossings,moves",
-    "evenlag fleet audit offsets.csv --members members.csv --out out --first moves --drain 15m --capacity 1000",
+    "evenlag fleet audit offsets.csv --members members.csv --out out --first moves --max-drain 15m --capacity 1000",
     "evenlag fleet audit record/offsets --members record/members --out out --group-time-limit 1 --json",
 )
 @options.fleet

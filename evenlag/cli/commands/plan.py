@@ -27,7 +27,7 @@ LEFT_ALONE = 3  # exit status: the plan saves less than --only-if-better asks fo
     "kafka-consumer-groups --bootstrap-server HOST:PORT --describe --group billing | evenlag plan -",
     "evenlag plan group.json --stickiness fewest-moves --json --out plan.json",
     "evenlag plan group.json --first crossings,moves --traffic-price 0.01/GB",
-    "evenlag plan group.json --first moves --drain 15m --capacity 100",
+    "evenlag plan group.json --first moves --max-drain 15m --capacity 100",
 )
 @options.reading
 @options.modelling

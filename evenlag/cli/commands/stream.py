@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--checkpoint", type=options.PLACE, metavar="PATH",
               help="Folder for Spark's checkpoint; default: in --out.")  # fmt: skip
 @click.option("--once", is_flag=True, help="Read what the topic holds now, treat every snapshot as complete, and exit.")
-@click.option("--interval", type=options.POSITIVE, metavar="SECONDS",
+@click.option("--read-every", "interval", type=options.POSITIVE, metavar="SECONDS",
               help="Seconds between reads of the topic; default: 10, with --from-commits 60.")  # fmt: skip
 @click.option("--settle", type=click.FloatRange(0), metavar="SECONDS",
               help="Seconds without new rows after which a snapshot counts as complete; default: 300.")  # fmt: skip

@@ -14,6 +14,7 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import Word, command
 from evenlag.cli.decorators import pairs, weights_of_members
 from evenlag.cli.ending import end, notes_of
+from evenlag.cli.former_names import is_count
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.model.interrupt import ending_searches
@@ -83,7 +84,7 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @options.horizon_or_auto
 @options.limiting(10.0)
 @options.gap(0.0)
-@click.option("--save", type=options.FILE, help="File to write the changed group to, as a problem file.")
+@click.option("--out", "save", type=options.FILE, help="File to write the changed group to, as a problem file.")
 @options.as_json
 def whatif(
     source: Source, change_members: int, add: dict[str, list[str] | None], remove: tuple[str, ...],
@@ -95,6 +96,8 @@ def whatif(
 
     The change is in members, partitions, weights or balance. It is only simulated: nothing is written to Kafka.
     """
+    if is_count(source.members):
+        raise click.UsageError(f"--members is the members table: write --change-members {source.members}")
     change = evenlag.Change(
         members=change_members, add=add, remove=remove, partitions=partitions, weights=weights, balance=balance,
         new_partitions=new_partitions,
