@@ -10,8 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE # tests start Python a hundred times, and all o
 help: ## list the targets; times are for two cores, after the set-up of a few minutes that the first target does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/.ready ## plan and audit a recorded cluster on local Spark: tables, Parquet and a picture (about a minute)
-	$(BIN)/evenlag demo
+demo: .venv/.ready ## diagnose a recorded cluster, then plan and audit it on local Spark: tables, Parquet and a picture (about a minute)
+	$(BIN)/evenlag demo --fleet
 
 test: .venv/.ready ## check style and types and run every test, with Spark and a real broker (about half an hour)
 	@sh scripts/test.sh

@@ -32,7 +32,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
     ),
     "Spark": ("--master", "--conf", "--option", "--tasks", "--allow-errors"),
     "Output": (
-        "--cooperative", "--out", "--append", "--overwrite", "--plot", "--quiet", "--json",
+        "--fleet", "--cooperative", "--out", "--append", "--overwrite", "--plot", "--quiet", "--json",
     ),
 }  # fmt: skip
 """Options by heading, in the order of the help; `--help` stands last, below the last heading."""

@@ -15,11 +15,10 @@ from evenlag.compare.drain import NEVER
 from evenlag.figures import duration, number, percent, quantity
 from evenlag.model.explanation.phrases import listed, named, partition
 from evenlag.model.names import Name
-from evenlag.model.plan import whole
 from evenlag.model.problem import NOBODY
 
 LEAST = Fraction(str(LEAST_SAVED))  # share of today's figure that a remedy must save
-SMALL = Fraction(1, 20)  # share of the mean load; a smaller spread is even
+SMALL = Fraction(1, 20)  # share of the mean load by which the busiest member of an even group may exceed it
 MOST_NAMED = 3  # members and partitions that a sentence names
 CHANGED = "The members changed"
 REPLACED = Fraction(1, 2)  # share of the record's intervals in which members change, from which on it is unsettled
@@ -194,12 +193,7 @@ def _unlike(case: Case) -> Finding | None:
 def _assignor(case: Case) -> Finding | None:
     found, today = case.settings, case.today.spread
     saved = 0 if found is None or not found.best else today - found.others[found.best[0]].spread
-    if (
-        not found
-        or today <= SMALL * case.problem.mean_load
-        or saved < LEAST * today
-        or 2 * saved < today - case.solved.plan.spread
-    ):
+    if not found or _is_even(case) or saved < LEAST * today or 2 * saved < today - case.solved.plan.spread:
         return None
     idle = int((case.today.counts[case.problem.active] == 0).sum())
     busiest, data = _busiest(case)
@@ -215,7 +209,7 @@ def _assignor(case: Case) -> Finding | None:
 
 def _assignment(case: Case) -> Finding | None:
     worth = case.solved.payoff
-    if worth is None or not worth.moves:
+    if worth is None or not worth.moves or (worth.necessity is None and _is_even(case)):
         return None
     if worth.necessity is None and not worth.saved >= LEAST * worth.today > 0:
         return None
@@ -275,14 +269,19 @@ def _uneven(case: Case) -> bool:
     return case.solved.plan.spread > SMALL * case.problem.mean_load
 
 
+def _is_even(case: Case) -> bool:
+    """Return whether no member has much more than the mean load today."""
+    return case.today.makespan <= (1 + SMALL) * case.problem.mean_load
+
+
 def _even(case: Case) -> Finding:
     today, best = case.today, case.solved.plan
     if not case.problem.total_lag:
         return Finding(Cause.EVEN, "The group has no lag")
     gain = today.spread - best.spread
-    if today.spread <= SMALL * case.problem.mean_load:
-        loads = f"{number(whole(today.makespan - today.spread))} to {number(today.makespan)} messages"
-        return Finding(Cause.EVEN, f"The members are even, with {loads} each")
+    if _is_even(case):
+        above = percent(float(today.makespan / case.problem.mean_load) - 1)
+        return Finding(Cause.EVEN, f"The busiest member has {number(today.makespan)} messages, {above} above the mean")
     what = f"The busiest member has {number(today.makespan)} messages, where the mean is "
     what += number(round(float(case.problem.mean_load)))
     worth = f", and the best plan found saves only {number(gain)} of {number(today.spread)} messages of spread"

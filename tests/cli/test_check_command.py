@@ -85,7 +85,9 @@ def test_a_deadline_is_checked_at_the_capacity(table: Path) -> None:
     done = evenlag("check", table, "--drain", "15s", "--capacity", "100", "--only-if-better", "99%")
     assert done.returncode == 3
     verdict, finding, *_ = done.stdout.splitlines()
-    assert verdict.startswith("uneven: Today's assignment reads all lag after 17 s, and another assignment of 2 members")
+    assert verdict.startswith(
+        "uneven: Today's assignment reads all lag after 17 s, and another assignment of 2 members"
+    )
     assert finding == "uneven: 17 s to read all lag, more than 15 s: after a rebalance 9.1 s"
 
 

@@ -106,7 +106,7 @@ def test_the_demo_names_a_missing_package_before_it_begins(
     monkeypatch.setitem(sys.modules, package, None)
     extra = {"jinja2": "pages", "matplotlib": "pictures"}[package]
     refused(
-        evenlag("demo", "--out", tmp_path / "out"),
+        evenlag("demo", "--fleet", "--out", tmp_path / "out"),
         f"evenlag demo needs {package}; in a clone of evenlag: pip install '.[{extra}]'",
     )
     assert list(tmp_path.iterdir()) == []

@@ -51,7 +51,7 @@ def diagnosed(text: str, **more: Any) -> evenlag.Diagnosis:
 
 EVEN = {"t": [100, 101, 99, 100]}
 GROUPS: dict[str, tuple[str, Callable[[], evenlag.Diagnosis], str]] = {
-    "even": ("none", lambda: evenlag.diagnose(owned_as("range", EVEN, ["a", "b"])), "even, with 199 to 201 messages"),
+    "even": ("none", lambda: evenlag.diagnose(owned_as("range", EVEN, ["a", "b"])), "0.50 % above the mean: leave"),
     "assignor": (
         "setting",
         lambda: evenlag.diagnose(owned_as("range", {f"t{n}": [90, 80] for n in range(9)}, [*"abcdef"])),

@@ -319,7 +319,7 @@ def test_without_spark_the_error_says_what_to_install() -> None:
         "try: evenlag.pipeline.local_session\n"
         "except ModuleNotFoundError as error: print(error.name, error)\n"
         "from evenlag.cli import main\n"
-        "sys.argv, sys.stderr = ['evenlag', 'demo'], sys.stdout\n"
+        "sys.argv, sys.stderr = ['evenlag', 'demo', '--fleet'], sys.stdout\n"
         "try: main()\n"
         "except SystemExit as end: print(end.code)\n"
     )

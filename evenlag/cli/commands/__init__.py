@@ -4,7 +4,7 @@ COMMANDS = {
     "audit": "Compare every strategy with the optimum.",
     "check": "Report groups that need action, for cron and CI.",
     "completion": "Print a script that completes evenlag in a shell.",
-    "demo": "Plan and audit a recorded cluster on local Spark.",
+    "demo": "Diagnose the groups of a recorded cluster.",
     "diagnose": "Find what is wrong with a group, and what to change.",
     "explain": "Explain the best plan of one group, or one partition or member.",
     "export": "Write the MIP of one group as LP or MPS, for any solver.",
