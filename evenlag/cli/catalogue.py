@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from evenlag.cli.headings import HEADINGS, heading_of
+from evenlag.cli.sections import HEADINGS, heading_of
 from evenlag.cli.signals import STATUS, raising_interrupts
 from evenlag.cli.terminal import say
 from evenlag.errors import EvenlagError

@@ -18,7 +18,7 @@ import pytest
 from evenlag.cli.app import evenlag as root
 from evenlag.cli.catalogue import Catalogue
 from evenlag.cli.commands import FLEET
-from evenlag.cli.headings import HEADINGS
+from evenlag.cli.sections import HEADINGS
 from tests.support.command import evenlag
 
 ROOT = Path(__file__).parents[2]

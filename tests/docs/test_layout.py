@@ -369,7 +369,7 @@ GROUP_COMMANDS = (
     "frontier",
     "explain",
     "export --format lp",
-    "whatif --members +1",
+    "whatif --change-members +1",
     "size --drain 15m --capacity 500",
 )
 ELSEWHERE = ("evenlag.spark", "evenlag.live.", "pyspark", "kafka")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,7 +94,8 @@ def _audit(tables: tuple[Path, Path], out: Path, group_time_limit: float) -> Non
 
 
 def _check_packages() -> None:
-    """Raise a SourceError for a missing package now, not after the fleet is audited."""
+    """Raise an error for a missing package now, not after the fleet is audited."""
+    import_module("pyspark")
     for package in ("jinja2", "matplotlib"):
         if find_spec(package) is None:
             raise SourceError(f"evenlag demo needs {package}; {to_get(package)}")
