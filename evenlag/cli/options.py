@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
@@ -151,8 +151,16 @@ horizon_or_auto = click.option(
 )  # fmt: skip
 
 
+def timeout(default: float | None, what: str = "Seconds to wait for the brokers.") -> Command:
+    """Return the option for the time to wait for brokers."""
+    return click.option(
+        "--timeout", type=POSITIVE, metavar="SECONDS", default=default, show_default=default is not None, help=what
+    )
+
+
 of_cluster = together(
     command_config("for kafka:// inputs"),
+    timeout(10.0, "With kafka://: seconds to wait for the brokers."),
     click.option("--since", metavar="TIME",
                  help="With kafka://: read the log ends of this time too (1h, 1d), for rates of incoming messages."),
 )  # fmt: skip
@@ -170,6 +178,7 @@ class Source:
     more: MoreData
     config: Path | None = None
     since: str | None = None
+    timeout: float = 10.0
     weighing: Weighing | None = None
 
     def keep(self, out: Path | None) -> None:
@@ -178,7 +187,8 @@ class Source:
 
     def _inputs(self, progress: Callable[[str, int, int], None]) -> tuple[Input, Input | None]:
         """Return the inputs of the readers: the files, or the rows that brokers tell."""
-        return inputs_of(self.path, self.members, self.group, self.form, self.config, self.since, progress)
+        path = replace(self.path, timeout=self.timeout) if isinstance(self.path, Brokers) else self.path
+        return inputs_of(path, self.members, self.group, self.form, self.config, self.since, progress)
 
     def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
         """Return the group and any notes; see `read_group`."""
@@ -269,9 +279,11 @@ def reading_as(flag: str, *, weighed: bool = True) -> Callable[[Command], Comman
         def with_source(
             path: Brokers | Path, members: Path | None, group: str | None, auto_offset_reset: str,
             input_format: str | None, more: MoreData, command_config: Path | None, since: str | None,
-            weighing: Weighing | None = None, **others: Any,
+            timeout: float, weighing: Weighing | None = None, **others: Any,
         ) -> Any:  # fmt: skip
-            read = Source(path, members, group, auto_offset_reset, input_format, more, command_config, since, weighing)
+            read = Source(
+                path, members, group, auto_offset_reset, input_format, more, command_config, since, timeout, weighing
+            )
             return command(source=read, **others)
 
         source = together(

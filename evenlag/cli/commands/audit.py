@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @options.as_json
 def audit(
     inputs: tuple[Brokers | Path, ...], members: Path | None, group: str | None, input_format: str | None,
-    auto_offset_reset: str, command_config: Path | None, since: str | None, more: MoreData,
+    auto_offset_reset: str, command_config: Path | None, since: str | None, timeout: float, more: MoreData,
     weighing: Weighing | None, horizon: str, ceiling: Ceiling, traffic_price: TrafficPrice | None,
     group_time_limit: float, time_limit: float | None, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
@@ -69,7 +69,7 @@ def audit(
     clock, documents, ended = Clock(LONGEST if time_limit is None else time_limit), [], Watch()
     for number, source in enumerate(sources):
         given = Source(
-            source, members, group, auto_offset_reset, input_format, more, command_config, since, weighing
+            source, members, group, auto_offset_reset, input_format, more, command_config, since, timeout, weighing
         )  # fmt: skip
         problem, read, record = given.read_with_record(horizon, ceiling.capacity)
         most, of_ceiling = ceiling.of(problem, compare.catch_up.pace_of(record, ceiling.capacity))

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 FOUND = 3  # exit status: something can be done about a group
 FAILED = 1  # exit status: a group could not be read or planned
-TIMEOUT = 30.0  # seconds to wait for the brokers
 
 
 @command(
@@ -55,12 +54,13 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @past_or_pause
 @options.group_time_limit(2.0, "Most seconds for each group.")
 @options.command_config("for kafka:// inputs")
+@options.timeout(30.0, "With kafka://: seconds to wait for the brokers.")
 @click.option("--quiet", is_flag=True, help="Print nothing if there is nothing to report, for cron.")
 @options.as_json
 def check(
     source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, subscribed: tuple[str, ...], only_if_better: str, drain: str | None, capacity: float | None,
-    at_least: float, group_time_limit: float, command_config: Path | None, quiet: bool, as_json: bool,
+    at_least: float, group_time_limit: float, command_config: Path | None, timeout: float, quiet: bool, as_json: bool,
     past: PastOptions, weighing: Weighing | None, **solving: Any,
 ) -> None:  # fmt: skip
     """Report groups that need action, for cron and CI.
@@ -81,7 +81,7 @@ def check(
         capacity=None if capacity is None else Fraction(str(capacity)), weighing=weighing,
     )  # fmt: skip
     asked.check()
-    given = input_of(source, members, input_format, auto_offset_reset, subscribed, TIMEOUT, command_config, whole=True)
+    given = input_of(source, members, input_format, auto_offset_reset, subscribed, timeout, command_config, whole=True)
     board, notes = Board(GROUPS, groups), list[str]()
     watcher = Watcher(given, board, asked, float("inf"), group_time_limit, notes.append)
     with working("checking"):

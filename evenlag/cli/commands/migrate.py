@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from evenlag.compare.migration import Migration
     from evenlag.tables.brokers import Brokers
 
-TIMEOUT = 30.0  # seconds to wait for the brokers
-
 
 @command(
     "evenlag migrate offsets.csv --members members.csv --group billing",
@@ -44,11 +42,12 @@ TIMEOUT = 30.0  # seconds to wait for the brokers
 @options.group_time_limit(2.0, "Most seconds for evenlag's plan of each group.")
 @options.repeating
 @options.command_config("for kafka:// inputs")
+@options.timeout(30.0, "With kafka://: seconds to wait for the brokers.")
 @options.as_json
 def migrate(
     source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, subscribed: tuple[str, ...], group_time_limit: float, command_config: Path | None,
-    as_json: bool, **parameters: Any,
+    timeout: float, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Forecast what groups get under KIP-848, and what breaks.
 
@@ -57,11 +56,11 @@ def migrate(
     """
     from evenlag.watch.board import Board  # help does not need NumPy
 
-    given = input_of(source, members, input_format, auto_offset_reset, subscribed, TIMEOUT, command_config)
+    given = input_of(source, members, input_format, auto_offset_reset, subscribed, timeout, command_config)
     board, notes = Board(GROUPS, groups), list[str]()
     with working("reading"):
         seen = list(given.read(board.choose, notes.append))
-        topic_ids = None if isinstance(source, Path) else _topic_ids(source.servers, command_config, notes)
+        topic_ids = None if isinstance(source, Path) else _topic_ids(source.servers, command_config, timeout, notes)
     if board.unmatched:
         raise InvalidProblemError("; ".join(f"{each}: {board.no_match(each)}" for each in board.unmatched))
     found: list[Migration] = []
@@ -89,11 +88,13 @@ def migrate(
     end(ended)
 
 
-def _topic_ids(brokers: str, command_config: Path | None, notes: list[str]) -> dict[str, str] | None:
+def _topic_ids(
+    brokers: str, command_config: Path | None, timeout: float, notes: list[str]
+) -> dict[str, str] | None:  # fmt: skip
     """Return the ids of all topics; None if the brokers do not tell them, which is then noted."""
     config = {} if command_config is None else live.read_client_config(command_config)
     try:
-        names = live.topic_names(brokers, timeout=TIMEOUT, config=config)
+        names = live.topic_names(brokers, timeout=timeout, config=config)
     except EvenlagError as error:
         notes.append(f"topics are taken by name, because their ids cannot be read: {error}")
         return None

@@ -32,14 +32,7 @@ MOST_FILES = 2  # files listed on a terminal
 @click.option("--since", metavar="TIME", help="Add the log ends of the past, from the brokers: of the last 7d, for "
               "example, or since a date. They tell what came in, but not commits or members.")  # fmt: skip
 @click.option("--every", metavar="TIME", help="With --since: distance of the past times.  [default: 15m]")
-@click.option(
-    "--timeout",
-    type=options.POSITIVE,
-    metavar="SECONDS",
-    default=10.0,
-    show_default=True,
-    help="Seconds to wait for the brokers; with --since, also for each past time.",
-)
+@options.timeout(10.0, "Seconds to wait for the brokers; with --since, also for each past time.")
 @options.command_config()
 @options.as_json
 def snapshot(

@@ -108,12 +108,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     show_default=True,
     help="Intervals without newer figures after which a group's figures are no longer served.",
 )
-@click.option(
-    "--timeout",
-    type=options.POSITIVE,
-    metavar="SECONDS",
-    help="Seconds to wait for the brokers; default: half of --every.",
-)
+@options.timeout(None, "Seconds to wait for the brokers; default: half of --every.")
 @options.command_config("for kafka:// sources")  # fmt: skip
 def watch(
     source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
