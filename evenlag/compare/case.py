@@ -22,7 +22,7 @@ from evenlag.model.names import Name
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND
-from evenlag.model.result import Result
+from evenlag.model.result import Result, StoppedBy
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.entry import with_payoff
@@ -33,7 +33,7 @@ DEADLINE = Fraction(3600)  # seconds in which a group that never catches up shou
 SPARE = Fraction(6, 5)  # times the seconds that its backlog, or its hottest partition alone, takes
 STILL = Fraction(15)  # seconds without a commit before a member counts as stuck
 MINUTE = 60
-PARTS = 6  # questions among which the time of a call is shared; the first plan gets two parts
+PARTS = 4  # questions among which the time of a call is shared; the first plan gets two parts
 
 
 class Measure(Name):
@@ -116,6 +116,11 @@ class Case:
     def solved(self) -> Result:
         """The best plan of the group as it is."""
         return self.solve(self.problem, 2) if self.known is None else found(self.known)
+
+    @property
+    def cut_short(self) -> bool:
+        """True if the time limit ended the search of an uneven group before it found a better plan."""
+        return not self.solved.moves and self.solved.stopped_by == StoppedBy.TIME
 
     @cached_property
     def weighted(self) -> Result:

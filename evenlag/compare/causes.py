@@ -285,7 +285,8 @@ def _even(case: Case) -> Finding:
     what = f"The busiest member has {number(today.makespan)} messages, where the mean is "
     what += number(round(float(case.problem.mean_load)))
     worth = f", and the best plan found saves only {number(gain)} of {number(today.spread)} messages of spread"
-    return Finding(Cause.EVEN, what + (worth if gain > 0 else ", and no better assignment was found"))
+    found = ", and no better assignment was found" + (" in the time limit" if case.cut_short else "")
+    return Finding(Cause.EVEN, what + (worth if gain > 0 else found))
 
 
 CAUSES: tuple[Callable[[Case], Finding | None], ...] = (

@@ -136,6 +136,8 @@ def left_alone(case: Case, finding: Finding) -> Remedy:
         change = "leave the assignment to Kafka Streams, which assigns tasks by its own assignor"
     elif finding.cause == Cause.HOT_PARTITION:
         change = "leave the assignment alone"
+    elif finding.cause == Cause.EVEN and case.members and case.cut_short:
+        change = "search longer (--time-limit)"
     else:
         change = "leave the group alone"
     return _of_plan(case, finding, Step(Kind.NONE, change, change), case.today, recovers=False)
@@ -423,5 +425,5 @@ _REMEDIES: dict[Cause, tuple[Callable[[Case, Finding], Remedy | None], ...]] = {
     Cause.ASSIGNMENT: (_assignor, _plan, _fast_plan),
     Cause.IDLE_MEMBERS: (_fewer, _partitions),
     Cause.COUNT_BALANCE: (_unruled,),
-    Cause.HOT_PARTITION: (_assignor, _plan, _partitions),
+    Cause.HOT_PARTITION: (_partitions,),
 }
