@@ -17,7 +17,7 @@ from evenlag.errors import EvenlagError
 from evenlag.model.names import did_you_mean
 
 GIVEN = "evenlag.cli.given"  # key of the running command's arguments in its context
-ALIASES = {"drain_seconds": "drain"}  # parameters of Python whose options have another name
+ALIASES = {"drain": "drain_seconds", "max_drain": "drain_seconds"}  # names of options that have another in Python
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -69,10 +69,8 @@ class Command(click.Command):
     def _with_options(self, text: str) -> str:
         """Return an error with the options of the command in place of the parameters of Python."""
         options = {each.name: each.opts[0] for each in self.params if isinstance(each, click.Option) and each.name}
-        for name, option in {
-            **options,
-            **{new: options[old] for new, old in ALIASES.items() if old in options},
-        }.items():
+        options |= {ALIASES[name]: option for name, option in options.items() if name in ALIASES}
+        for name, option in options.items():
             place = rf"(?<![\w-]){name}(?![\w=(-])" if "_" in name else rf"^{name}(?= must | needs )"
             text = re.sub(place, option, text)
         return text

@@ -39,9 +39,7 @@ class Draining:
         given = Capacity.of_user(capacity)
         if drain_seconds is None:
             if given is not None:
-                raise InvalidProblemError(
-                    "capacity needs drain_seconds (--capacity needs --max-drain): give both, or neither"
-                )
+                raise InvalidProblemError("capacity needs drain_seconds: give both, or neither")
             return None
         seconds = exact(drain_seconds)
         if seconds is None or seconds <= 0:

@@ -348,14 +348,14 @@ def test_a_group_without_members_is_a_result(tmp_path: Path) -> None:
         ("audit",),
         ("audit", "x.json", "--master", "local[1]"),
         ("audit", "x.json", "--tasks", "2"),
-        ("audit", "--offsets", "x.csv", "--out", "y", "--conf", "spark.executor.memory"),
+        ("fleet", "audit", "x.csv", "--out", "y", "--conf", "spark.executor.memory"),
         ("audit", "x.json", "--option", "kafka.security.protocol=SSL"),
         ("replay", "x.csv", "--group", "g", "--master", "local[1]"),
         ("replay", "x.csv", "--overwrite"),
         ("replay", "x.csv", "--format", "csv"),
         ("fleet", "replay", "x.csv", "--format", "csv"),
         ("fleet", "nothing"),
-        ("size", "--offsets", "x.csv", "--drain", "9s", "--overwrite"),
+        ("fleet", "size", "x.csv", "--drain", "9s", "--overwrite"),
         ("replay", "x.csv", "--plot", "x.png", "--conf", "spark.executor.memory=1g"),
         ("plan", "x.json", "--time-limit", "0"),
         ("nothing",),
@@ -390,7 +390,7 @@ def test_a_replay_of_one_snapshot_names_the_file(tmp_path: Path) -> None:
 def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     snapshot, out = Path(__file__).parents[2] / "examples" / "snapshot", tmp_path / "out"
     offsets, members = snapshot / "offsets.csv", snapshot / "members.csv"
-    words = ["audit", "--offsets", offsets.as_uri(), "--members", members.as_uri(), "--out", out.as_uri()]
+    words = ["fleet", "audit", offsets.as_uri(), "--members", members.as_uri(), "--out", out.as_uri()]
     words += ["--group-time-limit", 0.2]
     done = evenlag(*words, "--tasks", 3, "--json")
     assert done.returncode == 0, done.stderr
@@ -408,8 +408,8 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("spark")
 def test_moves_of_a_fleet_are_priced_on_request(tmp_path: Path) -> None:
     snapshot = Path(__file__).parents[2] / "examples" / "snapshot"
-    tables = ("--offsets", snapshot / "offsets.csv", "--members", snapshot / "members.csv")
-    words = ("audit", *tables, "--group-time-limit", 0.2, "--tasks", 1, "--allow-errors", "100%", "--json")
+    tables = (snapshot / "offsets.csv", "--members", snapshot / "members.csv")
+    words = ("fleet", "audit", *tables, "--group-time-limit", 0.2, "--tasks", 1, "--allow-errors", "100%", "--json")
     moves = []
     for number, options in enumerate([("--stickiness", 0), ("--stickiness", "fewest-moves"), ("--max-moves", 0)]):
         done = evenlag(*words, "--out", tmp_path / str(number), "--slack", 1, "--objective", "makespan", *options)
@@ -423,7 +423,7 @@ def test_rejected_rows_of_a_fleet_are_counted_by_reason(tmp_path: Path) -> None:
     offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     offsets.write_text("snapshot_ts,group,topic,partition,lag\n,g,t,0,5\n,g,t,1,5\n")
     members.write_text("snapshot_ts,group,consumer_id\n,g,a\n")
-    words = ("audit", "--offsets", offsets, "--members", members, "--tasks", 1)
+    words = ("fleet", "audit", offsets, "--members", members, "--tasks", 1)
     done = evenlag(*words, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert "0 groups" in done.stdout

@@ -133,7 +133,7 @@ def test_a_members_table_without_the_groups_members_is_reported(tmp_path: Path, 
         (("size", "", "--drain", "1m"), "INPUT"),
         (("plan", "a.csv", "--members", ""), "'--members'"),
         (("plan", "a.csv", "--out", ""), "'--out'"),
-        (("audit", "--offsets", "", "--out", "x"), "OFFSETS"),
+        (("fleet", "audit", "", "--out", "x"), "OFFSETS"),
     ],
 )
 def test_an_empty_path_is_refused_by_name(words: tuple[str, ...], what: str) -> None:
@@ -332,7 +332,7 @@ def test_one_group_of_several_is_audited(tmp_path: Path) -> None:
     words = ("audit", offsets, "--members", members)
     refused(run(*words), "has 2 groups; choose one with --group: g (lag 5, 1 member), h (lag 2, 1 member)")
     assert [each["group"] for each in json.loads(run(*words, "--group", "h", "--json").stdout)] == ["h"]
-    fleet = run("audit", "--offsets", offsets, "--out", tmp_path / "out", "--group", "h")
+    fleet = run("fleet", "audit", offsets, "--out", tmp_path / "out", "--group", "h")
     assert (fleet.returncode, fleet.stdout) == (2, "")
     assert "no such option '--group'" in fleet.stderr
 

@@ -74,7 +74,7 @@ def test_a_topic_behind_a_password_is_audited(broker: Broker, tmp_path: Path) ->
         "security.protocol=SASL_PLAINTEXT\n"
         f"sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required {login};\n"
     )
-    words = ["audit", "--offsets", f"kafka://{broker.sasl_bootstrap}/guarded-rows", "--out", tmp_path / "out"]
+    words = ["fleet", "audit", f"kafka://{broker.sasl_bootstrap}/guarded-rows", "--out", tmp_path / "out"]
     words += ["--command-config", config, "--option", "kafka.sasl.mechanism=PLAIN"]
     words += ["--group-time-limit", "0.05", "--gap", "0.2", "--json"]
     done = evenlag_alone(*words, *(word for pair in FEW_ROWS.items() for word in ("--conf", "=".join(pair))))
@@ -86,7 +86,7 @@ def test_a_topic_behind_a_password_is_audited(broker: Broker, tmp_path: Path) ->
 @pytest.mark.usefixtures("kafka_spark")
 def test_a_topic_is_replayed_with_the_options_of_its_source(broker: Broker, tmp_path: Path) -> None:
     two_snapshots(broker, "replayed-rows")
-    words = ["replay", "--offsets", f"kafka://{broker.bootstrap}/replayed-rows", "--strategies", "range", "--json"]
+    words = ["fleet", "replay", f"kafka://{broker.bootstrap}/replayed-rows", "--strategies", "range", "--json"]
     whole = json.loads(evenlag(*words, "--capacity", 1, "--tasks", 1).stdout)
     assert (whole["groups"], whole["errors"]) == (2, [])
     later = ("--option", json.dumps({"replayed-rows": {"0": 12}}).join(["startingOffsets=", ""]))
@@ -94,5 +94,5 @@ def test_a_topic_is_replayed_with_the_options_of_its_source(broker: Broker, tmp_
     [error] = half["errors"]  # the first snapshot was to be left out
     assert error.startswith("2 groups: InvalidProblemError: a replay needs at least two snapshots")
     table = ROOT / "examples" / "snapshot" / "offsets.csv"
-    wrong = ("audit", "--offsets", table, "--out", tmp_path / "no", *later)
+    wrong = ("fleet", "audit", table, "--out", tmp_path / "no", *later)
     refused(evenlag(*wrong), "options of the Kafka source need a table kafka://HOST:PORT/TOPIC, but no table")

@@ -36,10 +36,11 @@ def test_master_and_settings_reach_spark(command: str, place: str, monkeypatch: 
         raise SourceError(f"asked for {sorted(settings.items())}")
 
     monkeypatch.setattr(kafka, "local_session", start)
-    places = (place,) if command == "stream" else ("--offsets", place)
+    places = (place,)
     places += ("--drain", "5m") if command == "size" else ()
     packages = {"spark.jars.packages": PACKAGE} if place == TOPIC else {}
-    refused(evenlag(command, *places, "--out", "out", *MASTER), f"asked for {sorted((ASKED | packages).items())}")
+    words = (command,) if command == "stream" else ("fleet", command)
+    refused(evenlag(*words, *places, "--out", "out", *MASTER), f"asked for {sorted((ASKED | packages).items())}")
 
 
 @pytest.mark.usefixtures("unconfigured")
@@ -62,11 +63,9 @@ def test_configured_packages_are_kept(unconfigured: Path) -> None:
 
 def test_options_for_topics_need_a_topic(tmp_path: Path) -> None:
     for command in ("audit", "replay"):
-        done = evenlag(
-            command, "--offsets", "table:rows", "--out", tmp_path / "out", "--option", "startingOffsets=latest"
-        )
+        done = evenlag("fleet", command, "table:rows", "--out", tmp_path / "out", "--option", "startingOffsets=latest")
         refused(done, "options of the Kafka source need a table kafka://HOST:PORT/TOPIC, but no table is a topic")
     config = tmp_path / "client.properties"
     config.write_text("security.protocol\n")
-    done = evenlag("replay", "--offsets", TOPIC, "--command-config", config)
+    done = evenlag("fleet", "replay", TOPIC, "--command-config", config)
     refused(done, "client.properties, line 1: not a property; write name=value")

@@ -193,8 +193,8 @@ def test_the_command_sizes_a_fleet_as_each_of_its_groups(spark: "SparkSession", 
     broken = offsets[0] | {"partition": "x"}
     places = write_tables(tmp_path, [*offsets, broken], members)
     asked = ("--drain", "3m", "--capacity", 60, "--most", 4)
-    placed = ("--offsets", places[0], "--members", places[1], "--out", tmp_path / "out")
-    words = ("size", *placed, *asked, "--group-time-limit", 20, "--deterministic")
+    placed = (places[0], "--members", places[1], "--out", tmp_path / "out")
+    words = ("fleet", "size", *placed, *asked, "--group-time-limit", 20, "--deterministic")
     done = run(*words, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -237,8 +237,8 @@ def test_the_command_sizes_a_fleet_as_each_of_its_groups(spark: "SparkSession", 
         (("a.csv", "--out", "o"), "evenlag size has no --out; evenlag fleet size has"),
         (("a.csv", "--group-time-limit", 2), "evenlag size has no --group-time-limit; evenlag fleet size has"),
         (("a.csv", "--horizon", "auto"), "auto applies to plans; a size needs one lag"),
-        (("--offsets", "b.csv", "--group", "g"), "no such option '--group'"),
-        (("a.csv", "--offsets", "b.csv"), "got unexpected extra argument"),
+        (("--offsets", "b.csv", "--group", "g"), "write evenlag fleet size PATH"),
+        (("a.csv", "--offsets", "b.csv"), "write evenlag fleet size PATH"),
     ],
 )
 def test_options_of_a_fleet_are_refused_for_one_group(words: tuple[Any, ...], message: str) -> None:

@@ -314,7 +314,7 @@ IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
     "no members table": (["--members", __file__, "--change-members", "+1"], "a problem file lists its members itself"),
     "budget": (
         ["--change-members", "+3", "--max-moves", "0"],
-        "after the change: max_moves is 0, but both",
+        "after the change: --max-moves is 0, but both",
     ),
 }
 

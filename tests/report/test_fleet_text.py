@@ -28,7 +28,19 @@ def printed(report: Any) -> list[str]:
 
 
 def audit_of(figures: dict[str, Any]) -> FleetAudit:
-    return FleetAudit(RunReport(**figures), "out", [], {}, [], ["out/plans"])
+    return FleetAudit(RunReport(**figures), "out", [], {}, REMEDIES, [], ["out/plans"])
+
+
+REMEDIES = [
+    {"cause": "assignor", "remedy": "setting", "change": "change range to roundrobin", "groups": 312, "recovers": 0.61},
+    {"cause": "no-members", "remedy": "members", "change": "start the consumers", "groups": 1, "recovers": None},
+]
+
+
+def test_remedies_have_a_line_each_with_groups_and_share() -> None:
+    lines = printed(audit_of(SHORT).report())
+    assert "  312 groups: change range to roundrobin (assignor), recovers 61.00 % on average" in lines
+    assert "  1 group: start the consumers (no-members)" in lines
 
 
 def test_the_first_line_says_how_many_groups_have_no_plan() -> None:

@@ -85,7 +85,7 @@ def test_an_audit_of_a_record_is_judged_by_its_forecast(tmp_path: Path) -> None:
 def test_a_change_is_judged_by_the_forecast_of_the_record(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "offsets.csv", record("g", 12), OFFSET_NAMES)
     saved = tmp_path / "changed.json"
-    words = ("whatif", path, "--members", "+1")
+    words = ("whatif", path, "--change-members", "+1")
     document = json.loads(command(*words, "--json", "--out", saved).stdout)
     before, after = (json.loads(command("plan", each, "--json").stdout) for each in (path, saved))
     same = ("objective", "bound", "scenario_spreads")

@@ -48,7 +48,7 @@ def test_tables_of_the_catalog_keep_their_types(spark: "SparkSession", tmp_path:
         read = pipeline.read_table(spark, places[0], "offsets")
         assert read.schema["snapshot_ts"].dataType.typeName() == "timestamp"
         assert_same_rows(read, typed)
-        words = ("audit", "--offsets", places[0], "--members", places[1], "--group-time-limit", 0.05, "--gap", 0.2)
+        words = ("fleet", "audit", places[0], "--members", places[1], "--group-time-limit", 0.05, "--gap", 0.2)
         done = evenlag(*words, "--out", tmp_path / "out", "--json")
         assert done.returncode == 0, done.stderr
         assert {row["snapshot_ts"] for row in json.loads(done.stdout)["groups"]} == {"2026-01-01 00:00:00"}
@@ -66,7 +66,7 @@ def test_tables_of_the_catalog_keep_their_types(spark: "SparkSession", tmp_path:
     refused(
         again, "table:spark_catalog.default.offsets_typed: Spark has no such table or view; the current namespace is"
     )
-    refused(evenlag("audit", "--offsets", "table:a/b", "--out", tmp_path / "out2"), "table:a/b: not a valid table name")
+    refused(evenlag("fleet", "audit", "table:a/b", "--out", tmp_path / "out2"), "table:a/b: not a valid table name")
     assert not (tmp_path / "out2").exists()
 
 

@@ -155,7 +155,7 @@ def test_figures_of_terms_are_columns_of_the_groups_table() -> None:
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ({"first": ["crossing"]}, "first must be one of crossings, moved_size, moves, not 'crossing'; did you mean"),
+        ({"first": ["crossing"]}, "--first must be one of crossings, moved_size, moves, not 'crossing'; did you mean"),
         ({"prices": {"night": 3}}, "prices must be one of crossings, moved_size, moves, not 'night'"),
         ({"rack_price": "5 %%"}, "the price of crossings must be messages >= 0"),
         ({"max_crossings": -1}, "max_crossings must be a whole number >= 0"),
@@ -312,17 +312,17 @@ def test_commands_refuse_a_wrong_term_before_spark_starts(monkeypatch: pytest.Mo
     out = ("--out", tmp_path / "out")
     audit = ("fleet", "audit", "offsets.csv", *out)
     topic = ("stream", "kafka://localhost:1/rows", *out)
-    refused(evenlag_command(*audit, "--first", "crossing"), "first must be one of crossings, moved_size, moves")
+    refused(evenlag_command(*audit, "--first", "crossing"), "--first must be one of crossings, moved_size, moves")
     refused(evenlag_command(*audit, "--rack-price", "much"), "the price of crossings must be messages >= 0")
     refused(evenlag_command(*audit, "--move-sizes", "orders"), "orders")
-    refused(evenlag_command(*audit, "--price", "night=3"), "prices must be one of crossings, moved_size, moves")
-    refused(evenlag_command(*audit, "--budget", "night=3"), "budgets must be one of crossings, moved_size, moves")
+    refused(evenlag_command(*audit, "--price", "night=3"), "--price must be one of crossings, moved_size, moves")
+    refused(evenlag_command(*audit, "--budget", "night=3"), "--budget must be one of crossings, moved_size, moves")
     refused(evenlag_command(*audit, "--max-drain", "soon"), "soon")
-    refused(evenlag_command(*audit, "--capacity", "3"), "capacity needs drain_seconds (--capacity needs --max-drain)")
+    refused(evenlag_command(*audit, "--capacity", "3"), "--capacity needs --max-drain: give both")
     assert "give one of them" in evenlag_command(*audit, "--max-drain", "1m", "--max-load", "3").stderr
     assert "such as 0.01/GB" in evenlag_command(*audit, "--traffic-price", "0.01").stderr
     assert "no such option '--rack-price'" in evenlag_command(*topic, "--rack-price", "3").stderr
-    refused(evenlag_command(*topic, "--first", "moved"), "first must be one of crossings, moved_size, moves")
+    refused(evenlag_command(*topic, "--first", "moved"), "--first must be one of crossings, moved_size, moves")
     sizing = ("fleet", "size", "offsets.csv", "--drain", "5m")
     assert "no such option '--max-load'" in evenlag_command(*sizing, "--max-load", "3").stderr
     refused(evenlag_command(*sizing, "--together", "orders"), "together: each entry must be a list of two or more")

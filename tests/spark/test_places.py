@@ -45,7 +45,7 @@ def test_tables_are_read_from_and_written_to_hdfs(spark: "SparkSession", hdfs: s
         storage.write_text(f"{hdfs}/in/{path.name}", path.read_text())
     places, out = [f"{hdfs}/in/{path.name}" for path in local], f"{hdfs}/fleet/out"
 
-    words = ["audit", "--offsets", places[0], "--members", places[1], "--out", out]
+    words = ["fleet", "audit", places[0], "--members", places[1], "--out", out]
     words += ["--group-time-limit", 0.05, "--gap", 0.2]
     done = evenlag(*words, "--json")
     assert done.returncode == 0, done.stderr
@@ -63,7 +63,7 @@ def test_tables_are_read_from_and_written_to_hdfs(spark: "SparkSession", hdfs: s
         pipeline.run(spark, poisoned(spark, places[0]), out=out, overwrite=True, **QUICK)
     assert storage.names(f"{hdfs}/fleet") == ["out"]
     assert spark.read.parquet(f"{out}/plans").count() == len(rows)
-    refused(evenlag("audit", "--offsets", f"{hdfs}/in/none.csv", "--out", out, "--overwrite"), "no such file or folder")
+    refused(evenlag("fleet", "audit", f"{hdfs}/in/none.csv", "--out", out, "--overwrite"), "no such file or folder")
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def again(spark: Any) -> None:
     say(spark)
     for name, df in zip(("offsets", "members"), tables(spark, 3), strict=True):
         df.writeTo(f"lake.kafka.{name}").using("iceberg").create()
-    words = ["audit", "--offsets", "table:lake.kafka.offsets", "--members", "table:lake.kafka.members", "--out", OUT]
+    words = ["fleet", "audit", "table:lake.kafka.offsets", "--members", "table:lake.kafka.members", "--out", OUT]
     done = evenlag(*words, "--overwrite", "--deterministic", "--group-time-limit", "1.0", "--gap", "0.1")
     assert done.returncode == 0, done.stderr
     assert all(f"{OUT}.{name}" in done.stdout.replace("\n", "") for name in TABLES), done.stdout

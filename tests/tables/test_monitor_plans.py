@@ -67,7 +67,7 @@ def test_a_range_is_a_record_with_rates(tmp_path: Path) -> None:
     assert [sum(snapshot.problem.lags.tolist()) for snapshot in snapshots] == [200, 260, 320, 380]
     problem, _ = read_group(path, horizon=60)
     assert problem.total_lag == 380 + 2 * 60
-    shown = json.loads(evenlag("replay", "--offsets", path, "--capacity", 1, "--json").stdout)
+    shown = json.loads(evenlag("replay", path, "--capacity", 1, "--json").stdout)
     assert shown["snapshots"] == 4
 
 
