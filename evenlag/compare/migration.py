@@ -30,6 +30,7 @@ ONLINE = {
     Online.REFUSED: "Brokers refuse the online upgrade: stop all members first",
     Online.UNKNOWN: "This input does not show whether the group can be upgraded online",
     Online.DONE: "The group uses KIP-848 already",
+    Online.HALF_WAY: "The group uses KIP-848",
     Online.NO_MEMBERS: "There is nothing to upgrade: Kafka has no member of this group. Its consumers are stopped, or "
     "assign partitions to themselves, as Flink and Spark do",
     Online.NOT_KAFKAS: "No upgrade is needed: the consumers follow a plan and assign partitions themselves",
@@ -118,7 +119,7 @@ class Migration:
         facts = self.problem.facts
         text = ONLINE[self.online]
         if self.online is Online.HALF_WAY:
-            text = f"{facts.classic_members} of {quantity(len(self.problem.members), 'member')} are still classic"
+            text += f", but {facts.classic_members} of {quantity(len(self.problem.members), 'member')} not yet"
         elif self.online is Online.REFUSED and facts.application == STREAMS:
             text = f"Brokers refuse the online upgrade of a Kafka Streams application ({facts.application_shown_by})"
         if self.online is Online.NO_MEMBERS:

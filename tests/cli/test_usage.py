@@ -77,6 +77,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for minutes in range(3):
             (kind / f"{minutes}.csv").write_text(minutes_later(text, minutes))
     Path("group.json").write_text(json.dumps(GROUP))
+    Path("group.txt").write_text((ROOT / "examples" / "billing.txt").read_text())
     plan = evenlag("plan", "group.json", "--out", "plan.json")
     assert plan.returncode == 0, plan
     return tmp_path
@@ -208,7 +209,7 @@ def completions(words: str) -> list[str]:
     ("words", "offered"),
     [
         ("evenlag f", ["fleet", "frontier"]),
-        ("evenlag fleet ", [*FLEET]),
+        ("evenlag fleet ", [*FLEET["Commands"]]),
         ("evenlag plan --max-mo", ["--max-moves", "--max-moved"]),
         ("evenlag plan --balance t", ["topic"]),
         ("evenlag plan --method c", ["cp-sat", "cbc", "cooperative-sticky", "constrained-sticky"]),

@@ -15,12 +15,10 @@ from evenlag.cli.options import Ceiling, Source
 from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.planning import planned
 from evenlag.cli.terminal import print_json, show, show_notes
-from evenlag.model.defaults import PAUSE
 
 if TYPE_CHECKING:
     from evenlag.compare.traffic_price import TrafficPrice
 
-PAUSE_ASSUMED = f"a moved partition is assumed not to be read for {PAUSE:g} s; --pause or --past gives the time"
 LEFT_ALONE = 3  # exit status: the plan saves less than --only-if-better asks for
 
 
@@ -62,9 +60,6 @@ def plan(
     found = planned(source, horizon, ceiling, past, check, parameters)
     result, worth = found.result, found.result.payoff
     document = result.to_dict() | {"warnings": [*found.notes, *result.warnings]}
-    assumed = past.assumes_pause(result.plan.problem.group)
-    if assumed and result.moves:
-        document["facts"]["assumed"]["pause"] = PAUSE_ASSUMED
     document["catch_up"] = None if worth is None else report.payoff_document(worth, found.pace)
     if traffic_price is not None:
         document["traffic_cost"] = report.traffic_document(result.plan, result.fetch_from, traffic_price)
@@ -75,6 +70,7 @@ def plan(
     if as_json:
         print_json(document)
     else:
+        assumed = past.assumes_pause(result.plan.problem.group)
         payoff_lines = () if worth is None else report.payoff_report(worth, found.pace, assumed)
         show(report.plan_report(result, payoff_lines, traffic_price))
         if cooperative:

@@ -35,6 +35,7 @@ from evenlag.spark.jobs.summary import (
     member_loads,
     priced_traffic,
     reasons,
+    recoverable_sums,
     strategies_of,
     summary,
     traffic_sums,
@@ -212,6 +213,7 @@ def audited(
     parts: dict[str, Callable[[], Any]] = {
         "groups": lambda: worst_groups(written.read("plans"), written.read("audit"), balance, MOST_GROUPS, priced),
         "strategies": lambda: strategies_of(written.read(f"{SUMMARY}/strategies")),
+        "recoverable": lambda: recoverable_sums(written.read(f"{SUMMARY}/groups")),
     }
     if report.rejects + report.member_rejects:
         parts["rejected"] = lambda: reasons(written.read("rejects"), MOST_REASONS)
