@@ -11,7 +11,7 @@ from evenlag.model.explanation.phrases import joined
 
 if TYPE_CHECKING:
     from evenlag.compare.curve import Frontier
-    from evenlag.compare.strategies import Audit, AuditRow
+    from evenlag.compare.strategies import Audit
 
 MOST_POINTS = 16  # rows shown at most, about
 
@@ -21,16 +21,15 @@ def audit_card(audit: Audit) -> str:
     problem = audit.problem
     highest = max([float(row.spread) for row in audit.rows if row.spread is not None], default=0.0) or 1.0
     rows: list[list[Cell]] = []
-    for alike in audit.distinct:
-        row, names = alike[0], list(dict.fromkeys(each.strategy for each in alike))
+    for row, names, balances in audit.distinct:
         proof = f"{row.status}, gap {percent(row.gap)}" if row.gap is not None else ""
         wrong = row.error or row.violation
         counts = "–" if row.count_min is None else f"{row.count_min}–{row.count_max}"
         spread, bar = Figure(number(row.spread)), Bars(float(row.spread or 0) / highest)
         moves, remark = Figure("–" if row.moves is None else f"{row.moves:,}"), Remark(wrong or proof, not wrong)
-        cells: list[Cell] = [joined(names), _balances(alike), Figure(counts), spread, bar, Figure(number(row.excess))]
+        cells: list[Cell] = [joined(names), balances, Figure(counts), spread, bar, Figure(number(row.excess))]
         rows.append([*cells, moves, remark])
-    best = [place for place, alike in enumerate(audit.distinct) if alike[0].strategy == "optimal"]
+    best = [place for place, alike in enumerate(audit.distinct) if alike.row.strategy == "optimal"]
     headers = ["strategy", "balance", "counts", "spread", "", "above best", "moves", ""]
     size = f"{quantity(len(problem.lags), 'partition')}, {quantity(len(problem.members), 'member')}"
     shown = figures(_headline(audit))
@@ -38,10 +37,6 @@ def audit_card(audit: Audit) -> str:
         problem.group, f"audit of {size}", line(audit.verdict), shown,
         table(headers, rows, right=(2, 3, 5, 6), best=best), listed_notes(problem.warnings),
     )  # fmt: skip
-
-
-def _balances(alike: list[AuditRow]) -> str:
-    return ", ".join(dict.fromkeys(str(row.balance) for row in alike))
 
 
 def _headline(audit: Audit) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenlag.compare.built_in import built_in
 from evenlag.compare.comparison_cards import audit_card
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 OPTIMAL, CURRENT = "optimal", "current"
 TODAY = "today: "  # prefix of the assignor that the group uses
-MOST_NAMED = 3  # strategies in a sentence
+MOST_NAMED = 2  # strategies in a sentence
 
 _spread, _makespan = (Objective(kind).base for kind in (ObjectiveKind.SPREAD, ObjectiveKind.MAKESPAN))
 
@@ -136,6 +136,14 @@ class AuditRow:
     error: str | None = None
 
 
+class Alike(NamedTuple):
+    """Rows of an audit with equal figures: the first of them, all strategies, and the balances in words."""
+
+    row: AuditRow
+    strategies: list[str]
+    balances: str
+
+
 @dataclass(frozen=True)
 class Audit:
     """The audit of one group.
@@ -179,13 +187,13 @@ class Audit:
         return f"{'; '.join(parts)}."
 
     @property
-    def distinct(self) -> list[list[AuditRow]]:
-        """The rows, those with equal figures together."""
+    def distinct(self) -> list[Alike]:
+        """The rows, those with equal figures together; optima apart from strategies."""
         alike: dict[tuple[Any, ...], list[AuditRow]] = {}
         for row in self.rows:
             figures = replace(row, strategy="", balance=Balance.NONE, method=None, binding=(), seconds=0.0)
             alike.setdefault((row.strategy == OPTIMAL, *vars(figures).values()), []).append(row)
-        return list(alike.values())
+        return [Alike(rows[0], _once(row.strategy for row in rows), _balances(rows)) for rows in alike.values()]
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame, one row per strategy and balance.
@@ -209,6 +217,15 @@ class Audit:
     def _table(self) -> FigureTable:
         figures, group = figures_of(AuditRow), {GROUP.name: self.problem.group}
         return FigureTable((GROUP, *figures), [group | values_of(row, figures) for row in self.rows])
+
+
+def _once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _balances(rows: Iterable[AuditRow]) -> str:
+    names = _once(str(row.balance) for row in rows)
+    return "all" if len(names) == len(Balance) else ", ".join(names)
 
 
 def _of_today(today: AuditRow | None, best: Result) -> str:

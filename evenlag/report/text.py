@@ -225,20 +225,19 @@ def _audit_table(audit: Audit, title: str, price: TrafficPrice | None) -> Sheet:
     table.columns("figure", "counts", "spread", *(["objective"] if priced else []), "above best", "above bound")
     table.columns("figure", "moves", *more.values(), *([] if price is None else ["a month"]))
     table.columns("remark", "")
-    for alike in audit.distinct:
-        row, names = alike[0], list(dict.fromkeys(each.strategy for each in alike))
+    for row, names, balances in audit.distinct:
         counts = "–" if row.count_min is None else f"{row.count_min}–{row.count_max}"
         proof = f"{row.status}, bound {number(row.bound)}" if row.gap is not None else ""
         wrong = row.error or row.violation
         table.row(
-            listed(names[:MOST_NAMED], len(names)), ", ".join(dict.fromkeys(each.balance for each in alike)), counts,
-            number(row.spread), *([number(row.objective)] if priced else []), number(row.excess),
-            number(row.bound_excess), number(row.moves), *(number(getattr(row, name)) for name in more),
+            listed(names[:MOST_NAMED], len(names)), balances, counts, number(row.spread),
+            *([number(row.objective)] if priced else []), number(row.excess), number(row.bound_excess),
+            number(row.moves), *(number(getattr(row, name)) for name in more),
             *([] if price is None else [number(_month(row.crossings, price))]),
             Text(wrong or proof, style="yellow" if wrong else "green"), style="bold" if row.strategy == OPTIMAL else "",
         )  # fmt: skip
-        if rest := names[MOST_NAMED:]:
-            table.below(f"as {names[0]}: {', '.join(rest)}")
+        if len(names) > MOST_NAMED:
+            table.below(f"alike: {', '.join(names)}")
     return table
 
 
