@@ -70,7 +70,7 @@ class WhatIf:
     notes : tuple of str
         Assumptions made for the user: names of new members, lags of new partitions.
     pace : Pace
-        Rates of messages in, and the members' capacity, as far as they are known.
+        Known rates of messages in, and the members' capacity if known.
     """
 
     change: Change

@@ -374,8 +374,7 @@ def test_help_describes_each_command_in_a_full_sentence() -> None:
     """In a terminal of 80 columns too, below headings."""
     output = evenlag("--help").stdout
     lines = [line for line in output.partition("One group:\n")[2].splitlines() if line.startswith("  ")]
-    listed = {line.split()[0]: line for line in lines}
-    assert list(listed) == [name for commands in COMMANDS.values() for name in commands]
+    assert [line.split()[0] for line in lines] == [name for commands in COMMANDS.values() for name in commands]
     assert all(line.endswith(".") and not line.endswith("..") for line in lines), output
     assert all(f"\n{heading}:\n" in output for heading in COMMANDS)
 
