@@ -203,9 +203,7 @@ class Replay:
             return "No strategy could be run."
         best = next(row for row in self.summary if row.best)
         recorded = next((row for row in self.summary if row.strategy == RECORDED), None)
-        head = (
-            f"{joined(self.tied)} {'serves' if self.best else 'tie as those that serve'} the group best in this replay"
-        )
+        head = f"{joined(self.tied)} {'serves the group best' if self.best else 'tie as the best'} in this replay"
         if recorded is None or recorded.error is not None:
             return f"{head}."
         parts = [f"a mean spread of {number(best.cost)} messages with moves paid, {_change(best.cost, recorded.cost)}"]

@@ -85,7 +85,7 @@ class FleetAudit:
         if not found["groups"]:
             return f"No plan is better than today's assignments of {quantity(found['compared'], 'group')}{without}."
         better = f"{found['groups']:,} of {quantity(found['compared'], 'group')} can be balanced better"
-        saved = f"the plans recover {number(found['saved'])} of {number(found['today'])} messages of spread"
+        saved = f"the best plans recover {number(found['saved'])} of {number(found['today'])} messages of spread"
         return f"{better}: {saved}{without}."
 
     def to_dict(self) -> dict[str, Any]:

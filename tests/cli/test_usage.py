@@ -17,7 +17,7 @@ import pytest
 
 from evenlag.cli.app import evenlag as root
 from evenlag.cli.catalogue import Catalogue
-from evenlag.cli.commands import FLEET
+from evenlag.cli.commands import COMMANDS, FLEET
 from evenlag.cli.former_names import renewed
 from tests.support.command import evenlag, refused
 
@@ -84,6 +84,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 # ---- examples --------------------------------------------------------------------------------------------------------
+
+
+def test_help_describes_each_command_in_a_full_sentence() -> None:
+    """In a terminal of 80 columns too, below headings."""
+    output = evenlag("--help").stdout
+    lines = [line for line in output.partition("One group:\n")[2].splitlines() if line.startswith("  ")]
+    assert [line.split()[0] for line in lines] == [name for commands in COMMANDS.values() for name in commands]
+    assert all(line.endswith(".") and not line.endswith("..") for line in lines), output
+    assert all(f"\n{heading}:\n" in output for heading in COMMANDS)
 
 
 def test_every_command_shows_examples_of_itself() -> None:

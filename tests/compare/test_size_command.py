@@ -218,6 +218,8 @@ def test_the_command_sizes_a_fleet_as_each_of_its_groups(spark: "SparkSession", 
     assert [group for _, group in sorted(lacks)] == list(rows)
     assert document["answers"] == answers | {"failed": 1}
     assert sum(count > 0 for count in answers.values()) > 1
+    more, fewer = (sum(max(way * less, 0) for less, _ in lacks if less > -math.inf) for way in (-1, 1))
+    assert document["members"] == {name: members for name, members in (("more", more), ("fewer", fewer)) if members}
     assert document["rejects"] == 1
     [error] = document["errors"]
     assert error.startswith("g005: InvalidProblemError")

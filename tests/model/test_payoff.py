@@ -404,7 +404,7 @@ def test_rates_and_capacity_come_from_the_record(tmp_path: Path) -> None:
     today = ("plan", tmp_path / "offsets.csv", "--horizon", 0, "--capacity", 5)
     given = json.loads(run(*today, "--json").stdout)["catch_up"]
     assert (given["capacity_source"], given["today_seconds"]) == ("given", None)  # 6 come in
-    assert "; today's assignment never\n" in run(*today).stdout
+    assert "the plan never catches up; nor does today's assignment\n" in run(*today).stdout
 
 
 def test_an_unusable_record_is_left_out_and_reported(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ def audit_of(figures: dict[str, Any], gains: dict[str, Any] | None = None) -> Fl
 def test_the_first_lines_say_what_can_be_recovered_and_how_many_groups_have_no_plan() -> None:
     lines = printed(audit_of(SHORT, GAINS).report())
     assert lines[:4] == [
-        "12 of 40 groups can be balanced better: the plans recover 3,400 of 12,000 messages of spread; 1,214 groups "
-        "got no plan.",
+        "12 of 40 groups can be balanced better: the best plans recover 3,400 of 12,000 messages of spread; 1,214 "
+        "groups got no plan.",
         "planned 786 of 2,001 groups, 1,214 without a plan, 1 EMPTY",
         "2,001 groups: 1 EMPTY, 1,214 ERROR, 700 FEASIBLE, 86 OPTIMAL",
         "1,030 rows = 400 planned + 20 unassigned + 600 without a plan + 3 rejected + 7 log ends of the past, in 1.2 s "
