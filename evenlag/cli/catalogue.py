@@ -87,19 +87,23 @@ class Catalogue(click.Group):
 
     Parameters
     ----------
-    parts : mapping of name to help
-        The first line of each command's help, so that listing the commands imports none of them.
+    parts : mapping of heading to (mapping of name to help)
+        The first line of each command's help, so that listing the commands imports none of them; in the order of the
+        list, each heading with its commands.
     home : str
         The package that holds the modules. Each module has the name of its command, preceded by `prefix`.
     """
 
-    def __init__(self, *args: Any, parts: Mapping[str, str], home: str, prefix: str = "", **more: Any) -> None:
+    def __init__(
+        self, *args: Any, parts: Mapping[str, Mapping[str, str]], home: str, prefix: str = "", **more: Any
+    ) -> None:
         super().__init__(*args, **more)
-        self.parts, self._home, self._prefix = parts, home, prefix
+        self.parts = {name: text for each in parts.values() for name, text in each.items()}
+        self._headings, self._home, self._prefix = parts, home, prefix
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names of the commands, sorted."""
-        return sorted(self.parts)
+        """Return the names of the commands, in the order of the list."""
+        return list(self.parts)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import and return a command; None if the name is unknown."""
@@ -124,10 +128,12 @@ class Catalogue(click.Group):
             raise click.UsageError(f"no such command {name!r}{did_you_mean(name, self.parts)}", ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands for the help."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self.parts[name]) for name in self.list_commands(ctx)])
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the list of commands for the help, under their headings."""
+        width = max(map(len, self.parts))
+        for heading, commands in self._headings.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands and the group's options that begin with the incomplete word."""

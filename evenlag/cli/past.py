@@ -50,6 +50,11 @@ class PastOptions:
         """Return the pause of a group, and a note on its source if it is not given."""
         return (self.pause, []) if self.pause is not None else self.measured.pause_of(group, self.default)
 
+    def assumes_pause(self, group: str) -> bool:
+        """Return whether the pause of a group is the default, because it is neither given nor in the past."""
+        seen = self.measured.groups.get(group)
+        return self.pause is None and (seen is None or seen.pause is None)
+
     def remark(self, measured: Measured, names: Iterable[str]) -> list[str]:
         """Return a note on the groups whose pause a past shows, unless the pause is given."""
         return [] if self.pause is not None else measured.remark(names, self.default)

@@ -78,5 +78,5 @@ def planned(
     solve = evenlag.solve  # imported before the clock runs
     with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.explained(most):
         result = solve(problem, rates=pace.rates, max_load=most, pause=float(pause), **parameters)
-    of_setting = setting_notes(problem) if result.moves and result.verdict is None else []
+    of_setting = setting_notes(problem) if result.moves and result.objection is None else []
     return Planned(result, pace, [*of_setting, *notes, *of_past, *of_ceiling, *notes_of(watch)], watch)

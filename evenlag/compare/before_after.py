@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from evenlag.compare.change import Change, carried_out
+from evenlag.compare.catch_up import UNKNOWN_PACE, Pace, pace_of
+from evenlag.compare.change import Change, NewPartitions, carried_out
+from evenlag.compare.history import Snapshot
 from evenlag.errors import EvenlagError, InvalidProblemError
+from evenlag.figures import duration, number, quantity
+from evenlag.model.explanation.reasons import outcome_of
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE
 from evenlag.model.pair_costs import costs_of
@@ -65,12 +69,15 @@ class WhatIf:
         unit: loads per weight refer to the mean weight of its members. Multiply those of `after` by `unit` to compare.
     notes : tuple of str
         Assumptions made for the user: names of new members, lags of new partitions.
+    pace : Pace
+        Known rates of messages in, and the members' capacity if known.
     """
 
     change: Change
     before: Result
     after: Result
     notes: tuple[str, ...]
+    pace: Pace = UNKNOWN_PACE
 
     def __repr__(self) -> str:
         spreads = f"spread before={self.before.spread}, after={self.in_unit(self.after.spread)}"
@@ -118,6 +125,34 @@ class WhatIf:
         today = self.today
         return {} if today is None else costs_of(today.problem, today.member_of, self.before.fetch_from)
 
+    @property
+    def drain_seconds(self) -> dict[str, Fraction | None] | None:
+        """Seconds until all lag is read: `today` (if owners are known), `before` and `after`; None for never.
+
+        None for all of it if the members' capacity is unknown, or the rates of rehashed partitions.
+        """
+        change, rates = self.change, self.pace.rates or {}
+        rehashed = {topic for topic, _ in rates} & set(
+            change.partitions if change.new_partitions == NewPartitions.REHASHED else ()
+        )
+        if self.pace.capacity is None or rehashed:
+            return None
+        sides = {"today": self.today, "before": self.before.plan, "after": self.after.plan}
+        return {side: self.pace.seconds(plan) for side, plan in sides.items() if plan is not None}
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: the largest load, and the time to read all lag, before and after the change."""
+        before, after, today = self.before.plan, self.after.plan, self.today
+        load, now = before.makespan, self.in_unit(after.makespan)
+        weighted = not (before.problem.equal_weights and after.problem.equal_weights)
+        text = f"{_changed(before.problem, after.problem)}, the busiest member has {number(now)} messages"
+        text += f"{' for its weight' if weighted else ''} under evenlag's plan"
+        text += ", as before" if load == now else f" instead of {number(load)}"
+        text += "" if today is None else f" (today {number(today.makespan)})"
+        times = self.drain_seconds
+        return f"{text}." if times is None else f"{text}, and {_drained(times['before'], times['after'])}."
+
     def to_pandas(self) -> pd.DataFrame:
         """Return the figures as a pandas DataFrame with a row for `today` (if owners are known), `before` and `after`.
 
@@ -151,13 +186,15 @@ class WhatIf:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that `evenlag whatif --json` prints (docs/formats.md)."""
-        today = self.today
+        today, times = self.today, self.drain_seconds
         costs = {"costs": self.costs_today} if self.costs_today else {}
         document: dict[str, Any] = {
             "group": self.before.plan.problem.group,
+            "verdict": self.verdict,
             "today": None if today is None else _figures(today) | costs,
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
+            "drain_seconds": None if times is None else {side: plain(time) for side, time in times.items()},
             "notes": list(self.notes),
         }
         if self.unit == 1:
@@ -166,7 +203,8 @@ class WhatIf:
 
     def _compared_document(self) -> dict[str, Any]:
         """Return the document of `compared`, with all its loads per weight in the unit of `before`."""
-        document = self.compared.to_dict()
+        document = replace(self.compared, proof=self.after.proof).to_dict()
+        document |= {"certificate": None, "verdict": self.compared.objection or outcome_of(self.after, self.unit)}
         document |= {name: plain(self.in_unit(getattr(self.after, name))) for name in ("spread", "makespan")}
         if spreads := self.after.scenario_spreads:
             document["scenario_spreads"] = [plain(self.in_unit(spread)) for spread in spreads]
@@ -177,6 +215,8 @@ def whatif(
     problem: Problem,
     change: Change,
     *,
+    record: Sequence[Snapshot] = (),
+    capacity: float | Fraction | None = None,
     time_limit: float = 10.0,
     threads: int | None = None,
     **solving: Unpack[SolveKeywords],
@@ -191,6 +231,10 @@ def whatif(
     ----------
     problem : Problem
     change : Change
+    record : sequence of Snapshot, optional
+        The group's snapshots in order of time, from which rates and a capacity follow.
+    capacity : number, optional
+        Messages per second that a member of weight 1 reads; default: estimated from the record.
     time_limit : float
         Seconds for the whole call. Today's group gets half of them, the changed group the rest.
     threads
@@ -210,7 +254,7 @@ def whatif(
     )
     if options.only_if_better is not None:
         raise InvalidProblemError("only_if_better applies to one plan, but whatif compares two: leave it out")
-    clock = Clock(time_limit)
+    clock, pace = Clock(time_limit), pace_of(record, capacity)
     after_problem, notes = carried_out(problem, change)
     with _named("before the change"):
         before = with_payoff(
@@ -220,7 +264,24 @@ def whatif(
     with _named("after the change"):
         within = replace(_priced(_within(options, clock.left()), _unit(problem, after_problem)), balance=rule)
         after = with_payoff(search(after_problem, within, start=_carried_over(before.plan, after_problem)), options)
-    return WhatIf(change, before, after, notes)
+    return WhatIf(change, before, after, notes, pace)
+
+
+def _changed(before: Problem, after: Problem) -> str:
+    """Return the words on the changed numbers of members and partitions."""
+    counts = {"member": (len(before.members), len(after.members)), "partition": (len(before.lags), len(after.lags))}
+    parts = [f"{quantity(now, noun)} instead of {then:,}" for noun, (then, now) in counts.items() if now != then]
+    return f"With {' and '.join(parts)}" if parts else "With this change"
+
+
+def _drained(before: Fraction | None, after: Fraction | None) -> str:
+    """Return the words on the times to read all lag; None is never."""
+    then, now = (
+        "some lag is never read" if time is None else f"all lag is read in {duration(time)}" for time in (before, after)
+    )
+    if before == after:
+        return f"{now}, as before"
+    return f"{now} (before, {then})" if before is None or after is None else f"{now} instead of {duration(before)}"
 
 
 def _carried_over(plan: Plan, problem: Problem) -> Plan | None:
@@ -240,8 +301,8 @@ def _priced(options: SolveOptions, unit: Fraction) -> SolveOptions:
     """Return the options with their messages in the unit of the changed group; shares do not change."""
 
     def own(price: Any) -> Any:
-        number, percent = amount(price)
-        return price if number is None or percent else number / unit
+        of, percent = amount(price)
+        return price if of is None or percent else of / unit
 
     if unit == 1:
         return options

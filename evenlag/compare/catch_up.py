@@ -104,6 +104,9 @@ class Pace:
         return [float(np.maximum(loads + growth * float(time), 0).max(initial=0)) for time in seconds]
 
 
+UNKNOWN_PACE = Pace(None, None)
+
+
 def rates_at(now: Snapshot, step: Interval | None) -> Rates | None:
     """Return the known rates into partitions at a snapshot, in messages per second; None without a record.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from evenlag.figures import number, percent, quantity
 from evenlag.markup import Bars, Cell, Figure, Remark, card, figures, line, table
 from evenlag.model.cards import listed_notes
+from evenlag.model.explanation.phrases import joined
 
 if TYPE_CHECKING:
     from evenlag.compare.curve import Frontier
@@ -20,21 +21,21 @@ def audit_card(audit: Audit) -> str:
     problem = audit.problem
     highest = max([float(row.spread) for row in audit.rows if row.spread is not None], default=0.0) or 1.0
     rows: list[list[Cell]] = []
-    for row in audit.rows:
+    for row, names, balances in audit.distinct:
         proof = f"{row.status}, gap {percent(row.gap)}" if row.gap is not None else ""
         wrong = row.error or row.violation
         counts = "–" if row.count_min is None else f"{row.count_min}–{row.count_max}"
         spread, bar = Figure(number(row.spread)), Bars(float(row.spread or 0) / highest)
         moves, remark = Figure("–" if row.moves is None else f"{row.moves:,}"), Remark(wrong or proof, not wrong)
-        cells: list[Cell] = [row.strategy, str(row.balance), Figure(counts), spread, bar, Figure(number(row.excess))]
+        cells: list[Cell] = [joined(names), balances, Figure(counts), spread, bar, Figure(number(row.excess))]
         rows.append([*cells, moves, remark])
-    best = [place for place, row in enumerate(audit.rows) if row.strategy == "optimal"]
+    best = [place for place, alike in enumerate(audit.distinct) if alike.row.strategy == "optimal"]
     headers = ["strategy", "balance", "counts", "spread", "", "above best", "moves", ""]
     size = f"{quantity(len(problem.lags), 'partition')}, {quantity(len(problem.members), 'member')}"
     shown = figures(_headline(audit))
     return card(
-        problem.group, f"audit of {size}", shown, table(headers, rows, right=(2, 3, 5, 6), best=best),
-        listed_notes(problem.warnings),
+        problem.group, f"audit of {size}", line(audit.verdict), shown,
+        table(headers, rows, right=(2, 3, 5, 6), best=best), listed_notes(problem.warnings),
     )  # fmt: skip
 
 
@@ -67,4 +68,10 @@ def frontier_card(curve: Frontier) -> str:
     )
     left = len(curve.points) - len(places)
     more = line(f"{quantity(left, 'point')} between these are not shown" if left else "")
-    return card(curve.problem.group, f"least spread by number of moves, balance {curve.balance}", shown, more)
+    return card(
+        curve.problem.group,
+        f"least spread by number of moves, balance {curve.balance}",
+        line(curve.verdict),
+        shown,
+        more,
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenlag.compare.comparison_cards import frontier_card
+from evenlag.figures import number, percent, quantity
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
 from evenlag.model.pair_costs import costs_of, pair_costs, total
@@ -94,6 +95,27 @@ class Frontier:
         """Return the HTML shown by notebooks."""
         return frontier_card(self)
 
+    @property
+    def verdict(self) -> str:
+        """One sentence: how much the budget at the knee buys, and its share of what all points buy."""
+        first, last, chosen = self.points[0], self.points[-1], self.points[self.knee or -1]
+        if first is last:
+            found = "" if first.bound == first.spread else " found"
+            of = "moves" if self.against == MOVES else f"budget of {self.against.replace('_', ' ')}"
+            return f"No {of}{found} {'lower' if self.against == MOVES else 'lowers'} the spread of {_messages(first)}."
+        verb = "bring" if self.against == MOVES and chosen.cost != 1 else "brings"
+        budget = self._budget(chosen.cost)
+        text = f"{budget[0].upper()}{budget[1:]} {verb} the spread from {number(first.spread)} to {_messages(chosen)}"
+        if chosen is last:
+            return f"{text}."
+        share = percent(float(first.spread - chosen.spread) / float(first.spread - last.spread))
+        return f"{text}, {share} of the gain of {self._budget(last.cost)}."
+
+    def _budget(self, cost: int) -> str:
+        if self.against == MOVES:
+            return quantity(cost, "move")
+        return f"a budget of {cost:,} {self.against.replace('_', ' ')}"
+
     def to_pandas(self) -> pd.DataFrame:
         """Return the points as a pandas DataFrame, one row per point, by rising cost.
 
@@ -133,6 +155,10 @@ class Frontier:
     def costs(self, plan: Plan) -> dict[str, int]:
         """Return a plan's units of each known cost of pairs."""
         return costs_of(plan.problem, plan.member_of, self.fetch_from)
+
+
+def _messages(point: FrontierPoint) -> str:
+    return f"{number(point.spread)} messages"
 
 
 class Curve:

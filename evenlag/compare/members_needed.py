@@ -12,6 +12,7 @@ from evenlag.compare.counted import PUBLISHED, Counted
 from evenlag.compare.drain import NEVER, Course, Time
 from evenlag.compare.resized import Staff
 from evenlag.compare.size_moves import Handover, least_handover
+from evenlag.compare.size_verdict import size_verdict
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
@@ -161,6 +162,11 @@ class Size:
         return f"<Size {self.problem.group!r}: {fewest}, sizes={len(self.sizes)}>"
 
     @property
+    def verdict(self) -> str:
+        """The answer: the fewest members that meet the deadline, or why no group size does."""
+        return size_verdict(self)
+
+    @property
     def proven(self) -> bool:
         """True if no smaller size can meet the deadline, or, without `fewest`, no size up to `most`."""
         return not self.undecided
@@ -174,6 +180,7 @@ class Size:
         return {
             "group": self.problem.group,
             "facts": self.problem.facts.to_dict(),
+            "verdict": self.verdict,
             "deadline_seconds": plain(self.deadline),
             "capacity": plain(self.capacity),
             "incoming": plain(self.incoming),

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from evenlag.compare.migration_remarks import Online, Readiness, Remark, Step, remarks, steps
 from evenlag.compare.rolling import Rolling, rolling
 from evenlag.errors import InvalidProblemError
+from evenlag.figures import number, quantity
 from evenlag.heuristics import HEURISTICS, published_name
 from evenlag.heuristics.server_side import BROKER, assign_in_broker
 from evenlag.model.facts import CONSUMER, FOLLOW, STREAMS
@@ -24,6 +25,16 @@ from evenlag.search.solver import search
 
 TODAY, EVENLAG = "today", "evenlag"
 UNIFORM: BrokerWord = "uniform"
+ONLINE = {
+    Online.POSSIBLE: "The group can be upgraded online, one member after the other",
+    Online.REFUSED: "Brokers refuse the online upgrade: stop all members first",
+    Online.UNKNOWN: "This input does not show whether the group can be upgraded online",
+    Online.DONE: "The group uses KIP-848 already",
+    Online.HALF_WAY: "The group uses KIP-848",
+    Online.NO_MEMBERS: "There is nothing to upgrade: Kafka has no member of this group. Its consumers are stopped, or "
+    "assign partitions to themselves, as Flink and Spark do",
+    Online.NOT_KAFKAS: "No upgrade is needed: the consumers follow a plan and assign partitions themselves",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +60,11 @@ class Forecast:
         """The fewest and most partitions of a member that could have some."""
         counts = self.plan.counts[self.plan.problem.active]
         return (int(counts.min()), int(counts.max())) if len(counts) else None
+
+    def spread(self, restarted: bool) -> str:
+        """Return the spread, or the range of spreads after rolling restarts, in words."""
+        low, high = self.rolling.spread if restarted and self.rolling is not None else (self.plan.spread,) * 2
+        return number(low) if low == high else f"{number(low)} to {number(high)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures for JSON."""
@@ -97,6 +113,25 @@ class Migration:
         spreads = ", ".join(f"{each.strategy}={each.plan.spread}" for each in self.forecasts)
         return f"<Migration {self.problem.group!r}: online upgrade {self.online}, spread {spreads}>"
 
+    @property
+    def verdict(self) -> str:
+        """One sentence: the possibility of an online upgrade, and the spread under the broker's assignors."""
+        facts = self.problem.facts
+        text = ONLINE[self.online]
+        if self.online is Online.HALF_WAY:
+            text += f", but {facts.classic_members} of {quantity(len(self.problem.members), 'member')} not yet"
+        elif self.online is Online.REFUSED and facts.application == STREAMS:
+            text = f"Brokers refuse the online upgrade of a Kafka Streams application ({facts.application_shown_by})"
+        if self.online is Online.NO_MEMBERS:
+            return f"{text}."
+        first, second = (each for each in self.forecasts if each.strategy in BROKER)
+        restarted = first.rolling is not None and self.online is not Online.REFUSED
+        after = "after simulated restarts, " if restarted else ""
+        given = f"{first.strategy} gives a spread of {first.spread(restarted)} messages"
+        today = self.forecast(TODAY)
+        now = "" if today is None else f"; today it is {number(today.plan.spread)}"
+        return f"{text}; {after}{given}, {second.strategy} {second.spread(restarted)}{now}."
+
     def forecast(self, strategy: str) -> Forecast | None:
         """Return the forecast of a strategy, or None."""
         return next((each for each in self.forecasts if each.strategy == strategy), None)
@@ -108,6 +143,7 @@ class Migration:
             "protocol": self.protocol,
             "assignor": self.problem.assignor,
             "facts": self.problem.facts.to_dict(),
+            "verdict": self.verdict,
             "online_upgrade": str(self.online),
             "forecasts": [each.to_dict() for each in self.forecasts],
             "bound": plain(self.best.bound),

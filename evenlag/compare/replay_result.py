@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenlag.compare.history import Capacity
+from evenlag.figures import duration, number, percent
+from evenlag.model.explanation.phrases import joined
 from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable, figures_of, values_of
 from evenlag.model.names import one_of
@@ -195,6 +197,22 @@ class Replay:
         return [row.strategy for row in self.summary if row.best]
 
     @property
+    def verdict(self) -> str:
+        """One sentence: the strategies that no other beats, and their cost next to that of the recorded history."""
+        if not self.tied:
+            return "No strategy could be run."
+        best = next(row for row in self.summary if row.best)
+        recorded = next((row for row in self.summary if row.strategy == RECORDED), None)
+        head = f"{joined(self.tied)} {'serves the group best' if self.best else 'tie as the best'} in this replay"
+        if recorded is None or recorded.error is not None:
+            return f"{head}."
+        parts = [f"a mean spread of {number(best.cost)} messages with moves paid, {_change(best.cost, recorded.cost)}"]
+        if best.seconds_above is not None and best.seconds_above != recorded.seconds_above:
+            above = f"{duration(best.seconds_above)} above the limit instead of {duration(recorded.seconds_above)}"
+            parts.insert(0, above)
+        return f"{head}: {', and '.join(parts)}."
+
+    @property
     def figures(self) -> dict[str, Any]:
         """The figures that are the same for all strategies, by the names of `REPLAY_FIGURES`."""
         return {
@@ -245,3 +263,12 @@ class Replay:
             return FigureTable((*REPLAY_FIGURES, *figures), strategies)
         figures, group = figures_of(ReplayStep), {GROUP.name: self.group}
         return FigureTable((GROUP, *figures), [group | values_of(row, figures) for row in self.steps])
+
+
+def _change(cost: float | None, recorded: float | None) -> str:
+    """Return the words on a cost next to the recorded one."""
+    if cost is None or recorded is None or cost == recorded:
+        return "as recorded"
+    way = "less" if cost < recorded else "more"
+    share = f" ({percent(abs(recorded - cost) / recorded)} {way})" if recorded else ""
+    return f"instead of {number(recorded)} as recorded{share}"

@@ -6,19 +6,23 @@ figures in messages are weighted means over them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evenlag.compare.built_in import built_in
 from evenlag.compare.comparison_cards import audit_card
 from evenlag.compare.judge import Judge, Key, without_moves
 from evenlag.errors import EvenlagError
+from evenlag.figures import number
 from evenlag.heuristics import PROMISED_BALANCE, published_name
 from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
+from evenlag.model.explanation.phrases import listed
 from evenlag.model.figure_tables import GROUP, FigureTable, figures_of, values_of
 from evenlag.model.literals import FetchFromWord
 from evenlag.model.names import spelled
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
 
 OPTIMAL, CURRENT = "optimal", "current"
 TODAY = "today: "  # prefix of the assignor that the group uses
+MOST_NAMED = 2  # strategies in a sentence
 
 _spread, _makespan = (Objective(kind).base for kind in (ObjectiveKind.SPREAD, ObjectiveKind.MAKESPAN))
 
@@ -131,6 +136,14 @@ class AuditRow:
     error: str | None = None
 
 
+class Alike(NamedTuple):
+    """Rows of an audit with equal figures: the first of them, all strategies, and the balances in words."""
+
+    row: AuditRow
+    strategies: list[str]
+    balances: str
+
+
 @dataclass(frozen=True)
 class Audit:
     """The audit of one group.
@@ -157,6 +170,31 @@ class Audit:
         """Return the HTML shown by notebooks."""
         return audit_card(self)
 
+    @property
+    def verdict(self) -> str:
+        """One sentence: the distance of today's assignment from the best, and the strategies that come closer."""
+        if not self.optima:
+            return f"No best plan is known: {next(iter(self.errors.values()))}."
+        results = list(self.optima.values())
+        if results[0].status == Status.EMPTY:
+            return results[0].verdict
+        best = min(results, key=lambda result: result.objective)
+        parts = [_of_today(next((row for row in self.rows if row.strategy == CURRENT), None), best)]
+        parts += [", ".join(closer)] if (closer := _closer(self, best)) else []
+        if (both := self.optima.get(Balance.BOTH)) is not None and both.objective > best.objective:
+            found = "" if both.status == Status.OPTIMAL else " found"
+            parts.append(f"the best{found} with even counts is {number(both.objective - best.objective)} higher")
+        return f"{'; '.join(parts)}."
+
+    @property
+    def distinct(self) -> list[Alike]:
+        """The rows, those with equal figures together; optima apart from strategies."""
+        alike: dict[tuple[Any, ...], list[AuditRow]] = {}
+        for row in self.rows:
+            figures = replace(row, strategy="", balance=Balance.NONE, method=None, binding=(), seconds=0.0)
+            alike.setdefault((row.strategy == OPTIMAL, *vars(figures).values()), []).append(row)
+        return [Alike(rows[0], _once(row.strategy for row in rows), _balances(rows)) for rows in alike.values()]
+
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame, one row per strategy and balance.
 
@@ -179,6 +217,61 @@ class Audit:
     def _table(self) -> FigureTable:
         figures, group = figures_of(AuditRow), {GROUP.name: self.problem.group}
         return FigureTable((GROUP, *figures), [group | values_of(row, figures) for row in self.rows])
+
+
+def _once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _balances(rows: Iterable[AuditRow]) -> str:
+    names = _once(str(row.balance) for row in rows)
+    return "all" if len(names) == len(Balance) else ", ".join(names)
+
+
+def _of_today(today: AuditRow | None, best: Result) -> str:
+    """Return the words on today's assignment, next to the best plan."""
+    spread = f"a spread of {number(best.spread)} messages"
+    if today is None:
+        return f"Nothing is assigned today; the best plan has {spread}"
+    if today.violation is not None or today.objective is None:
+        return f"Today's assignment cannot stay ({today.violation}); the best plan has {spread}"
+    if today.objective > best.objective:
+        return f"Today's assignment is {_above(today.objective, best)} above the best"
+    if best.status == Status.OPTIMAL:
+        return f"Today's assignment is the best: it has {spread}"
+    return f"No plan was found that is better than today's assignment: it has {spread}"
+
+
+def _above(objective: float | Fraction, best: Result) -> str:
+    """Return the distance of an objective from the best one, with its unit."""
+    of = "spread" if best.objective == best.spread else "objective"
+    return f"{number(objective - best.objective)} messages of {of}"
+
+
+def _closer(audit: Audit, best: Result) -> list[str]:
+    """Return the words on the built-in assignor, and on the other strategy, that come closest to the best."""
+    above: dict[str, float | Fraction] = {}
+    for row in audit.rows:
+        if row.strategy in PROMISED_BALANCE and row.violation is None and row.objective is not None:
+            above[row.strategy] = row.objective - best.objective
+    today = next((row for row in audit.rows if row.strategy == CURRENT and row.violation is None), None)
+    most = math.inf if today is None or today.objective is None else today.objective - best.objective
+    if most <= 0:
+        return []
+    setting, parts = built_in(audit.problem), []
+    offered = {} if setting is None else {name: above[name] for name in setting.others if name in above}
+    for choice in (offered, above):
+        least = min(choice.values(), default=most)
+        if least < most:
+            names = [name for name, distance in choice.items() if distance == least]
+            distance = (
+                f"would be {number(least)} above it" if least else "reaches it" if len(names) == 1 else "reach it"
+            )
+            parts.append(f"{listed(names[:MOST_NAMED], len(names))} {distance}")
+            most = least
+        elif choice is offered and offered:
+            parts.append("no other built-in assignor does better")
+    return parts
 
 
 @spelled
@@ -253,14 +346,14 @@ def audit_with(
     optima: dict[str, Result] = {}
     errors: dict[str, EvenlagError] = {}
     asked: dict[str, SolveOptions] = {}
-    for number, balance in enumerate(Balance):
+    for place, balance in enumerate(Balance):
         if (twin := _same_rule(problem, balance, optima)) is not None:
             optima[balance] = twin
             continue
         try:
             begin = _best([*_plans_of(optima), *([] if start is None else [start])], judge, balance)
             left = max(clock.left(), LEAST_SECONDS)
-            share = left if options.deterministic else left / (len(Balance) - number)
+            share = left if options.deterministic else left / (len(Balance) - place)
             asked[balance] = without_moves(
                 options, balance=balance, slack=0, objective=ObjectiveKind.SPREAD, across=Across.MEAN, method=AUTO,
                 only_if_better=None, time_limit=share, work=work,

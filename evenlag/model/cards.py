@@ -59,12 +59,14 @@ def plan_card(plan: Plan) -> str:
 
 
 def result_card(result: Result) -> str:
-    """Return a card of a result: its plan's figures and bound, its members before and after, and its largest moves."""
+    """Return a card of a result: its verdict, its plan's figures, members before and after, largest moves, proof."""
     plan, below = result.plan, f"{_size(result.plan.problem)}, balance {result.balance}"
     if result.status == "EMPTY":
-        return card(plan.problem.group, below, line(why_empty(plan.problem)), badge="EMPTY", good=False)
-    shown = [*_measured(plan, result.kind), *_moves_made(plan), ("objective", number(result.objective))]
-    shown += [("proven bound", number(result.bound)), ("gap", percent(result.gap))]
+        parts = (line(result.verdict), line(why_empty(plan.problem)))
+        return card(plan.problem.group, below, *parts, badge="EMPTY", good=False)
+    shown = [*_measured(plan, result.kind), *_moves_made(plan)]
+    proof = [("objective", number(result.objective)), ("proven bound", number(result.bound))]
+    proof.append(("gap", percent(result.gap)))
     shown += [(name.replace("_", " "), f"{cost:,}") for name, cost in result.costs.items()]
     if result.pays is not None:
         shown.append(("pays", "yes" if result.pays else "no"))
@@ -78,8 +80,11 @@ def result_card(result: Result) -> str:
     remarks = list(result.warnings)
     if result.violation is not None:
         remarks.insert(0, f"breaks {result.balance} balance: {result.violation}")
-    parts = (figures(shown), line(found), line(_scenarios(result)), *_details(plan), listed_notes(remarks))
-    return card(plan.problem.group, below, *parts, badge=str(result.status), good=result.status == "OPTIMAL")
+    shown_first = (line(result.verdict), figures(shown), line(_scenarios(result)))
+    rest = (*_details(plan), figures(proof), line(found), listed_notes(remarks))
+    return card(
+        plan.problem.group, below, *shown_first, *rest, badge=str(result.status), good=result.status == "OPTIMAL"
+    )
 
 
 def listed_notes(texts: Sequence[str]) -> str:

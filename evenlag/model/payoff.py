@@ -86,7 +86,7 @@ class Payoff:
         return self.necessity is not None or (self.saved > 0 and self.saved >= self.asked * self.today)
 
     @property
-    def verdict(self) -> str | None:
+    def objection(self) -> str | None:
         """A sentence if the moves buy nothing, or less than 1 % of `today`; None for any other plan."""
         if self.necessity is not None or self.pays or not self.moves or self.saved >= HARDLY * self.today > 0:
             return None

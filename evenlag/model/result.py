@@ -11,7 +11,7 @@ from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.cards import result_card
 from evenlag.model.certificate import Proof
-from evenlag.model.explanation.reasons import Explanation, explanation_of
+from evenlag.model.explanation.reasons import Explanation, explanation_of, outcome_of
 from evenlag.model.names import Name
 from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.payoff import Payoff
@@ -165,13 +165,18 @@ class Result:
         """True if the plan saves the share that `only_if_better` asks for; if False, `plan` is today's assignment."""
         return None if self.payoff is None else self.payoff.pays
 
+    @cached_property
+    def verdict(self) -> str:
+        """The decision in a sentence: the objection to the moves, if there is one; else the gain of the plan."""
+        return self.objection or outcome_of(self)
+
     @property
-    def verdict(self) -> str | None:
+    def objection(self) -> str | None:
         """A sentence if the moves of the plan buy nothing, or hardly anything; None for any other plan.
 
         Plans that minimize other criteria than moves first are not judged by their spread.
         """
-        return self.payoff.verdict if self.payoff is not None and not {*self.first} - {"moves"} else None
+        return self.payoff.objection if self.payoff is not None and not {*self.first} - {"moves"} else None
 
     @property
     def left_alone(self) -> bool:

@@ -16,8 +16,8 @@ def explanation_report(explanation: Explanation) -> RenderableType:
     """Return the sentences of an explanation, one below the other, the first in bold."""
     of = f"  {explanation.name}" if explanation.name else ""
     parts: list[RenderableType] = [Text.assemble((explanation.group, "bold"), of)]
-    if explanation.verdict is not None:
-        parts.append(Text(explanation.verdict, style="bold yellow"))
+    if explanation.objection is not None:
+        parts.append(Text(explanation.objection, style="bold yellow"))
     parts += told(explanation.facts)
     for place, (claim, sentence) in enumerate(zip(explanation.claims, explanation.sentences, strict=True)):
         text = Text(sentence, style="" if place else "bold")

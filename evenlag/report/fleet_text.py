@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from evenlag.compare.replay_result import RECORDED
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent, quantity
+from evenlag.model.explanation.phrases import joined
 from evenlag.report.costs_text import traffic_fields
 from evenlag.report.replay_text import fleet_table
 from evenlag.report.sheet import Sheet
@@ -59,6 +61,9 @@ class FleetAudit:
     price : TrafficPrice or None
         Price of traffic between racks. With it `groups` have the traffic that crosses racks: `crossings` by the plan,
         `crossings_today`; None where racks or traffic are not known.
+    recoverable : dict or None
+        By the latest snapshot of each group with a plan and an assignment today: their number, `compared`; the number
+        of `groups` whose plan has a lower spread; `saved`, the sum of these gains; `today`, the sum of all spreads.
     traffic : dict or None
         With a price, by the latest snapshot of each group: `groups` whose traffic can be priced, the traffic that
         crosses racks in all of them by the plan (`planned`), and `today`, None where one has no assignment today.
@@ -73,12 +78,28 @@ class FleetAudit:
     written: list[str]
     price: TrafficPrice | None = None
     traffic: dict[str, Any] | None = None
+    recoverable: dict[str, Any] | None = None
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: the groups that can be balanced better, what that recovers, and the groups without a plan."""
+        without = f"; {quantity(self.summary.failed, 'group')} got no plan" if self.summary.failed else ""
+        found = self.recoverable
+        if found is None or not found["compared"]:
+            return f"No group has both a plan and an assignment today{without}."
+        if not found["groups"]:
+            return f"No plan is better than today's assignments of {quantity(found['compared'], 'group')}{without}."
+        better = f"{found['groups']:,} of {quantity(found['compared'], 'group')} can be balanced better"
+        saved = f"the best plans recover {number(found['saved'])} of {number(found['today'])} messages of spread"
+        return f"{better}: {saved}{without}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as a document for JSON."""
         document = {
             "out": str(self.out),
             "written": self.written,
+            "verdict": self.verdict,
+            "recoverable": self.recoverable,
             "summary": asdict(self.summary),
             "groups": self._priced_groups,
             "strategies": self.strategies,
@@ -117,15 +138,16 @@ class FleetAudit:
         return Group(*self._head(), *self._remedies(), self._groups_table(), self._strategies_table(), *notes, written)
 
     def _head(self) -> list[Text]:
-        """Return the headline, and the sums of groups and rows below it."""
+        """Return the verdict, and the sums of groups and rows below it."""
         summary = self.summary
         statuses = ", ".join(f"{count:,} {status}" for status, count in summary.statuses.items())
-        lines = [f"{quantity(summary.groups, 'group')}: {statuses}"]
+        lines = [self.verdict]
         if summary.failed:
             empty = summary.statuses.get("EMPTY", 0)
             planned = f"planned {summary.groups - summary.failed - empty:,} of {quantity(summary.groups, 'group')}"
             without = f"{summary.failed:,} without a plan"
-            lines.insert(0, ", ".join([planned, without, *([f"{empty:,} EMPTY"] if empty else [])]))
+            lines.append(", ".join([planned, without, *([f"{empty:,} EMPTY"] if empty else [])]))
+        lines.append(f"{quantity(summary.groups, 'group')}: {statuses}")
         parts = {
             "planned": summary.planned, "unassigned": summary.unassigned, "without a plan": summary.without_plan,
             "rejected": summary.rejects, "log ends of the past": summary.log_ends,
@@ -133,7 +155,7 @@ class FleetAudit:
         shown = [f"{count:,} {name}" for name, count in parts.items() if count or name in ("planned", "rejected")]
         rows = f"{quantity(summary.rows, 'row')} = {' + '.join(shown)}"
         lines.append(f"{rows}, in {summary.seconds:.1f} s on {summary.master}")
-        return [Text(line, style="" if number else "bold") for number, line in enumerate(lines)]
+        return [Text(line, style="" if place else "bold") for place, line in enumerate(lines)]
 
     def _remedies(self) -> list[Text]:
         """Return a line for each remedy, with the number of groups and the share that it recovers."""
@@ -222,6 +244,8 @@ class FleetSizes:
     rejects : int
         Rows of both tables that could not be used.
     written : list of str
+    members : dict of answer to members
+        Number of members that all groups with the answer `more` lack, and that those with `fewer` can do without.
     """
 
     answers: dict[str, int]
@@ -229,6 +253,17 @@ class FleetSizes:
     errors: list[str]
     rejects: int
     written: list[str]
+    members: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: the number of groups by answer, and the members that they lack or can do without."""
+        answers = [f"{count:,} {self._answer(name, count)}" for name, count in self.answers.items() if count]
+        return f"{quantity(self.total, 'group')}: {', '.join(answers)}."
+
+    def _answer(self, name: str, count: int) -> str:
+        members = self.members.get(name)
+        return ANSWERS[name][count != 1] + (f" ({quantity(members, 'member')} in all)" if members else "")
 
     @property
     def failed(self) -> int:
@@ -247,12 +282,11 @@ class FleetSizes:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as a document for JSON."""
-        return vars(self) | {"errors": self.reasons}
+        return vars(self) | {"verdict": self.verdict, "errors": self.reasons}
 
     def report(self) -> RenderableType:
-        """Return the table, a headline and notes."""
-        answers = [f"{count:,} {ANSWERS[name][count != 1]}" for name, count in self.answers.items() if count]
-        head = Text(f"{quantity(self.total, 'group')}: {', '.join(answers)}", style="bold")
+        """Return the verdict, the table and notes."""
+        head = Text(self.verdict, style="bold")
         title = "groups that need the most additional members" if len(self.groups) == MOST_GROUPS else "groups"
         return Group(head, sizes_table(self.groups, title), *_notes(self.reasons, self.rejects, self.written))
 
@@ -282,6 +316,23 @@ class FleetReplays:
     written: list[str]
 
     @property
+    def verdict(self) -> str:
+        """One sentence: the strategy that is the best in most groups, and the cost of the recorded assignments."""
+        done = f"{self.groups - self.failed:,} of {quantity(self.groups, 'group')} replayed, {self.failed:,} failed"
+        text = done if self.failed else f"{quantity(self.groups, 'group')} replayed"
+        competing = [row for row in self.strategies if row["strategy"] != RECORDED]
+        most = max((row["best"] for row in competing), default=0)
+        if not most:
+            return f"{text}."
+        names = joined([row["strategy"] for row in competing if row["best"] == most])
+        text += f": {names} {'serves' if ' and ' not in names else 'each serve'} {quantity(most, 'group')} best"
+        recorded = next((row for row in self.strategies if row["strategy"] == RECORDED), None)
+        if recorded is None or recorded["median"] is None:
+            return f"{text}."
+        cost = f"the mean spread with moves as recorded is {percent(recorded['median'])} above the best in the median"
+        return f"{text}; {cost} group."
+
+    @property
     def failed(self) -> int:
         """The number of groups that could not be replayed."""
         return len(self.errors)
@@ -293,12 +344,11 @@ class FleetReplays:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as a document for JSON."""
-        return vars(self) | {"failed": self.failed, "errors": self.reasons}
+        return vars(self) | {"verdict": self.verdict, "failed": self.failed, "errors": self.reasons}
 
     def report(self) -> RenderableType:
-        """Return the table, a headline and notes."""
-        done = f"replayed {self.groups - self.failed:,} of {quantity(self.groups, 'group')}, {self.failed:,} failed"
-        head = Text(done if self.failed else f"{quantity(self.groups, 'group')} replayed", style="bold")
+        """Return the verdict, the table and notes."""
+        head = Text(self.verdict, style="bold")
         return Group(head, fleet_table(self.strategies), *_notes(self.reasons, self.rejects, self.written))
 
 

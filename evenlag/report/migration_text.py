@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
@@ -12,17 +13,9 @@ from evenlag.compare.migration_remarks import Online, Remark, Severity
 from evenlag.figures import number, quantity
 from evenlag.model.facts import STREAMS
 from evenlag.model.plan import Number
+from evenlag.model.result import Result
 from evenlag.report.sheet import Sheet
 
-_ONLINE = {
-    Online.POSSIBLE: "possible: the members can be restarted one after the other",
-    Online.REFUSED: "refused by the brokers: stop all members first",
-    Online.UNKNOWN: "not known from this input",
-    Online.DONE: "done: the group uses KIP-848",
-    Online.NO_MEMBERS: "nothing to upgrade: Kafka has no member of this group. Its consumers are stopped, or assign "
-    "partitions to themselves, as Flink and Spark do",
-    Online.NOT_KAFKAS: "does not apply: the consumers follow a plan and assign partitions themselves",
-}
 _STYLES = {Severity.STOPS: "bold red", Severity.CHANGES: "yellow", Severity.CHECK: "cyan"}
 
 
@@ -30,22 +23,18 @@ def migration_report(found: Migration) -> RenderableType:
     """Return the forecasts, the remarks and the steps of one group."""
     told = found.problem.facts.told()
     return Group(
+        Text(found.verdict, style="bold"),
         Text.assemble((found.problem.group, "bold"), f", {told}" if told else ""),
-        Text(f"online upgrade: {_online(found)}"),
         *([] if found.online is Online.NO_MEMBERS else [_forecasts(found)]),
         *_kept(found),
         *_remarks(found.remarks),
         *_steps(found),
+        *([] if found.online is Online.NO_MEMBERS else [Text(f"\n{_proof(found.best)}")]),
     )
 
 
-def _online(found: Migration) -> str:
-    facts = found.problem.facts
-    if found.online is Online.HALF_WAY:
-        return f"half way: {facts.classic_members} of {quantity(len(found.problem.members), 'member')} still classic"
-    if found.online is Online.REFUSED and facts.application == STREAMS:
-        return f"refused: a Kafka Streams application ({facts.application_shown_by})"
-    return _ONLINE[found.online]
+def _proof(best: Result) -> str:
+    return f"evenlag's plan: {best.status}, objective {number(best.objective)}, bound {number(best.bound)}"
 
 
 def _forecasts(found: Migration) -> Sheet:
@@ -62,8 +51,6 @@ def _forecasts(found: Migration) -> Sheet:
         if restarts:
             figures += ["", ""] if rolling is None else [_range(rolling.spread), _range(rolling.moves)]
         table.row(each.strategy, *figures, style="bold" if each.strategy == EVENLAG else "")
-    best = found.best
-    table.below(f"evenlag: {best.status}, objective {number(best.objective)}, bound {number(best.bound)}")
     return table
 
 
@@ -97,8 +84,14 @@ def _steps(found: Migration) -> Iterator[Text]:
         yield Text(f"{place}. {each.text}" + "".join(f"\n     {line}" for line in each.lines))
 
 
-def migration_lines(found: Sequence[Migration]) -> Sheet:
-    """Return a table with a line for each group."""
+def migration_lines(found: Sequence[Migration]) -> RenderableType:
+    """Return a sentence that counts the groups by the possibility of an online upgrade, and a line for each."""
+    counts = Counter(str(each.online) for each in found)
+    listed = ", ".join(f"{count:,} {online}" for online, count in counts.items())
+    return Group(Text(f"Online upgrade of {quantity(len(found), 'group')}: {listed}.", style="bold"), _lines(found))
+
+
+def _lines(found: Sequence[Migration]) -> Sheet:
     table = Sheet()
     table.columns("name", "group", "assignor", "online upgrade")
     table.columns("figure", "spread today", "uniform", "after restarts", "range", "evenlag", "changes")

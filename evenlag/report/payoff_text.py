@@ -16,9 +16,9 @@ from evenlag.model.plan import current_plan
 from evenlag.report.replay_text import capacity_line
 
 
-def payoff_report(worth: Payoff, pace: Pace) -> list[Text]:
-    """Return the plan's saving, the cost of its moves, the time to catch up, and the verdict if one was asked for."""
-    lines = [Text(line) for line in _lines(worth, pace)]
+def payoff_report(worth: Payoff, pace: Pace, pause_assumed: bool) -> list[Text]:
+    """Return the plan's saving, the time to catch up, the cost of its moves, and whether it pays if that was asked."""
+    lines = [Text(line) for line in _lines(worth, pace, pause_assumed)]
     if worth.pays is not None:
         verdict = "it pays" if worth.pays else "the group is left alone"
         lines.append(Text(f"{verdict}: {worth.reason}", style="bold green" if worth.pays else "bold yellow"))
@@ -38,7 +38,7 @@ def payoff_document(worth: Payoff, pace: Pace) -> dict[str, Any] | None:
     }
 
 
-def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
+def _lines(worth: Payoff, pace: Pace, pause_assumed: bool) -> Iterator[str]:
     if worth.unchanged:
         return
     current = current_plan(worth.plan.problem)
@@ -48,19 +48,23 @@ def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
         share = f" ({percent(float(gain / worth.today))})" if gain > 0 else ""
         saved = f"saves {number(gain)} messages" if gain >= 0 else f"adds {number(-gain)} messages"
         found = "" if worth.pays is not False else "the plan that was found "
-        makespan = f"makespan {number(current.makespan)} → {number(worth.plan.makespan)}"
-        yield f"{found}{saved} of {worth.what}{share}, {makespan}"
-    if worth.moves:
-        stand = "partition is" if worth.moves == 1 else "partitions are"
-        still = f"{worth.moves:,} {stand} not read for {float(worth.pause):g} s"
-        coming = "" if worth.pause_cost is None else f", during which {number(worth.pause_cost)} messages arrive"
-        yield f"its moves cost {number(worth.move_cost)} messages, and {still}{coming}"
+        yield f"{found}{saved} of {worth.what}{share}"
     if pace.capacity is not None and comparable:
-        yield (
-            f"caught up after {_time(pace.seconds(worth.plan))} instead of {_time(pace.seconds(current))}; "
-            f"{capacity_line(pace.capacity)}"
-        )
+        yield _catching_up(pace.seconds(worth.plan), pace.seconds(current))
+        yield capacity_line(pace.capacity)
+    if worth.moves:
+        still = f"{worth.moves:,} partition{' is' if worth.moves == 1 else 's are'} not read during the pause"
+        pause = f"{float(worth.pause):g} s{', assumed' if pause_assumed else ''}"
+        coming = "" if worth.pause_cost is None else f", in which {number(worth.pause_cost)} messages arrive"
+        yield f"its moves cost {number(worth.move_cost)} messages, and {still} ({pause}){coming}"
 
 
-def _time(seconds: Fraction | None) -> str:
-    return "never" if seconds is None else duration(seconds)
+def _catching_up(planned: Fraction | None, today: Fraction | None) -> str:
+    """Return a sentence on the times to catch up; None is never."""
+    if planned is None:
+        then = "nor does today's assignment" if today is None else f"today's assignment has after {duration(today)}"
+        return f"the plan never catches up; {then}"
+    now = (
+        "as today" if planned == today else "today's assignment never" if today is None else f"today {duration(today)}"
+    )
+    return f"caught up after {duration(planned)}; {now}"

@@ -16,25 +16,15 @@ from evenlag.report.text import capacity_origin, told
 
 
 def replay_report(replayed: Replay) -> RenderableType:
-    """Return the headline, the table of strategies, the best one, and notes."""
+    """Return the verdict, the record, the table of strategies, the check of the model, and notes."""
+    verdict = Text(replayed.verdict, style="bold green" if replayed.best else "bold")
     head = Text(f"{replayed.group}", style="bold")
     head.append(f"  {replayed.snapshots:,} snapshots from {replayed.since} to {replayed.until}\n", style="not bold")
-    head.append(f"{capacity_line(replayed.capacity)}\n", style="not bold")
+    head.append(capacity_line(replayed.capacity), style="not bold")
     model = next((row.mean_lag for row in replayed.summary if row.strategy == RECORDED), None)
-    head.append(
-        f"check of the model: mean lag {number(replayed.recorded_lag)} as recorded, {number(model)} replayed",
-        style="not bold",
-    )
-    best = Text(_best(replayed), style="bold green")
+    check = f"check of the model: mean lag {number(replayed.recorded_lag)} as recorded, {number(model)} replayed"
     notes = [Text(f"note: {note}", style="yellow") for note in replayed.notes]
-    return Group(head, *told(replayed.facts), strategies_table(replayed), best, *notes)
-
-
-def _best(replayed: Replay) -> str:
-    if not replayed.tied:
-        return "no strategy could be run"
-    *others, last = replayed.tied
-    return f"no single best: {', '.join(others)} and {last} tie" if others else f"best: {last}"
+    return Group(verdict, head, *told(replayed.facts), strategies_table(replayed), Text(check), *notes)
 
 
 def capacity_line(capacity: Capacity) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -36,12 +35,13 @@ def size_report(found: Size, sources: Sequence[str] = ()) -> RenderableType:
         f"{number(problem.total_lag)} messages to be read within {duration(found.deadline)}",
         style="not bold",
     )
-    answer = Text(answer_to(found), style="bold green" if found.fewest is not None and found.proven else "bold yellow")
+    style = "bold green" if found.fewest is not None and found.proven else "bold yellow"
     return Group(
+        Text(found.verdict, style=style),
         head,
         *told(problem.facts),
         *(Text(sentence) for sentence in sources),
-        answer,
+        *([] if found.fewest is None else [Text(_of_published(found))]),
         _table(found),
         *(Text(sentence) for sentence in _sentences(found)),
         *(Text(f"note: {note}", style="yellow") for note in (*found.notes, *_missing(found))),
@@ -70,51 +70,7 @@ def _period(known: Speeds) -> str:
 
 def answer_to(found: Size) -> str:
     """Return the answer in a few sentences: what evenlag's plan needs, and what published strategies need."""
-    deadline = duration(found.deadline)
-    if found.fewest is None:
-        return _why(found, deadline)
-    return f"{_with_the_best_plan(found, found.fewest, deadline)} {_of_published(found)}"
-
-
-def _with_the_best_plan(found: Size, fewest: int, deadline: str) -> str:
-    """Return the fewest members that meet the deadline, and why fewer do not."""
-    if fewest == 1:
-        return "1 member meets the deadline: one is enough."
-    first = f"{fewest} members meet the deadline with evenlag's plan"
-    least = found.sizes[0].members if found.sizes else 1
-    if fewest <= least and found.proven:
-        return f"{first}, the smallest group possible."
-    fewer = found.row(fewest - 1)
-    if not found.proven:
-        counts = _some([f"{members}" for members in found.undecided], "or")
-        return f"{first}. It is open whether {counts} would: the time limit came first; raise --time-limit."
-    if fewer is None or fewer.bound_seconds <= found.deadline:
-        return f"{first}, and fewer cannot: that is proven."
-    if fewer.bound_seconds == NEVER:
-        return f"{first}, and fewer cannot: with {fewest - 1} some lag is never read."
-    least_time = duration(fewer.bound_seconds)
-    more = f"more than {deadline}" if least_time == deadline else f"at least {least_time}"
-    return f"{first}, and fewer cannot: {fewest - 1} would take {more} under any plan."
-
-
-def _why(found: Size, deadline: str) -> str:
-    """Return why no group size meets the deadline, and what would help."""
-    if found.hottest is not None and found.needed_capacity is not None:
-        name, needed = f"{found.hottest[0]}-{found.hottest[1]}", number(math.ceil(found.needed_capacity))
-        reads = "a partition is read by one member"
-        what = (
-            f"{name} receives more than a member reads, and {reads}"
-            if found.floor == NEVER
-            else f"{name} alone takes {duration(found.floor)}, and {reads}"
-        )
-        return (
-            f"No group size meets the deadline: {what}. This would help: members that read {needed} messages a second, "
-            "more partitions for that topic, or a later deadline."
-        )
-    if found.proven:
-        return f"No group size up to {found.most} meets the deadline of {deadline}: that is proven."
-    found_none = f"No plan was found that meets the deadline of {deadline} with up to {found.most} members"
-    return f"{found_none}; whether one exists is open."
+    return found.verdict if found.fewest is None else f"{found.verdict} {_of_published(found)}"
 
 
 def _table(found: Size) -> Sheet:

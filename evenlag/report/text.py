@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,10 +12,11 @@ from rich.text import Text
 
 from evenlag.compare.curve import Frontier
 from evenlag.compare.history import Capacity
-from evenlag.compare.strategies import OPTIMAL, TODAY, Audit, AuditRow
+from evenlag.compare.strategies import MOST_NAMED, OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent, quantity
 from evenlag.model.cards import nobody_takes, why_empty
+from evenlag.model.explanation.phrases import listed
 from evenlag.model.facts import Facts
 from evenlag.model.objective import CROSSINGS, MOVES
 from evenlag.model.phases import Phase, Rebalance
@@ -51,13 +52,14 @@ def capacity_origin(capacity: Capacity) -> str:
 def plan_report(
     result: Result, worth: Sequence[RenderableType] = (), price: TrafficPrice | None = None
 ) -> RenderableType:
-    """Return the headline, costs and worth of the plan, members before and after, and moves."""
+    """Return the verdict, the figures and the worth of the plan, members before and after, moves, and the proof."""
+    empty = result.status == "EMPTY"
     parts: list[RenderableType] = [*_headline(result)]
-    if result.status != "EMPTY":
-        parts += [Text(line) for line in cost_lines(result, price)]
+    if not empty:
+        parts += [Text(line) for line in (_figures(result), *cost_lines(result, price))]
     parts += worth
-    if result.status != "EMPTY":
-        parts += [_members(result.plan), _moves(result.plan)]
+    if not empty:
+        parts += [_members(result.plan), _moves(result.plan), *_proof(result)]
     if line := nobody_takes(result.plan.problem, result.unassigned):
         parts.append(Text(line, style="yellow"))
     if result.violation is not None:
@@ -67,33 +69,38 @@ def plan_report(
 
 
 def _headline(result: Result) -> Iterator[Text]:
-    """Yield the group, the verdict, its facts and the figures of the plan."""
+    """Yield the verdict, the group, and its facts."""
     problem = result.plan.problem
+    yield Text(result.verdict, style="bold" if result.objection is None else "bold yellow")
     size = f"{quantity(len(problem.lags), 'partition')}, {quantity(int(problem.active.sum()), 'active member')}"
     yield Text.assemble((problem.group, "bold"), f"  {size}, {result.balance} balance")
-    if result.verdict is not None:
-        yield Text(result.verdict, style="bold yellow")
     yield from told(problem.facts)
-    yield Text(f"EMPTY: {why_empty(problem)}", style="yellow") if result.status == "EMPTY" else _outcome(result)
+    if result.status == "EMPTY":
+        yield Text(f"EMPTY: {why_empty(problem)}", style="yellow")
 
 
-def _outcome(result: Result) -> Text:
-    problem, text = result.plan.problem, Text()
-    style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
-    text.append(result.status, style=style)
+def _figures(result: Result) -> str:
+    """Return the spread and the makespan, today and planned, and the moves."""
+    problem, plan = result.plan.problem, result.plan
+    today = current_plan(problem) if (problem.owner != NOBODY).any() else None
+    sides = [*([] if today is None else [today]), plan]
+    spread = " → ".join(number(side.spread) for side in sides)
+    makespan = " → ".join(number(side.makespan) for side in sides)
+    moves = f"{quantity(result.moves, 'move')}, {result.forced_moves:,} newly assigned"
+    return f"spread {spread}, makespan {makespan}; {moves}"
+
+
+def _proof(result: Result) -> Iterator[Text]:
+    """Yield the status, the objective with its bound, the rules that limit it, and the search."""
+    text = Text()
+    text.append(result.status, style="bold green" if result.status == "OPTIMAL" else "bold yellow")
     text.append(f"  {_objective(result)}, bound {number(result.bound)}, gap {percent(result.gap)}")
-    found = "today's assignment, kept after a search of" if result.left_alone else f"found by {result.method} in"
-    text.append(f"\n{found} {result.seconds:.2f} s")
-    text.append(f", stopped by {result.stopped_by}" if result.stopped_by else "")
-    if (problem.owner != NOBODY).any():
-        today = number(current_plan(problem).spread)
-        now = f", planned {number(result.spread)}" if problem.futures else ""
-        text.append(
-            f"\ntoday's spread {today}{now}; {quantity(result.moves, 'move')}, {result.forced_moves} newly assigned"
-        )
+    yield text
     if result.binding:
-        text.append(f"\nlimited by {', '.join(result.binding)}")
-    return text
+        yield Text(f"limited by {', '.join(result.binding)}")
+    found = "today's assignment, kept after a search of" if result.left_alone else f"found by {result.method} in"
+    stopped = f", stopped by {result.stopped_by}" if result.stopped_by else ""
+    yield Text(f"{found} {result.seconds:.2f} s{stopped}")
 
 
 def _objective(result: Result) -> str:
@@ -180,12 +187,12 @@ def _phase(phase: Phase, title: str) -> RenderableType:
 
 def audit_report(audit: Audit, price: TrafficPrice | None = None) -> RenderableType:
     """Return one group's strategies compared with the optimum, with the monthly cost of traffic if a price is given."""
-    rows = [{"group": audit.problem.group, **vars(row)} for row in audit.rows]
     notes = [Text(f"note: {warning}", style="yellow") for warning in audit.problem.warnings]
     scenarios = len(audit.problem.futures)
     title = f"{audit.problem.group}, means over {quantity(scenarios, 'scenario')}" if scenarios else audit.problem.group
+    head = Text(audit.verdict, style="bold")
     parts = [*told(audit.problem.facts), *(_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY))]
-    return Group(audit_table(rows, title, price), *parts, *notes)
+    return Group(head, _audit_table(audit, title, price), *parts, *notes)
 
 
 def told(facts: Facts) -> list[Text]:
@@ -206,28 +213,31 @@ def _in_use(row: AuditRow, audit: Audit) -> Text:
     return Text(row.strategy + finding, style=style)
 
 
-def audit_table(rows: Iterable[Mapping[str, Any]], title: str, price: TrafficPrice | None = None) -> Sheet:
-    """Return one group's audit rows as a table, without the columns that no row uses."""
-    rows = list(rows)
-    priced = any(row["objective"] != row["spread"] for row in rows if row["status"] not in ("EMPTY", "ERROR"))
-    more = {name: name.replace("_", " ") for name in ("moved_size", "crossings") if any(row[name] for row in rows)}
+def _audit_table(audit: Audit, title: str, price: TrafficPrice | None) -> Sheet:
+    """Return an audit as a table: strategies with equal figures share a row, columns that no row uses are left out."""
+    rows = audit.rows
+    priced = any(row.objective != row.spread for row in rows if row.status not in ("EMPTY", "ERROR"))
+    more = {
+        name: name.replace("_", " ") for name in ("moved_size", "crossings") if any(getattr(row, name) for row in rows)
+    }
     table = Sheet(title)
     table.columns("name", "strategy", "balance")
     table.columns("figure", "counts", "spread", *(["objective"] if priced else []), "above best", "above bound")
     table.columns("figure", "moves", *more.values(), *([] if price is None else ["a month"]))
     table.columns("remark", "")
-    for row in rows:
-        counts = "–" if row["count_min"] is None else f"{row['count_min']}–{row['count_max']}"
-        proof = f"{row['status']}, bound {number(row['bound'])}" if row["gap"] is not None else ""
-        remark = row["error"] or row["violation"] or proof
+    for row, names, balances in audit.distinct:
+        counts = "–" if row.count_min is None else f"{row.count_min}–{row.count_max}"
+        proof = f"{row.status}, bound {number(row.bound)}" if row.gap is not None else ""
+        wrong = row.error or row.violation
         table.row(
-            row["strategy"], row["balance"], counts, number(row["spread"]),
-            *([number(row["objective"])] if priced else []), number(row["excess"]), number(row["bound_excess"]),
-            number(row["moves"]), *(number(row[name]) for name in more),
-            *([] if price is None else [number(_month(row["crossings"], price))]),
-            Text(remark, style="yellow" if row["error"] or row["violation"] else "green"),
-            style="bold" if row["strategy"] == "optimal" else "",
+            listed(names[:MOST_NAMED], len(names)), balances, counts, number(row.spread),
+            *([number(row.objective)] if priced else []), number(row.excess), number(row.bound_excess),
+            number(row.moves), *(number(getattr(row, name)) for name in more),
+            *([] if price is None else [number(_month(row.crossings, price))]),
+            Text(wrong or proof, style="yellow" if wrong else "green"), style="bold" if row.strategy == OPTIMAL else "",
         )  # fmt: skip
+        if len(names) > MOST_NAMED:
+            table.below(f"alike: {', '.join(names)}")
     return table
 
 
@@ -251,7 +261,7 @@ def frontier_report(curve: Frontier, price: TrafficPrice | None = None) -> Rende
         moves = [] if curve.against == MOVES else [f"{point.moves:,}"]
         month = [] if priced is None else [number(_month(point.cost, priced))]
         table.row(f"{point.cost:,}", *moves, number(point.spread), number(point.bound), *month, bar)
-    return Group(table, *told(curve.problem.facts))
+    return Group(Text(curve.verdict, style="bold"), table, *told(curve.problem.facts))
 
 
 def frontier_document(curve: Frontier, price: TrafficPrice | None = None) -> dict[str, Any]:
@@ -269,6 +279,7 @@ def frontier_document(curve: Frontier, price: TrafficPrice | None = None) -> dic
     head = {
         "group": curve.problem.group,
         "facts": curve.problem.facts.to_dict(),
+        "verdict": curve.verdict,
         "balance": curve.balance,
         "against": curve.against,
     }

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from evenlag.compare.before_after import WhatIf
 from evenlag.compare.traffic_price import TrafficPrice
-from evenlag.figures import number, percent, quantity
+from evenlag.figures import duration, number, percent, quantity
 from evenlag.model.objective import CROSSINGS, Objective
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.result import Result
@@ -19,13 +19,15 @@ from evenlag.report.text import MOST_ROWS, told
 
 
 def whatif_report(found: WhatIf, price: TrafficPrice | None = None) -> RenderableType:
-    """Return the figures of the group and of its members, today, before and after the change, and notes.
+    """Return the verdict, the figures of the group and its members, today, before and after the change, and notes.
 
     With a price, the figures include the monthly cost of traffic across racks.
     """
+    verdict = Text(found.verdict, style="bold")
     group = Text(found.before.plan.problem.group, style="bold")
     notes = [Text(f"note: {note}", style="yellow") for note in _notes(found)]
-    return Group(group, *told(found.before.plan.problem.facts), _figures(found, price), _members(found), *notes)
+    facts = told(found.before.plan.problem.facts)
+    return Group(verdict, group, *facts, _figures(found, price), _members(found), _proofs(found), *notes)
 
 
 def _notes(found: WhatIf) -> Iterable[str]:
@@ -53,14 +55,18 @@ def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
         mine = [] if today is None else [number(of(today))]
         table.row(name, *mine, number(then), number(now), _difference(then, now))
 
+    figure("makespan", lambda plan: plan.makespan, found.in_unit)
+    if (times := found.drain_seconds) is not None:
+        shown = {side: "never" if time is None else duration(time) for side, time in times.items()}
+        table.row("time to drain", *([] if today is None else [shown["today"]]), shown["before"], shown["after"], "")
+    figure("spread", lambda plan: plan.spread, found.in_unit)
+    table.section()
     figure("partitions", lambda plan: len(plan.problem.lags))
     figure("active members", lambda plan: int(plan.problem.active.sum()))
     counts = "" if today is None else _counts(today)
     line("partitions of a member", lambda result: _counts(result.plan), counts)
     line("balance", lambda result: str(result.balance))
     table.section()
-    figure("spread", lambda plan: plan.spread, found.in_unit)
-    figure("makespan", lambda plan: plan.makespan, found.in_unit)
     if before.plan.problem.futures:
         goal = Objective(before.kind, across=before.across)
         figure(f"{goal.across} {goal.kind} of scenarios", goal.base, found.in_unit)
@@ -71,13 +77,26 @@ def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
     if price is not None:
         now = _month(found.costs_today.get(CROSSINGS), price)
         line("traffic a month", lambda result: _month(result.crossings, price), now)
-    table.section()
-    line("status", lambda result: str(result.status))
-    line("objective", lambda result: number(result.objective))
-    line("bound", lambda result: number(result.bound))
-    line("gap", lambda result: percent(result.gap))
-    line("limited by", lambda result: "\n".join(result.binding) or "–")
     return table
+
+
+def _proofs(found: WhatIf) -> Sheet:
+    """Return what is proven of both plans."""
+    table = Sheet()
+    table.columns("name", "")
+    table.columns("figure", "before", "after")
+    for name, of in _PROVEN.items():
+        table.row(name, of(found.before), of(found.compared))
+    return table
+
+
+_PROVEN: dict[str, Callable[[Result], str]] = {
+    "status": lambda result: str(result.status),
+    "objective": lambda result: number(result.objective),
+    "bound": lambda result: number(result.bound),
+    "gap": lambda result: percent(result.gap),
+    "limited by": lambda result: "\n".join(result.binding) or "–",
+}
 
 
 def _cost(line: Callable[..., None], found: WhatIf, name: str) -> None:

@@ -129,5 +129,9 @@ def write_replay(replayed: Replay, out: Path, form: Literal["parquet", "csv"], o
 
 def replay_document(replayed: Replay) -> dict[str, Any]:
     """Return a replay as a JSON document, without its steps."""
-    whole = replay_row(replayed) | {"best": replayed.best, "facts": replayed.facts.to_dict()}
+    whole = replay_row(replayed) | {
+        "verdict": replayed.verdict,
+        "best": replayed.best,
+        "facts": replayed.facts.to_dict(),
+    }
     return {name: value for name, value in whole.items() if name != "steps"}

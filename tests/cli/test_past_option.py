@@ -37,7 +37,7 @@ def test_a_plan_uses_the_pause_of_its_group(problem: Path, tmp_path: Path) -> No
     told = json.loads(evenlag(*plan, "--only-if-better", "1%", "--json").stdout)
     assert told["payoff"]["pause"] == 4.25
     assert f"pause 4.25 s, the median of 12 rebalances of this group in {past}" in told["warnings"]
-    assert "not read for 4.25 s" in evenlag(*plan, "--only-if-better", "1%").stdout
+    assert "not read during the pause (4.25 s)" in evenlag(*plan, "--only-if-better", "1%").stdout
     given = json.loads(evenlag(*plan, "--only-if-better", "1%", "--pause", 7, "--json").stdout)
     assert given["payoff"]["pause"] == 7
     assert not any("pause" in note for note in given["warnings"])

@@ -17,7 +17,7 @@ import pytest
 
 from evenlag.cli.app import evenlag as root
 from evenlag.cli.catalogue import Catalogue
-from evenlag.cli.commands import FLEET
+from evenlag.cli.commands import COMMANDS, FLEET
 from evenlag.cli.sections import HEADINGS
 from tests.support.command import evenlag
 
@@ -77,12 +77,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for minutes in range(3):
             (kind / f"{minutes}.csv").write_text(minutes_later(text, minutes))
     Path("group.json").write_text(json.dumps(GROUP))
+    Path("group.txt").write_text((ROOT / "examples" / "billing.txt").read_text())
     plan = evenlag("plan", "group.json", "--out", "plan.json")
     assert plan.returncode == 0, plan
     return tmp_path
 
 
 # ---- examples --------------------------------------------------------------------------------------------------------
+
+
+def test_help_describes_each_command_in_a_full_sentence() -> None:
+    """In a terminal of 80 columns too, below headings."""
+    output = evenlag("--help").stdout
+    lines = [line for line in output.partition("One group:\n")[2].splitlines() if line.startswith("  ")]
+    assert [line.split()[0] for line in lines] == [name for commands in COMMANDS.values() for name in commands]
+    assert all(line.endswith(".") and not line.endswith("..") for line in lines), output
+    assert all(f"\n{heading}:\n" in output for heading in COMMANDS)
 
 
 def test_every_command_shows_examples_of_itself() -> None:
@@ -216,7 +226,7 @@ def completions(words: str) -> list[str]:
     ("words", "offered"),
     [
         ("evenlag f", ["fleet", "frontier"]),
-        ("evenlag fleet ", [*FLEET]),
+        ("evenlag fleet ", [*FLEET["Commands"]]),
         ("evenlag plan --max-mo", ["--max-moves", "--max-moved"]),
         ("evenlag plan --balance t", ["topic"]),
         ("evenlag plan --method c", ["cp-sat", "cbc", "cooperative-sticky", "constrained-sticky"]),

@@ -61,8 +61,8 @@ def test_the_answer_as_json(billing: Path) -> None:
 def test_the_answer_as_text(billing: Path) -> None:
     output = " ".join(run("size", billing, "--drain", "75s", "--capacity", 10).stdout.split())
     assert (
-        "3 members meet the deadline with evenlag's plan, and fewer cannot: 2 would take at least 1 min 20 s under any "
-        "plan. Among the sizes tried, range needs " in output
+        "3 members meet the deadline of 1 min 15 s with evenlag's plan, and fewer cannot: 2 would take at least "
+        "1 min 20 s under any plan. " in output
     )
     assert "From 4 members on, the hottest partition, t-0, sets the time: it alone takes 1 min" in output
     assert "A member reads 10 messages a second (as given)." in output
@@ -71,7 +71,7 @@ def test_the_answer_as_text(billing: Path) -> None:
         "from the brokers: kafka://HOST:PORT as INPUT, with --since 1d." in output
     )
     none = " ".join(run("size", billing, "--drain", "59s", "--capacity", 10).stdout.split())
-    assert "No group size meets the deadline: t-0 alone takes 1 min" in none
+    assert "No group size meets the deadline of 59 s: t-0 alone takes 1 min" in none
     assert "members that read 11 messages a second" in none
 
 
@@ -218,6 +218,8 @@ def test_the_command_sizes_a_fleet_as_each_of_its_groups(spark: "SparkSession", 
     assert [group for _, group in sorted(lacks)] == list(rows)
     assert document["answers"] == answers | {"failed": 1}
     assert sum(count > 0 for count in answers.values()) > 1
+    more, fewer = (sum(max(way * less, 0) for less, _ in lacks if less > -math.inf) for way in (-1, 1))
+    assert document["members"] == {name: members for name, members in (("more", more), ("fewer", fewer)) if members}
     assert document["rejects"] == 1
     [error] = document["errors"]
     assert error.startswith("g005: InvalidProblemError")

@@ -425,7 +425,7 @@ def test_a_person_reads_before_and_after_side_by_side(tmp_path: Path) -> None:
     rows = {line.split("  ")[0].strip(): line.split() for line in done.stdout.splitlines() if line.strip()}
     assert rows["balance"][-3:] == ["–", "both", "topic"]
     assert rows["active members"][2:6] == ["3", "3", "4", "+1"]
-    assert rows["status"][1:] == ["–", "OPTIMAL", "OPTIMAL"]
+    assert rows["status"][1:] == ["OPTIMAL", "OPTIMAL"]
     assert rows["c"][-1] == "gone"
     assert rows["new-1"][-1] == "new"
     assert rows["a"][1:4] == ["1", "→", "2"]

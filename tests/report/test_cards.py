@@ -87,7 +87,7 @@ def test_a_problem_shows_today_and_its_assumptions() -> None:
 def test_an_audit_and_a_frontier_show_their_rows() -> None:
     *_, audit, curve = cards(PROBLEM)
     rows = Parsed(audit._repr_html_())
-    assert rows.tags.count("tr") == len(audit.rows) + 1
+    assert rows.tags.count("tr") == len(audit.distinct) + 1
     assert all(row.strategy in rows.text for row in audit.rows)
     assert Parsed(curve._repr_html_()).tags.count("tr") == len(curve.points) + 1
 

@@ -27,10 +27,6 @@ def printed(report: Any) -> list[str]:
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
-def audit_of(figures: dict[str, Any]) -> FleetAudit:
-    return FleetAudit(RunReport(**figures), "out", [], {}, REMEDIES, [], ["out/plans"])
-
-
 REMEDIES = [
     {"cause": "assignor", "remedy": "setting", "change": "change range to roundrobin", "groups": 312, "recovers": 0.61},
     {"cause": "no-members", "remedy": "members", "change": "start the consumers", "groups": 1, "recovers": None},
@@ -43,9 +39,18 @@ def test_remedies_have_a_line_each_with_groups_and_share() -> None:
     assert "  1 group: start the consumers (no-members)" in lines
 
 
-def test_the_first_line_says_how_many_groups_have_no_plan() -> None:
-    lines = printed(audit_of(SHORT).report())
-    assert lines[:3] == [
+GAINS = {"compared": 40, "groups": 12, "saved": 3_400.0, "today": 12_000.0}
+
+
+def audit_of(figures: dict[str, Any], gains: dict[str, Any] | None = None) -> FleetAudit:
+    return FleetAudit(RunReport(**figures), "out", [], {}, REMEDIES, [], ["out/plans"], recoverable=gains)
+
+
+def test_the_first_lines_say_what_can_be_recovered_and_how_many_groups_have_no_plan() -> None:
+    lines = printed(audit_of(SHORT, GAINS).report())
+    assert lines[:4] == [
+        "12 of 40 groups can be balanced better: the best plans recover 3,400 of 12,000 messages of spread; 1,214 "
+        "groups got no plan.",
         "planned 786 of 2,001 groups, 1,214 without a plan, 1 EMPTY",
         "2,001 groups: 1 EMPTY, 1,214 ERROR, 700 FEASIBLE, 86 OPTIMAL",
         "1,030 rows = 400 planned + 20 unassigned + 600 without a plan + 3 rejected + 7 log ends of the past, in 1.2 s "
@@ -62,8 +67,9 @@ def test_the_first_line_says_how_many_groups_have_no_plan() -> None:
 
 
 def test_a_fleet_with_all_plans_begins_with_its_statuses() -> None:
-    lines = printed(audit_of(WHOLE).report())
-    assert lines[:2] == [
+    lines = printed(audit_of(WHOLE, GAINS | {"groups": 0, "saved": 0.0}).report())
+    assert lines[:3] == [
+        "No plan is better than today's assignments of 40 groups.",
         "3 groups: 2 FEASIBLE, 1 OPTIMAL",
         "30 rows = 28 planned + 2 rejected, in 1.2 s on local[2]",
     ]
@@ -102,9 +108,21 @@ def test_sizes_and_replays_count_what_failed() -> None:
     errors = ["a: E: group 'a': no", "b: E: group 'b': no"]
     sizes = FleetSizes({"more": 1, "failed": 2}, [], errors, 0, [])
     assert (sizes.failed, sizes.total) == (2, 3)
+    assert sizes.to_dict()["verdict"] == "3 groups: 1 needs more members, 2 failed."
+    spare = FleetSizes({"more": 2, "enough": 0, "fewer": 1}, [], [], 0, [], {"more": 7, "fewer": 1})
+    assert printed(spare.report())[0] == (
+        "3 groups: 2 need more members (7 members in all), 1 needs fewer than it has (1 member in all)."
+    )
     replays = FleetReplays(3, [], errors, 0, [])
-    assert printed(replays.report())[0] == "replayed 1 of 3 groups, 2 failed"
-    assert printed(FleetReplays(3, [], [], 0, []).report())[0] == "3 groups replayed"
+    assert printed(replays.report())[0] == "1 of 3 groups replayed, 2 failed."
+    assert printed(FleetReplays(3, [], [], 0, []).report())[0] == "3 groups replayed."
+    figures = {"groups": 3, "worst": 0.5, "moves": 0, "rebalances": 0, "above": None, "failed": 0}
+    rows = [{"strategy": name, "best": best, "median": median, **figures}
+            for name, best, median in (("recorded", 0, 0.35), ("evenlag", 2, 0.0), ("range", 1, 0.2))]  # fmt: skip
+    assert printed(FleetReplays(3, rows, [], 0, []).report())[0] == (
+        "3 groups replayed: evenlag serves 2 groups best; the mean spread with moves as recorded is 35.00 % above the "
+        "best in the median group."
+    )
     for report in (sizes, replays):
         assert report.to_dict()["errors"] == ["2 groups: E: no, e.g. a"]
         assert printed(report.report()).count("failed: 2 groups: E: no, e.g. a") == 1

@@ -84,6 +84,7 @@ def audit(
             {
                 "group": problem.group,
                 "facts": problem.facts.to_dict(),
+                "verdict": audited.verdict,
                 "rows": rows,
                 "warnings": [*notes, *problem.warnings],
             }

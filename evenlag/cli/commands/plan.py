@@ -70,7 +70,8 @@ def plan(
     if as_json:
         print_json(document)
     else:
-        payoff_lines = () if worth is None else report.payoff_report(worth, found.pace)
+        assumed = past.assumes_pause(result.plan.problem.group)
+        payoff_lines = () if worth is None else report.payoff_report(worth, found.pace, assumed)
         show(report.plan_report(result, payoff_lines, traffic_price))
         if cooperative:
             show(report.phases_report(result.rebalance))

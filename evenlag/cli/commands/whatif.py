@@ -82,6 +82,7 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @terms.traffic_price
 @options.method
 @options.horizon_or_auto
+@options.capacity
 @options.limiting(10.0)
 @options.gap(0.0)
 @click.option("--out", "save", type=options.FILE, help="File to write the changed group to, as a problem file.")
@@ -89,8 +90,8 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 def whatif(
     source: Source, change_members: int, add: dict[str, list[str] | None], remove: tuple[str, ...],
     partitions: dict[str, int], new_partitions: NewPartitionsWord, weights: dict[str, float],
-    balance: BalanceWord | None, balance_before: BalanceWord, horizon: str, save: Path | None, as_json: bool,
-    traffic_price: TrafficPrice | None, **parameters: Any,
+    balance: BalanceWord | None, balance_before: BalanceWord, horizon: str, capacity: float | None,
+    save: Path | None, as_json: bool, traffic_price: TrafficPrice | None, **parameters: Any,
 ) -> None:  # fmt: skip
     """Compare the best plans of one group before and after a change.
 
@@ -103,12 +104,12 @@ def whatif(
         new_partitions=new_partitions,
     )  # fmt: skip
     source.keep(save)
-    problem, notes = source.read(horizon)
+    problem, notes, record = source.read_with_record(horizon, capacity)
     if traffic_price is not None:
         traffic_price.check(problem)
     whatif = evenlag.whatif  # imported before the clock runs
     with ending_searches() as watch, working(f"solving {problem.group} before and after"):
-        found = whatif(problem, change, balance=balance_before, **parameters)
+        found = whatif(problem, change, record=record, capacity=capacity, balance=balance_before, **parameters)
     notes += notes_of(watch)
     if save is not None:
         model.files.write_json(save, found.after.plan.problem.to_dict())

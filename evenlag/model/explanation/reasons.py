@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.markup import card, line
 from evenlag.model.explanation.claims import Claim
-from evenlag.model.explanation.group_claims import group_claims
+from evenlag.model.explanation.group_claims import group_claims, outcome_claim
 from evenlag.model.explanation.part_claims import member_claims, partition_claims
 from evenlag.model.explanation.phrases import listed, named
 from evenlag.model.explanation.sentences import sentence
 from evenlag.model.explanation.solved_question import decided
 from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.names import did_you_mean
+from evenlag.model.plan import whole
 
 if TYPE_CHECKING:
     from evenlag.model.problem import Problem
@@ -40,20 +42,25 @@ class Explanation:
         The decisive one first.
     facts : Facts
         Facts of the group.
-    verdict : str or None
-        `Result.verdict`, which comes before the claims; None for a member or a partition.
+    objection : str or None
+        `Result.objection`, which comes before the claims; None for a member or a partition.
     """
 
     group: str
     about: Asked
     claims: tuple[Claim, ...]
     facts: Facts = NO_FACTS
-    verdict: str | None = None
+    objection: str | None = None
 
     @property
     def sentences(self) -> list[str]:
         """The claims as sentences."""
         return [sentence(claim) for claim in self.claims]
+
+    @property
+    def verdict(self) -> str:
+        """The sentence that comes first."""
+        return self._lines[0]
 
     @property
     def name(self) -> str:
@@ -65,7 +72,7 @@ class Explanation:
 
     @property
     def _lines(self) -> list[str]:
-        return [*([] if self.verdict is None else [self.verdict]), *self.sentences]
+        return [*([] if self.objection is None else [self.objection]), *self.sentences]
 
     def __repr__(self) -> str:
         of = f" {self.name!r}" if self.name else ""
@@ -90,16 +97,30 @@ def explanation_of(result: Result, name: Asked = None) -> Explanation:
     asked = decided(result)
     claims: Iterator[Claim]
     if asked is None:
-        numbers = {"partitions": len(problem.lags), "lag": int(problem.lags.sum()), "members": len(problem.members)}
-        claims = iter([Claim("empty", numbers)])
+        claims = iter([_empty(problem)])
     elif about is None:
         claims = group_claims(asked)
     elif isinstance(about, tuple):
         claims = partition_claims(asked, problem.partitions.index(about))
     else:
         claims = member_claims(asked, problem.members.index(about))
-    verdict = result.verdict if about is None else None
-    return Explanation(problem.group, about, tuple(claims), problem.facts, verdict)
+    objection = result.objection if about is None else None
+    return Explanation(problem.group, about, tuple(claims), problem.facts, objection)
+
+
+def outcome_of(result: Result, unit: Fraction = Fraction(1)) -> str:
+    """Return the first sentence of the explanation of a group, with its messages multiplied by `unit`."""
+    asked = decided(result)
+    if asked is None:
+        return sentence(_empty(result.plan.problem))
+    claim = outcome_claim(asked)
+    known = {name: claim.data[name] for name in ("before", "after", "floor") if claim.data[name] is not None}
+    return sentence(Claim(claim.kind, {**claim.data, **{name: whole(unit * load) for name, load in known.items()}}))
+
+
+def _empty(problem: Problem) -> Claim:
+    numbers = {"partitions": len(problem.lags), "lag": int(problem.lags.sum()), "members": len(problem.members)}
+    return Claim("empty", numbers)
 
 
 def named_part(problem: Problem, name: str | Sequence[Any]) -> str | tuple[str, int]:

@@ -35,6 +35,7 @@ from evenlag.spark.jobs.summary import (
     member_loads,
     priced_traffic,
     reasons,
+    recoverable_sums,
     remedies,
     strategies_of,
     summary,
@@ -222,6 +223,7 @@ def audited(
         "groups": lambda: worst_groups(written.read("plans"), written.read("audit"), balance, MOST_GROUPS, priced),
         "remedies": lambda: [row.asDict() for row in written.read(REMEDIES).take(MOST_REMEDIES)],
         "strategies": lambda: strategies_of(written.read(f"{SUMMARY}/strategies")),
+        "recoverable": lambda: recoverable_sums(written.read(f"{SUMMARY}/groups")),
     }
     if report.rejects + report.member_rejects:
         parts["rejected"] = lambda: reasons(written.read("rejects"), MOST_REASONS)

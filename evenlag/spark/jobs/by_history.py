@@ -32,7 +32,7 @@ from evenlag.spark.jobs.api import rejects
 from evenlag.spark.jobs.arguments import check_frames
 from evenlag.spark.jobs.fleet import check_tables, check_topics
 from evenlag.spark.jobs.fleet_solver import PlanKeywords
-from evenlag.spark.jobs.summary import lacking_most, strategies_compared, with_answers
+from evenlag.spark.jobs.summary import answers_counted, lacking_most, strategies_compared
 from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, replayed, sized, unsized
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData, MoveKeywords
@@ -305,7 +305,7 @@ def sized_fleet(
     tables = _tables(spark, offsets, members, options)
     sizes = size(*tables, auto_offset_reset=auto_offset_reset, **parameters)
     with described(spark, "the report of the command"):
-        counts = {row["answer"]: row["count"] for row in with_answers(sizes).groupBy("answer").count().collect()}
+        counts, changes = answers_counted(sizes)
         failed = sizes.filter("error is not null").orderBy("group").limit(MOST_FAILED).collect()
         return FleetSizes(
             answers={name: counts.get(name, 0) for name in ANSWERS},
@@ -313,6 +313,7 @@ def sized_fleet(
             errors=[f"{row['group']}: {row['error']}" for row in failed],
             rejects=rejects(*tables, auto_offset_reset=auto_offset_reset).count(),
             written=[] if out is None else _write_sizes(sizes, out, overwrite),
+            members=changes,
         )
 
 

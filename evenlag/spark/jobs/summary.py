@@ -180,6 +180,23 @@ def worst_groups(
     return [row.asDict() for row in rows.take(most)]
 
 
+def recoverable_sums(groups: DataFrame) -> dict[str, Any]:
+    """Return sums of `SUMMARY_GROUPS` over the latest snapshots of groups with a plan and an assignment today.
+
+    `compared` counts these groups, `groups` those of them with a lower spread in the plan, which save `saved` messages
+    together; `today` is the sum of all their spreads.
+    """
+    last = sf.max_by(sf.struct("spread_today", "recoverable"), "snapshot_ts").alias("last")
+    latest = groups.groupBy("group").agg(last).select("last.*").filter("recoverable is not null")
+    row = latest.agg(
+        sf.count("*").alias("compared"),
+        sf.count_if(sf.col("recoverable") > 0).alias("groups"),
+        sf.sum(sf.greatest("recoverable", sf.lit(0.0))).alias("saved"),
+        sf.sum("spread_today").alias("today"),
+    ).first()
+    return {} if row is None else row.asDict()
+
+
 def mean_loads(plans: DataFrame) -> DataFrame:
     """Return the mean load of each group's members with partitions in the plan, and the plan's counts."""
     busy = sf.count_distinct("consumer_id")
@@ -288,7 +305,7 @@ def strategies_compared(summary: DataFrame) -> DataFrame:
     )
 
 
-def with_answers(sizes: DataFrame) -> DataFrame:
+def _with_answers(sizes: DataFrame) -> DataFrame:
     """Add the column `answer` to sizes: a key of `fleet_text.ANSWERS`."""
     more = sf.col("fewest") - sf.col("members")
     answer = (
@@ -296,6 +313,14 @@ def with_answers(sizes: DataFrame) -> DataFrame:
         .when(more > 0, "more").when(more < 0, "fewer").otherwise("enough")
     )  # fmt: skip
     return sizes.withColumn("answer", answer)
+
+
+def answers_counted(sizes: DataFrame) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the number of groups by answer, and how many members those that need more or fewer differ in all."""
+    differ = sf.sum(sf.abs(sf.col("fewest") - sf.col("members"))).alias("members")
+    rows = _with_answers(sizes).groupBy("answer").agg(sf.count("*").alias("groups"), differ).collect()
+    counts = {row["answer"]: row["groups"] for row in rows}
+    return counts, {row["answer"]: row["members"] for row in rows if row["members"]}
 
 
 def lacking_most(sizes: DataFrame) -> DataFrame:
