@@ -341,7 +341,9 @@ def test_every_module_of_commands_is_a_command() -> None:
     files = {path.stem for path in Path(evenlag.cli.commands.__path__[0]).glob("[!_]*.py")}
     for_fleets = {name for name in files if name.startswith("fleet_")}
     for words, expected in ((["--help"], files - for_fleets), (["fleet", "--help"], for_fleets)):
-        listed = set(re.findall(r"^  ([a-z]\S+)", run(*words).stdout.split("Commands:")[1], re.MULTILINE))
+        listed = set(
+            re.findall(r"^  ([a-z]\S+)", run(*words).stdout.split("Show this message and exit.")[1], re.MULTILINE)
+        )
         assert {name.removeprefix("fleet_") for name in expected} == listed
 
 
