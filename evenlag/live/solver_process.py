@@ -187,8 +187,8 @@ def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         process.wait(1)
 
 
-def _end_with(parent: int) -> None:
-    """Exit soon after the parent process ends, even during a search."""
+def end_with(parent: int) -> None:
+    """Exit soon after the parent process ends, even during a search; run this in a thread."""
     while os.getppid() == parent:
         time.sleep(PARENT_PAUSE)
     os._exit(0)
@@ -197,7 +197,7 @@ def _end_with(parent: int) -> None:
 def serve(fd: int) -> None:
     """Run the solver process: solve the problems that arrive on a socket until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     search(
         Problem.from_lags({"t": [9, 8, 7, 6, 5, 4]}, {"a": ["t"], "b": ["t"]}), SolveOptions()
     )  # the first search is slow
