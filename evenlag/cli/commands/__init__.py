@@ -11,6 +11,7 @@ COMMANDS = {
     "fleet": "Audit, size or replay all groups of a fleet, on Spark.",
     "frontier": "Show the best spread for each budget of moves.",
     "history": "Read the past of all groups from what Kafka has kept.",
+    "mcp": "Serve read-only tools to assistants (Model Context Protocol).",
     "migrate": "Forecast what groups get under KIP-848, and what breaks.",
     "plan": "Find the best assignment of one group.",
     "publish": "Publish a plan for consumers that follow it.",

@@ -1,0 +1,132 @@
+"""The processes of a server that answer its calls: started ahead, reused, and ended with a call that is cancelled."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from evenlag.errors import EvenlagError
+from evenlag.mcp.access import Access
+
+SERVE = "import sys; sys.path[:] = {path!r}; from evenlag.mcp.worker import serve; serve()"
+MOST_CALLS = max(os.cpu_count() or 1, 2)  # at a time; others wait
+MOST_BYTES = 2**24  # of an answer, which is cut far below that
+READING_SECONDS = 60.0  # for starting, reading and reporting, in addition to the search
+GRACE = 2.0  # seconds in which an interrupted process may end its own processes
+
+
+class CallError(EvenlagError):
+    """Error for a call whose process gave no answer; the message gives the reason."""
+
+
+@dataclass(frozen=True)
+class _Worker:
+    process: Process
+    answers: BufferedByteReceiveStream
+
+
+@dataclass
+class Pool:
+    """Processes that answer calls.
+
+    Attributes
+    ----------
+    access : Access
+    time_limit : float
+        Most seconds of a search.
+    rows : int
+        Most values of a list in an answer.
+    """
+
+    access: Access
+    time_limit: float
+    rows: int
+    _idle: list[_Worker] = field(default_factory=list)
+    _limiter: anyio.CapacityLimiter | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Pool]:
+        """Start a process ahead of the first call; end all of them after the block."""
+        self._limiter = anyio.CapacityLimiter(MOST_CALLS)
+        self._idle.append(await _started())
+        try:
+            yield self
+        finally:
+            while self._idle:
+                await _end(self._idle.pop())
+
+    async def answer(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer of a tool, as `worker.answered` gives it.
+
+        Raises
+        ------
+        CallError
+            The process took too long, or died.
+        """
+        assert self._limiter is not None
+        call = {"tool": tool, "arguments": arguments, "access": asdict(self.access), "longest": self.time_limit,
+                "rows": self.rows}  # fmt: skip
+        line = json.dumps(call).encode() + b"\n"
+        async with self._limiter:
+            worker = self._idle.pop() if self._idle else await _started()
+            kept = False
+            try:
+                with anyio.fail_after(self.time_limit + READING_SECONDS):
+                    answer = await _exchange(worker, line)
+                kept = True
+            except TimeoutError:
+                raise CallError(
+                    f"the call took more than {self.time_limit + READING_SECONDS:g} s and was ended; ask for a smaller "
+                    "group, or start evenlag mcp with a larger --time-limit"
+                ) from None
+            except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+                raise CallError("the process of this call died, perhaps for lack of memory") from None
+            finally:
+                if kept:
+                    self._idle.append(worker)
+                else:
+                    await _end(worker)
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+
+async def _exchange(worker: _Worker, line: bytes) -> bytes:
+    assert worker.process.stdin is not None
+    await worker.process.stdin.send(line)
+    return await worker.answers.receive_until(b"\n", MOST_BYTES)
+
+
+async def _started() -> _Worker:
+    process = await anyio.open_process(
+        [sys.executable, "-c", SERVE.format(path=sys.path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    return _Worker(process, BufferedByteReceiveStream(process.stdout))
+
+
+async def _end(worker: _Worker) -> None:
+    """Interrupt a process, so that it ends those that it started; then kill it."""
+    process = worker.process
+    with anyio.CancelScope(shield=True):
+        if process.stdin is not None:
+            await process.stdin.aclose()
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)
+        with anyio.move_on_after(GRACE):
+            await process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.aclose()
