@@ -187,17 +187,22 @@ def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         process.wait(1)
 
 
-def end_with(parent: int) -> None:
-    """Exit soon after the parent process ends, even during a search; run this in a thread."""
+def wait_for_end(parent: int) -> None:
+    """Return soon after the parent process, of this id, has ended."""
     while os.getppid() == parent:
         time.sleep(PARENT_PAUSE)
+
+
+def _end_with(parent: int) -> None:
+    """Exit soon after the parent process ends, even during a search."""
+    wait_for_end(parent)
     os._exit(0)
 
 
 def serve(fd: int) -> None:
     """Run the solver process: solve the problems that arrive on a socket until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process
-    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     search(
         Problem.from_lags({"t": [9, 8, 7, 6, 5, 4]}, {"a": ["t"], "b": ["t"]}), SolveOptions()
     )  # the first search is slow

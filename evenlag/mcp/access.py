@@ -52,9 +52,7 @@ class Access:
             return source
         if (brokers := brokers_of(source)) is not None:
             if str(brokers) not in self.clusters:
-                raise SourceError(
-                    f"{brokers}: this server may not read it; its start would name it by --cluster. {self}"
-                )
+                raise SourceError(f"{brokers}: this server may not read it; name it at its start, by --cluster. {self}")
             return str(brokers)
         if not source.strip():
             raise SourceError(f"the source is empty; give a text or a path. {self}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 MOST_CHARACTERS = 50_000  # of a document, as JSON
@@ -22,8 +21,7 @@ def cut_document(document: dict[str, Any], rows: int) -> dict[str, Any]:
     """
     while True:
         left_out = Counter[str]()
-        small = {name: _cut(value, rows, lambda count, name=name: left_out.update({name: count}))  # type: ignore[misc]
-                 for name, value in document.items()}  # fmt: skip
+        small = {name: _cut(value, rows, left_out, name) for name, value in document.items()}
         if left_out:
             small[LEFT_OUT] = dict(left_out)
         if not rows or len(json.dumps(small)) <= MOST_CHARACTERS:
@@ -31,22 +29,18 @@ def cut_document(document: dict[str, Any], rows: int) -> dict[str, Any]:
         rows //= 2
 
 
-def _cut(value: Any, rows: int, note: Callable[[int], None]) -> Any:
+def _cut(value: Any, rows: int, left_out: Counter[str], field: str) -> Any:
+    """Return a value of a field of the document with fewer values in it, and add their number to `left_out`."""
     if isinstance(value, str):
         return cut_text(value, LONGEST_TEXT)
+    if not isinstance(value, dict | list | tuple):
+        return value
+    most = max(rows, MOST_FIELDS) if isinstance(value, dict) else rows
+    if len(value) > most:
+        left_out[field] += len(value) - most
     if isinstance(value, dict):
-        kept = [*value.items()][: max(rows, MOST_FIELDS)]
-        _note(len(value) - len(kept), note)
-        return {name: _cut(each, rows, note) for name, each in kept}
-    if isinstance(value, list | tuple):
-        _note(len(value) - rows, note)
-        return [_cut(each, rows, note) for each in value[:rows]]
-    return value
-
-
-def _note(count: int, note: Callable[[int], None]) -> None:
-    if count > 0:
-        note(count)
+        return {name: _cut(each, rows, left_out, field) for name, each in [*value.items()][:most]}
+    return [_cut(each, rows, left_out, field) for each in value[:most]]
 
 
 def cut_text(text: str, most: int) -> str:

@@ -19,12 +19,15 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from evenlag.errors import EvenlagError
 from evenlag.mcp.access import Access
+from evenlag.mcp.worker import GRACE
 
-SERVE = "import sys; sys.path[:] = {path!r}; from evenlag.mcp.worker import serve; serve()"
+SERVE = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = {path!r}; "
+    "from evenlag.mcp.worker import serve; serve()"
+)
 MOST_CALLS = max(os.cpu_count() or 1, 2)  # at a time; others wait
 MOST_BYTES = 2**24  # of an answer, which is cut far below that
 READING_SECONDS = 60.0  # for starting, reading and reporting, in addition to the search
-GRACE = 2.0  # seconds in which an interrupted process may end its own processes
 
 
 class CallError(EvenlagError):

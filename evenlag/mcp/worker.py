@@ -7,33 +7,55 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
+import time
 import traceback
 from contextlib import suppress
 from typing import Any
 
 from evenlag.errors import EvenlagError, lacking
-from evenlag.live.solver_process import end_with
+from evenlag.live.solver_process import wait_for_end
 from evenlag.mcp.access import Access
 from evenlag.mcp.cutting import LONGEST_TEXT, cut_document, cut_report, cut_text
 from evenlag.mcp.tools import TOOLS
 
 ERROR, DOCUMENT, TEXT = "error", "document", "text"
+GRACE = 2.0  # seconds in which an interrupted search ends the processes that it started
 
 
 def serve() -> None:
-    """Read a call from each line of standard input, and write its answer as a line to standard output."""
-    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
+    """Read a call from each line of standard input, and write its answer as a line to standard output.
+
+    An interrupt during a call ends its search; at other times it ends the process. The process was started to ignore
+    interrupts, for the time of the imports.
+    """
+    signal.signal(signal.SIGINT, _leave)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - for processes that a search starts
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
-    with suppress(KeyboardInterrupt, BrokenPipeError):  # the call was cancelled
+    with suppress(BrokenPipeError, KeyboardInterrupt):  # the server has gone, or the call was cancelled
         for line in calls:
-            answers.write(json.dumps(answered(json.loads(line))).encode() + b"\n")
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            answer = answered(json.loads(line))
+            signal.signal(signal.SIGINT, _leave)
+            answers.write(json.dumps(answer).encode() + b"\n")
             answers.flush()
-    os._exit(0)  # another interrupt would print a traceback while the interpreter shuts down
+
+
+def _leave(*_: object) -> None:
+    os._exit(0)
+
+
+def _end_with(parent: int) -> None:
+    """End a running search after the parent process has ended, and then this process."""
+    wait_for_end(parent)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(GRACE)
+    os._exit(0)
 
 
 def answered(call: dict[str, Any]) -> dict[str, Any]:

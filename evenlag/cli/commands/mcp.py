@@ -8,6 +8,7 @@ import click
 
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.signals import leaving_at_once
 from evenlag.cli.terminal import say
 from evenlag.errors import SourceError
 from evenlag.tables.brokers import Brokers
@@ -46,7 +47,9 @@ def mcp(
     for each in clusters:
         if not isinstance(each, Brokers):
             raise click.BadParameter(f"{str(each)!r} is not kafka://HOST:PORT", param_hint="--cluster")
-    from evenlag.mcp.access import Access  # help does not need the SDK
+    import mcp as _sdk  # noqa: F401 - imported here because help does not need it, and first because errors name it
+
+    from evenlag.mcp.access import Access
     from evenlag.mcp.endpoint import serve_http, serve_stdio, server_of
 
     access = Access(
@@ -56,6 +59,7 @@ def mcp(
     )
     server = server_of(access, time_limit, rows)
     if port is None:
-        serve_stdio(server)
+        with leaving_at_once():  # a thread that waits for input would outlast an interrupt
+            serve_stdio(server)
     else:
         serve_http(server, port, lambda address: say(f"evenlag: serving {address}", err=True))
