@@ -91,6 +91,7 @@ def serve_http(server: Server[Pool], port: int, tell: Callable[[str], None]) -> 
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((LOOPBACK, port))
+            listener.listen()  # so that clients may connect as soon as they know the address
         except OSError as error:
             raise SourceError(f"{LOOPBACK}:{port}: cannot listen there ({error.strerror})") from error
         tell(f"http://{LOOPBACK}:{listener.getsockname()[1]}/mcp")

@@ -56,8 +56,10 @@ def parameters_of(call: Callable[..., Any]) -> Mapping[str, Parameter]:
                     found.setdefault(other, parameter)
         elif (schema := schema_of(_evaluated(each.annotation, call))) is not None:
             default = {} if each.default in (each.empty, None) else {"default": _plain(each.default)}
-            described = {"description": described_in(call, name)}
-            found[name] = Parameter(schema | described | default, each.default is each.empty)
+            text = described_in(call, name)
+            found[name] = Parameter(
+                schema | ({"description": text} if text else {}) | default, each.default is each.empty
+            )
     return found
 
 
@@ -125,7 +127,9 @@ def _object(kind: Any) -> Schema:
         if schema is not None:
             default = {} if each.default in (MISSING, None) else {"default": _plain(each.default)}
             properties[each.name] = schema | {"description": described_in(kind, each.name)} | default
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+    return {
+        "type": "object", "description": summary_of(kind), "properties": properties, "additionalProperties": False
+    }  # fmt: skip
 
 
 # ---- docstrings ------------------------------------------------------------------------------------------------------

@@ -9,11 +9,15 @@ import pytest
 
 import evenlag
 from evenlag.mcp.tools import TOOLS
-from tests.support.assistants import EXAMPLES, TEXTS, Assistant, without_times
+from tests.support.assistants import EXAMPLES, TABLES, TEXTS, Assistant, without_times
 from tests.support.command import evenlag as command
 
 BILLING = EXAMPLES / "billing.txt"
-SNAPSHOT = EXAMPLES / "snapshot"
+RECORD = "snapshot_ts,group,topic,partition,log_end_offset,current_offset,consumer_id\n" + "".join(
+    f"2026-11-20T10:0{minute}:00Z,g,t,{p},{1000 + minute * 600 * (p + 1)},{100 + minute * 300 * (p + 2)},c{p % 2}\n"
+    for minute in range(4)
+    for p in range(8)
+)
 REPEATED = {"deterministic": True, "time_limit": 5}
 WORDS = ("--deterministic", "--time-limit", 5)
 CALLS: list[tuple[str, dict[str, Any], tuple[object, ...]]] = [
@@ -44,20 +48,22 @@ def test_a_tool_answers_with_the_document_of_its_command(
     assert without_times(assistant.answer(tool, source="billing.txt", **arguments)) == without_times(printed)
 
 
-@pytest.mark.parametrize("tool", ["diagnose", "plan", "explain", "audit"])
-def test_a_record_is_read_as_the_command_reads_it(assistant: Assistant, tool: str) -> None:
+@pytest.mark.parametrize("tool", ["diagnose", "plan", "explain", "audit", "whatif"])
+def test_a_record_is_read_as_the_command_reads_it(assistant: Assistant, tool: str, tmp_path: Path) -> None:
+    path = tmp_path / "record.csv"
+    path.write_text(RECORD)
     limit = ("--group-time-limit", 2) if tool == "audit" else ("--time-limit", 2)
-    printed = json.loads(
-        command(tool, SNAPSHOT, "--group", "billing", *limit, "--deterministic", "--json").stdout
-    )
-    given = {"group": "billing", "time_limit": 2, "deterministic": True}
-    found = assistant.answer(tool, source=str(SNAPSHOT), **given)
+    change = ("--change-members", "+1") if tool == "whatif" else ()
+    printed = json.loads(command(tool, path, *limit, *change, "--deterministic", "--json").stdout)
+    more = {"change": {"members": 1}} if tool == "whatif" else {}
+    found = assistant.answer(tool, source=RECORD, time_limit=2, deterministic=True, **more)
     assert without_times(found) == without_times(printed[0] if tool == "audit" else printed)
 
 
 def test_groups_are_listed(assistant: Assistant) -> None:
-    found = assistant.answer("groups", source="snapshot")
-    known = evenlag.read_groups(SNAPSHOT)
+    tables = {"source": "offsets.csv", "members": "members.csv"}
+    found = assistant.answer("groups", **tables)
+    known = evenlag.read_groups(**{name: TABLES / file for name, file in tables.items()})
     assert [row["group"] for row in found["groups"]] == [*known]
     assert [row["lag"] for row in found["groups"]] == [sum(each.lags.tolist()) for each in known.values()]
     assert found["errors"] == {}
@@ -89,15 +95,15 @@ def test_a_plan_is_verified_and_a_changed_one_is_refused(assistant: Assistant) -
     assert changed["outcome"] == "refused"
 
 
-def test_members_are_a_table_or_names(assistant: Assistant) -> None:
-    text = "topic,partition,lag\nt,0,9\nt,1,5\nt,2,4\n"
+def test_members_are_names_or_a_mapping(assistant: Assistant) -> None:
+    text = "group,topic,partition,lag\ng,t,0,9\ng,t,1,5\ng,t,2,4\n"
     found = assistant.answer("plan", source=text, members=["a", "b"])
     assert sorted(found["assignment"]) == ["a", "b"]
-    found = assistant.answer("plan", source=text, members="consumer_id\nc\nd\n", group="g")
+    found = assistant.answer("plan", source=text, members={"c": ["t"], "d": None})
     assert sorted(found["assignment"]) == ["c", "d"]
 
 
-@pytest.mark.parametrize("sample", sorted(path for path in TEXTS.iterdir() if path.suffix != ".json" or "right" not in path.name))
+@pytest.mark.parametrize("sample", sorted({*TEXTS.iterdir()} - {TEXTS / "right.json"}, key=str))
 def test_each_sample_text_has_a_diagnosis_or_an_error_in_words(assistant: Assistant, sample: Path) -> None:
     listed = assistant.call("groups", source=str(sample))
     groups = [] if listed.is_error else [row["group"] for row in listed.structured_content["groups"]]

@@ -14,7 +14,7 @@ from evenlag.mcp.access import Access
 from evenlag.mcp.endpoint import server_of
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES, TEXTS = ROOT / "examples", ROOT / "tests" / "texts"
+EXAMPLES, TABLES, TEXTS = ROOT / "examples", ROOT / "evenlag" / "examples", ROOT / "tests" / "texts"
 ROWS = 100
 
 
