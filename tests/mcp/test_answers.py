@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 
 import evenlag
 from evenlag.mcp.tools import TOOLS
-from tests.support.assistants import EXAMPLES, TABLES, TEXTS, Assistant, without_times
+from tests.support.assistants import EXAMPLES, ROOT, TABLES, TEXTS, Assistant, without_times
 from tests.support.command import evenlag as command
 
+PAGE = ROOT / "docs" / "mcp.md"
 BILLING = EXAMPLES / "billing.txt"
 RECORD = "snapshot_ts,group,topic,partition,log_end_offset,current_offset,consumer_id\n" + "".join(
     f"2026-11-20T10:0{minute}:00Z,g,t,{p},{1000 + minute * 600 * (p + 1)},{100 + minute * 300 * (p + 2)},c{p % 2}\n"
@@ -144,3 +146,8 @@ def test_requirements_are_those_of_the_calls(assistant: Assistant) -> None:
     required = {name: set(tool.input_schema["required"]) - {"source"} for name, tool in assistant.tools().items()}
     extra = {"size": {"drain_seconds"}, "whatif": {"change"}, "verify": {"result"}}
     assert required == {name: extra.get(name, set()) for name in TOOLS}
+
+
+def test_the_page_lists_the_tools() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|.*\| `(?:evenlag|Result)\.(\w+)` \|", PAGE.read_text(), re.MULTILINE)
+    assert listed == [(name, tool.call.__name__) for name, tool in TOOLS.items()]
