@@ -58,10 +58,14 @@ def assistant_of(server: Any) -> Iterator[Assistant]:
 
 @contextmanager
 def assistant_with(
-    *roots: Path, clusters: tuple[str, ...] = (), time_limit: float = 60.0, rows: int = ROWS
+    *roots: Path,
+    clusters: tuple[str, ...] = (),
+    config: Path | None = None,
+    time_limit: float = 60.0,
+    rows: int = ROWS,
 ) -> Iterator[Assistant]:
     """Connect to a server in this process."""
-    access = Access(tuple(str(root.resolve()) for root in roots), clusters)
+    access = Access(tuple(str(root.resolve()) for root in roots), clusters, None if config is None else str(config))
     with assistant_of(server_of(access, time_limit, rows)) as assistant:
         yield assistant
 
