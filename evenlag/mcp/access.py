@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from evenlag import live
 from evenlag.door import is_text
 from evenlag.errors import SourceError
 from evenlag.model.explanation.phrases import joined
-from evenlag.tables.brokers import brokers_of
+from evenlag.tables.brokers import Brokers, brokers_of
 
 MOST_BYTES = 64 * 2**20  # of a source
 
@@ -65,6 +66,13 @@ class Access:
         if size > MOST_BYTES:
             raise SourceError(f"{source}: has {size:,} bytes; a server reads at most {MOST_BYTES:,}")
         return path
+
+    def cluster_of(self, source: object) -> Brokers | None:
+        """Return the cluster of an opened source, with the properties of the client; None if it is something else."""
+        found = brokers_of(source) if isinstance(source, str) and not is_text(source) else None
+        if found is None or self.config is None:
+            return found
+        return replace(found, config=live.read_client_config(Path(self.config)))
 
     def _below_a_root(self, source: str) -> Path:
         """Return the path without links; a relative path is taken from each root in turn."""

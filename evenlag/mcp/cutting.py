@@ -39,12 +39,17 @@ def _cut(value: Any, rows: int, left_out: Counter[str], field: str) -> Any:
     if len(value) > most:
         left_out[field] += len(value) - most
     if isinstance(value, dict):
-        return {name: _cut(each, rows, left_out, field) for name, each in [*value.items()][:most]}
+        kept = [*value.items()][:most]
+        return {cut_text(name, LONGEST_TEXT): _cut(each, rows, left_out, field) for name, each in kept}
     return [_cut(each, rows, left_out, field) for each in value[:most]]
 
 
 def cut_text(text: str, most: int) -> str:
-    """Return a text of at most `most` characters, with the number of those left out."""
+    """Return a text of at most `most` characters, with the number of those left out.
+
+    What UTF-8 cannot encode, such as parts of names of files, becomes a question mark.
+    """
+    text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import anyio
-from anyio.abc import Process
+from anyio.abc import ByteSendStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from evenlag.errors import EvenlagError
@@ -37,6 +37,7 @@ class CallError(EvenlagError):
 @dataclass(frozen=True)
 class _Worker:
     process: Process
+    calls: ByteSendStream
     answers: BufferedByteReceiveStream
 
 
@@ -57,12 +58,11 @@ class Pool:
     time_limit: float
     rows: int
     _idle: list[_Worker] = field(default_factory=list)
-    _limiter: anyio.CapacityLimiter | None = None
+    _limiter: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_CALLS))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Pool]:
         """Start a process ahead of the first call; end all of them after the block."""
-        self._limiter = anyio.CapacityLimiter(MOST_CALLS)
         self._idle.append(await _started())
         try:
             yield self
@@ -76,14 +76,16 @@ class Pool:
         Raises
         ------
         CallError
-            The process took too long, or died.
+            The arguments cannot be passed on, or the process took too long or died.
         """
-        assert self._limiter is not None
         call = {"tool": tool, "arguments": arguments, "access": asdict(self.access), "longest": self.time_limit,
                 "rows": self.rows}  # fmt: skip
-        line = json.dumps(call).encode() + b"\n"
+        try:
+            line = json.dumps(call).encode() + b"\n"
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, or lists thousands deep
+            raise CallError(f"the arguments cannot be passed on ({error})") from error
         async with self._limiter:
-            worker = self._idle.pop() if self._idle else await _started()
+            worker = await self._free()
             kept = False
             try:
                 with anyio.fail_after(self.time_limit + READING_SECONDS):
@@ -104,10 +106,18 @@ class Pool:
         found: dict[str, Any] = json.loads(answer)
         return found
 
+    async def _free(self) -> _Worker:
+        """Return a process that has no call."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.process.returncode is None:
+                return worker
+            await _end(worker)
+        return await _started()
+
 
 async def _exchange(worker: _Worker, line: bytes) -> bytes:
-    assert worker.process.stdin is not None
-    await worker.process.stdin.send(line)
+    await worker.calls.send(line)
     return await worker.answers.receive_until(b"\n", MOST_BYTES)
 
 
@@ -116,16 +126,16 @@ async def _started() -> _Worker:
         [sys.executable, "-c", SERVE.format(path=sys.path)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, start_new_session=True,
     )  # fmt: skip
+    assert process.stdin is not None
     assert process.stdout is not None
-    return _Worker(process, BufferedByteReceiveStream(process.stdout))
+    return _Worker(process, process.stdin, BufferedByteReceiveStream(process.stdout))
 
 
 async def _end(worker: _Worker) -> None:
     """Interrupt a process, so that it ends those that it started; then kill it."""
     process = worker.process
     with anyio.CancelScope(shield=True):
-        if process.stdin is not None:
-            await process.stdin.aclose()
+        await worker.calls.aclose()
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGINT)
         with anyio.move_on_after(GRACE):

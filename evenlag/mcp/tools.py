@@ -30,6 +30,7 @@ from evenlag.model.interrupt import ending_searches
 from evenlag.model.names import did_you_mean
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
+from evenlag.tables.brokers import Brokers
 
 SOURCES = ("source", "members")
 READING = (*SOURCES, "group", "format", "auto_offset_reset", "subscribed", "since")
@@ -52,6 +53,8 @@ class Group(NamedTuple):
     capacity : float or None
         Messages per second of a member, if given for reading.
     access : Access
+    cluster : Brokers or None
+        The cluster that it was read from.
     """
 
     problem: Problem
@@ -59,6 +62,7 @@ class Group(NamedTuple):
     record: list[Snapshot]
     capacity: float | None
     access: Access
+    cluster: Brokers | None
 
 
 class Answer(NamedTuple):
@@ -132,13 +136,13 @@ class Tool:
         if TIME_LIMIT in schema["properties"]:
             given[TIME_LIMIT] = min(given.get(TIME_LIMIT, schema["properties"][TIME_LIMIT]["default"]), longest)
         given |= {name: access.opened(given[name]) for name in SOURCES if isinstance(given.get(name), str)}
-        if access.config is not None and isinstance(given["source"], str) and not is_text(given["source"]):
-            given["config"] = live.read_client_config(Path(access.config))
+        if (cluster := access.cluster_of(given["source"])) is not None:
+            given["config"] = cluster.config
         if self.call is read_groups:
             return _groups(given)
         reading = {name: given.pop(name) for name in (*self.reading, "config") if name in given}
         problem, notes, record = read_recorded(**reading)
-        return self.answer(Group(problem, notes, record, reading.get("capacity"), access), **given)
+        return self.answer(Group(problem, notes, record, reading.get("capacity"), access, cluster), **given)
 
 
 def check_arguments(given: Mapping[str, Any], schema: Schema) -> None:
@@ -248,9 +252,11 @@ def _whatif(group: Group, change: dict[str, Any], **keywords: Any) -> Answer:
     return _answer(report.whatif_document(found, group.notes), group.notes, report.whatif_report(found))
 
 
-def _migrate(group: Group, **keywords: Any) -> Answer:
+def _migrate(group: Group, topic_ids: dict[str, str] | None = None, **keywords: Any) -> Answer:
+    if topic_ids is None and group.cluster is not None:
+        topic_ids = live.topic_ids(group.cluster.servers, group.notes.append, config=group.cluster.config)
     with ending_searches():
-        found = evenlag.migrate(group.problem, **keywords)
+        found = evenlag.migrate(group.problem, topic_ids=topic_ids, **keywords)
     return _answer(report.migration_document([found], group.notes), group.notes, report.migration_report(found))
 
 

@@ -6,29 +6,16 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from random import Random
 from typing import Any
 from unittest import mock
 
+import anyio
 import pytest
 
 from evenlag.mcp import pool
+from evenlag.mcp.access import Access
 from evenlag.mcp.cutting import LONGEST_TEXT, MOST_CHARACTERS, MOST_FIELDS, MOST_REPORT, cut_document, cut_report
-from tests.support.assistants import Assistant, assistant_with
-
-LONG = 10_000.0  # seconds: no test waits for that
-
-
-def group(partitions: int, members: int) -> str:
-    random = Random(5)
-    lags = [int(random.lognormvariate(8, 1.5)) for _ in range(partitions)]
-    each = partitions // members
-    owned = {f"m{m}": [["t", p] for p in range(each * m, each * m + each)] for m in range(members)}
-    described = {m: {"topics": ["t"], "owned": held} for m, held in owned.items()}
-    return json.dumps({"group": "g", "topics": {"t": lags}, "members": described})
-
-
-HARD = group(60, 10)  # its search takes minutes if it may
+from tests.support.assistants import HARD, LONG, Assistant, assistant_with, group, wait_until_gone
 
 
 @contextmanager
@@ -43,21 +30,6 @@ def noted_processes() -> Iterator[list[Any]]:
 
     with mock.patch.object(pool, "_started", noted):
         yield started
-
-
-def is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def wait_until_gone(pid: int) -> None:
-    until = time.monotonic() + 60  # far less than the search may take
-    while is_there(pid):
-        assert time.monotonic() < until, "the search goes on"
-        time.sleep(0.05)
 
 
 # ---- size ------------------------------------------------------------------------------------------------------------
@@ -170,3 +142,26 @@ def test_a_process_that_dies_is_an_error_and_is_replaced() -> None:
         assert result.is_error
         assert "died" in result.content[0].text
         assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
+
+
+def test_a_process_that_died_without_a_call_is_replaced() -> None:
+    with noted_processes() as started, assistant_with() as assistant:
+        assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
+        os.kill(started[0].process.pid, signal.SIGKILL)
+        wait_until_gone(started[0].process.pid)
+        assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
+        assert len(started) == 2
+
+
+@pytest.mark.parametrize("value", [10**5_000, "\ud800"])
+def test_values_that_no_text_of_json_holds_are_answered_in_words(value: Any) -> None:
+    async def answer() -> dict[str, Any]:
+        async with pool.Pool(Access(), 1.0, 5).running() as running:
+            return await running.answer("plan", {"source": group(6, 2), "group": value})
+
+    try:
+        found = anyio.run(answer)
+    except pool.CallError as error:
+        found = {"error": str(error)}
+    found["error"].encode()
+    assert "cannot be passed on" in found["error"] or "group" in found["error"]

@@ -115,6 +115,15 @@ def test_folders_with_links_and_other_things_than_files_are_refused(root: Path) 
         assert "cannot be read" in assistant.error("groups", source="a\0b")
 
 
+def test_names_and_texts_that_are_not_utf8_are_answered(root: Path) -> None:
+    name = os.fsdecode(b"offsets-\xff.txt")
+    (root / name).write_bytes(b"GROUP TOPIC PARTITION LAG\ng \xff 0 5\n")
+    for link in ("up", "link.json", "inner.json", "group.json"):
+        (root / link).unlink()
+    with assistant_with(root) as assistant:
+        assert "evenlag failed" not in assistant.call("groups", source=".").content[0].text
+
+
 def test_large_sources_are_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "MOST_BYTES", 10)
     allowed = access.Access((str(root),))

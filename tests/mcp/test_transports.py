@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.error import HTTPError
@@ -15,7 +16,16 @@ from urllib.request import Request, urlopen
 import pytest
 from mcp import StdioServerParameters
 
-from tests.support.assistants import EXAMPLES, assistant_of, without_times
+from tests.support.assistants import (
+    EXAMPLES,
+    HARD,
+    LONG,
+    assistant_of,
+    children,
+    group,
+    wait_until_gone,
+    without_times,
+)
 from tests.support.command import Done, evenlag, evenlag_alone, refused
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -38,6 +48,40 @@ def test_the_server_ends_with_its_input() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_a_client_of_an_earlier_version_cancels_a_call() -> None:
+    """Talk in lines of JSON, as clients of another SDK do."""
+    command = [sys.executable, "-m", "evenlag", "mcp", "--time-limit", str(LONG)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def send(method: str, number: int | None = None, **parameters: object) -> None:
+            message = {"jsonrpc": "2.0", "method": method, "params": parameters}
+            print(json.dumps(message | ({} if number is None else {"id": number})), file=process.stdin, flush=True)
+
+        def call(number: int, source: str) -> None:
+            send("tools/call", number, name="plan", arguments={"source": source, "time_limit": LONG})
+
+        client = {"name": "test", "version": "1"}
+        send("initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "evenlag"
+        send("notifications/initialized")
+        call(2, group(6, 2))
+        assert json.loads(process.stdout.readline())["result"]["structuredContent"]["status"] == "OPTIMAL"
+        (worker,) = children(process.pid)
+        call(3, HARD)
+        time.sleep(2)  # the search has begun; if not, the test still holds
+        send("notifications/cancelled", requestId=3)
+        wait_until_gone(worker)
+        call(4, group(6, 2))
+        answer = json.loads(process.stdout.readline())
+        assert (answer["id"], answer["result"]["structuredContent"]["status"]) == (4, "OPTIMAL")
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
 @contextmanager
 def served(*words: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run a server on a port; yield its process and its address."""
@@ -58,8 +102,20 @@ def test_clients_on_this_machine_talk_over_http() -> None:
         with assistant_of(address) as one, assistant_of(address) as other:
             assert one.answer("groups", source="billing.txt") == other.answer("groups", source="billing.txt")
             assert "audit" in one.tools()
+            assert len(children(process.pid)) == 1
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
+
+
+def test_a_call_cancelled_over_http_ends_its_search() -> None:
+    with served("--time-limit", LONG) as (process, address), assistant_of(address) as assistant:
+        assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
+        (worker,) = children(process.pid)
+        call = assistant.begin("plan", source=HARD, time_limit=LONG)
+        time.sleep(2)  # the search has begun; if not, the test still holds
+        assert call.cancel()
+        wait_until_gone(worker)
+        assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
 
 
 def test_pages_of_other_sites_are_refused() -> None:

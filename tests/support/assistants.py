@@ -1,10 +1,14 @@
 """An assistant: a client of the server of tools, by the protocol's own SDK."""
 
+import json
+import os
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -16,6 +20,7 @@ from evenlag.mcp.endpoint import server_of
 ROOT = Path(__file__).parents[2]
 EXAMPLES, TABLES, TEXTS = ROOT / "examples", ROOT / "evenlag" / "examples", ROOT / "tests" / "texts"
 ROWS = 100
+LONG = 10_000.0  # seconds: no test waits for that
 
 
 class Assistant:
@@ -79,3 +84,35 @@ def _mapped(value: Any, keep: Callable[[str], bool]) -> Any:
     if isinstance(value, dict):
         return {name: _mapped(each, keep) for name, each in value.items() if keep(name)}
     return [_mapped(each, keep) for each in value] if isinstance(value, list) else value
+
+
+def group(partitions: int, members: int) -> str:
+    random = Random(5)
+    lags = [int(random.lognormvariate(8, 1.5)) for _ in range(partitions)]
+    each = partitions // members
+    owned = {f"m{m}": [["t", p] for p in range(each * m, each * m + each)] for m in range(members)}
+    described = {m: {"topics": ["t"], "owned": held} for m, held in owned.items()}
+    return json.dumps({"group": "g", "topics": {"t": lags}, "members": described})
+
+
+HARD = group(60, 10)  # its search takes minutes if it may
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until_gone(pid: int) -> None:
+    until = time.monotonic() + 60  # far less than the search may take
+    while is_there(pid):
+        assert time.monotonic() < until, "the search goes on"
+        time.sleep(0.05)
+
+
+def children(pid: int) -> list[int]:
+    """Return the ids of the processes that a process has started."""
+    return [int(each) for path in Path(f"/proc/{pid}/task").glob("*/children") for each in path.read_text().split()]
