@@ -85,7 +85,7 @@ class Tool:
     reading : tuple of str
         Parameters of `evenlag.read` that it takes.
     also : callable or None
-        A further call whose parameters it takes.
+        A call that it makes before, and whose parameters it takes too.
     defaults : mapping
         Defaults of the command, where they differ from those of the call.
     optional : tuple of str
@@ -102,7 +102,7 @@ class Tool:
     @property
     def description(self) -> str:
         """Description for clients."""
-        return summary_of(self.call)
+        return "\n\n".join(summary_of(call) for call in (self.also, self.call) if call is not None)
 
     def schema(self, access: Access) -> Schema:
         """Return the JSON schema of the arguments; the source is described with what the server may read."""

@@ -153,7 +153,7 @@ def test_a_process_that_died_without_a_call_is_replaced() -> None:
         assert len(started) == 2
 
 
-@pytest.mark.parametrize("value", [10**5_000, "\ud800"])
+@pytest.mark.parametrize("value", [10**5_000, "\ud800"], ids=["many digits", "half a character"])
 def test_values_that_no_text_of_json_holds_are_answered_in_words(value: Any) -> None:
     async def answer() -> dict[str, Any]:
         async with pool.Pool(Access(), 1.0, 5).running() as running:
