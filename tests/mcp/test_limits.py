@@ -91,12 +91,14 @@ def test_reports_are_cut_by_lines_and_characters() -> None:
 # ---- time ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_time_limit_of_the_start_applies_to_calls_that_ask_for_more() -> None:
     with assistant_with(time_limit=0.5) as assistant:
         plan = assistant.answer("plan", source=HARD, time_limit=LONG)
         assert plan["stopped_by"] == "time"
 
 
+@pytest.mark.slow
 def test_a_call_that_takes_too_long_is_ended() -> None:
     short = mock.patch.object(pool, "READING_SECONDS", 3.0 - LONG)
     with noted_processes() as started, short, assistant_with(time_limit=LONG) as assistant:
@@ -104,6 +106,7 @@ def test_a_call_that_takes_too_long_is_ended() -> None:
         wait_until_gone(started[0].process.pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "cp-sat"])
 def test_a_cancelled_call_ends_its_search(method: str) -> None:
     with noted_processes() as started, assistant_with(time_limit=LONG) as assistant:
@@ -115,6 +118,7 @@ def test_a_cancelled_call_ends_its_search(method: str) -> None:
         assert len(started) == 2
 
 
+@pytest.mark.slow
 def test_the_server_answers_while_a_search_runs() -> None:
     with assistant_with(time_limit=LONG) as assistant:
         call = assistant.begin("plan", source=HARD, time_limit=LONG)
@@ -124,6 +128,7 @@ def test_the_server_answers_while_a_search_runs() -> None:
         call.cancel()
 
 
+@pytest.mark.slow
 def test_processes_are_used_again_and_end_with_the_server() -> None:
     with noted_processes() as started:
         with assistant_with() as assistant:
@@ -133,6 +138,7 @@ def test_processes_are_used_again_and_end_with_the_server() -> None:
         wait_until_gone(only.process.pid)
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_an_error_and_is_replaced() -> None:
     with noted_processes() as started, assistant_with(time_limit=LONG) as assistant:
         call = assistant.begin("plan", source=HARD, time_limit=LONG)
@@ -144,6 +150,7 @@ def test_a_process_that_dies_is_an_error_and_is_replaced() -> None:
         assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
 
 
+@pytest.mark.slow
 def test_a_process_that_died_without_a_call_is_replaced() -> None:
     with noted_processes() as started, assistant_with() as assistant:
         assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
@@ -153,6 +160,7 @@ def test_a_process_that_died_without_a_call_is_replaced() -> None:
         assert len(started) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [10**5_000, "\ud800"], ids=["many digits", "half a character"])
 def test_values_that_no_text_of_json_holds_are_answered_in_words(value: Any) -> None:
     async def answer() -> dict[str, Any]:

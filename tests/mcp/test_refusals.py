@@ -78,16 +78,15 @@ def test_paths_below_a_root_are_read(root: Path) -> None:
             assert assistant.answer("plan", source=str(path))["status"] == "OPTIMAL"
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["../secret.json", "{}/../secret.json", "{}/../root-of-others", "/etc/passwd", "link.json", "up/secret.json"],
-)
-def test_paths_elsewhere_are_refused(root: Path, path: str) -> None:
+def test_paths_elsewhere_are_refused(root: Path) -> None:
+    inside = str(root)
+    others = [f"{inside}/../secret.json", f"{inside}/../root-of-others", "/etc/passwd", "link.json", "up/secret.json"]
     with assistant_with(root) as assistant:
-        for arguments in ({"source": path.format(root)}, {"source": GROUP, "members": path.format(root)}):
-            text = assistant.error("plan", **arguments)
-            assert "this server may not read it" in text
-            assert str(root) in text
+        for path in ("../secret.json", *others):
+            for arguments in ({"source": path}, {"source": GROUP, "members": path}):
+                text = assistant.error("plan", **arguments)
+                assert "this server may not read it" in text
+                assert inside in text
 
 
 def test_a_root_may_be_a_file(root: Path) -> None:
@@ -141,6 +140,7 @@ def test_a_cluster_must_be_named_at_the_start(assistant: Assistant) -> None:
     assert "no clusters" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["groups", "diagnose", "migrate"])
 def test_a_cluster_that_is_down_is_an_error(tool: str) -> None:
     with assistant_with(clusters=("kafka://127.0.0.1:1",)) as assistant:

@@ -28,6 +28,7 @@ from tests.support.assistants import (
 )
 from tests.support.command import Done, evenlag, evenlag_alone, refused
 
+pytestmark = pytest.mark.slow
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
