@@ -47,7 +47,7 @@ def _cut(value: Any, rows: int, left_out: Counter[str], field: str) -> Any:
 def cut_text(text: str, most: int) -> str:
     """Return a text of at most `most` characters, with the number of those left out.
 
-    What UTF-8 cannot encode, such as parts of names of files, becomes a question mark.
+    Characters that UTF-8 cannot encode, as in names of files, become question marks.
     """
     text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"

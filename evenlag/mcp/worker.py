@@ -16,10 +16,10 @@ from contextlib import suppress
 from typing import Any
 
 from evenlag.errors import EvenlagError, lacking
-from evenlag.live.solver_process import wait_for_end
 from evenlag.mcp.access import Access
 from evenlag.mcp.cutting import LONGEST_TEXT, cut_document, cut_report, cut_text
 from evenlag.mcp.tools import TOOLS
+from evenlag.model.orphans import wait_for_end
 
 ERROR, DOCUMENT, TEXT = "error", "document", "text"
 GRACE = 2.0  # seconds in which an interrupted search ends the processes that it started

@@ -15,7 +15,7 @@ import pytest
 from evenlag.mcp import pool
 from evenlag.mcp.access import Access
 from evenlag.mcp.cutting import LONGEST_TEXT, MOST_CHARACTERS, MOST_FIELDS, MOST_REPORT, cut_document, cut_report
-from tests.support.assistants import HARD, LONG, Assistant, assistant_with, group, wait_until_gone
+from tests.support.assistants import HARD, LONG, Assistant, assistant_with, children, group, wait_until_gone
 
 
 @contextmanager
@@ -141,9 +141,13 @@ def test_processes_are_used_again_and_end_with_the_server() -> None:
 @pytest.mark.slow
 def test_a_process_that_dies_is_an_error_and_is_replaced() -> None:
     with noted_processes() as started, assistant_with(time_limit=LONG) as assistant:
-        call = assistant.begin("plan", source=HARD, time_limit=LONG)
-        time.sleep(0.5)
-        os.kill(started[0].process.pid, signal.SIGKILL)
+        call = assistant.begin("plan", source=HARD, time_limit=LONG, method="cp-sat")
+        worker = started[0].process.pid
+        while not (solvers := children(worker)):
+            time.sleep(0.05)
+        os.kill(worker, signal.SIGKILL)
+        for solver in solvers:
+            wait_until_gone(solver)
         result = call.result(60)
         assert result.is_error
         assert "died" in result.content[0].text
@@ -155,7 +159,8 @@ def test_a_process_that_died_without_a_call_is_replaced() -> None:
     with noted_processes() as started, assistant_with() as assistant:
         assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
         os.kill(started[0].process.pid, signal.SIGKILL)
-        wait_until_gone(started[0].process.pid)
+        while started[0].process.returncode is None:
+            time.sleep(0.05)
         assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
         assert len(started) == 2
 

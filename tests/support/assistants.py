@@ -1,7 +1,6 @@
 """An assistant: a client of the server of tools, by the protocol's own SDK."""
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -99,11 +98,11 @@ HARD = group(60, 10)  # its search takes minutes if it may
 
 
 def is_there(pid: int) -> bool:
+    """Return whether a process runs; one that has ended may stay until somebody asks for its status."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
         return False
-    return True
 
 
 def wait_until_gone(pid: int) -> None:
