@@ -55,11 +55,10 @@ def read(
     source : path, text, open file or DataFrame
         A problem file, a snapshot table as CSV, JSON Lines or Parquet (or a folder of them), or the output of another
         tool such as `kafka-consumer-groups --describe` (docs/formats.md). A `str` that contains a line break or begins
-        with `{` or `[` is the text itself; `kafka://HOST:PORT` is a running cluster, for which `config` holds
-        properties of the client and `since` tells how far back to read log ends, for rates; any other `str` is a path.
-        A folder that `evenlag snapshot` wrote holds both tables. A DataFrame comes from pandas, Polars, pyarrow or
-        any other library that narwhals supports. It has the columns of the offsets table: `topic`, `partition`, `lag`
-        or offsets, and `consumer_id` (or `member`) for the owners.
+        with `{` or `[` is the text itself; `kafka://HOST:PORT` is a running cluster; any other `str` is a path. A
+        folder that `evenlag snapshot` wrote holds both tables. A DataFrame of pandas, Polars, pyarrow or any other
+        library that narwhals supports has the columns of the offsets table: `topic`, `partition`, `lag` or offsets, and
+        `consumer_id` (or `member`) for the owners.
     members : the same, a list of names, or a mapping of member to its topics; optional
         A members table, a list of member names (subscribed to all topics), or a mapping of name to subscribed topics.
         By default the members are those that the source lists and the owners of its partitions, subscribed to all
@@ -104,6 +103,38 @@ def read(
         given, table = _inputs(source, members, group, format, config, since)
         problem, assumed = tables.read_group(given, table, group, auto_offset_reset, horizon, capacity, format)
     return _noted(problem, assumed).subscribing(subscribed)
+
+
+def read_recorded(
+    source: Source,
+    *,
+    members: Members | None = None,
+    group: str | None = None,
+    format: str | None = None,  # noqa: A002
+    auto_offset_reset: ResetWord = "latest",
+    horizon: float | HorizonWord | str = 0,
+    capacity: float | None = None,
+    subscribed: Iterable[str] = (),
+    config: Mapping[str, str] | None = None,
+    since: str | None = None,
+) -> tuple[Problem, list[str], list[Snapshot]]:
+    """Read one consumer group like `read`, and in addition its last snapshots, from which rates and speeds follow.
+
+    Returns
+    -------
+    Problem
+    list of str
+        Notes on the input, which `read` adds to the warnings of the problem.
+    list of Snapshot
+        In order of time; empty if the source has one snapshot.
+    """
+    one_of(tables.AUTO_OFFSET_RESETS, auto_offset_reset, "auto_offset_reset")
+    with _in_python():
+        given, table = _inputs(source, members, group, format, config, since)
+        problem, notes, record = tables.read_recorded_group(
+            given, table, group, auto_offset_reset, horizon, capacity, format
+        )
+    return problem.subscribing(subscribed), [*map(_worded, notes)], record
 
 
 @spelled
@@ -156,6 +187,7 @@ def read_groups(
     format: str | None = None,  # noqa: A002
     auto_offset_reset: ResetWord = "latest",
     skip_errors: bool = False,
+    config: Mapping[str, str] | None = None,
 ) -> Groups:
     r"""Read all consumer groups of a source in one pass, each in its latest snapshot.
 
@@ -164,7 +196,7 @@ def read_groups(
 
     Parameters
     ----------
-    source, format, auto_offset_reset
+    source, format, auto_offset_reset, config
         As in `read`.
     members : path, text, open file or DataFrame, optional
         A members table with a column `group`.
@@ -197,7 +229,7 @@ def read_groups(
     if members is not None and _by_name(members) is not None:
         raise InvalidProblemError("members: names are those of one group; give a members table with a column group")
     with _in_python():
-        given, table = _inputs(source, members, None, format)
+        given, table = _inputs(source, members, None, format, config)
         found, errors = tables.read_every_group(given, table, auto_offset_reset, format)
         if errors and not skip_errors:
             (name, error), more = next(iter(errors.items())), len(errors) - 1
@@ -270,7 +302,7 @@ def _input(source: Any, table: TableKind, group: str | None) -> File | Reading:
     if isinstance(source, str):
         if not source.strip():  # an empty path would mean the current folder
             raise SourceError(f"the path or text of the {table} is empty; give {_GIVEN}")
-        return in_memory(source, f"the text of the {table}") if _is_text(source) else Path(source)
+        return in_memory(source, f"the text of the {table}") if is_text(source) else Path(source)
     if isinstance(source, os.PathLike):
         return Path(os.fspath(source))
     if hasattr(source, "read"):
@@ -283,7 +315,7 @@ def _input(source: Any, table: TableKind, group: str | None) -> File | Reading:
     raise SourceError(f"cannot read the {table} from {kind(source)}; give {_GIVEN}{hint}")
 
 
-def _is_text(source: str) -> bool:
+def is_text(source: str) -> bool:
     """Return whether a string is a text rather than a path: it has a line break, or begins like JSON."""
     return "\n" in source or "\r" in source or source.lstrip()[:1] in ("{", "[")
 

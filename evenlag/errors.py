@@ -51,6 +51,7 @@ EXTRAS = {
     "jinja2": "pages",
     "kafka": "kafka",
     "matplotlib": "pictures",
+    "mcp": "mcp",
     "pandas": "spark",
     "prometheus_client": "watch",
     "pyspark": "spark",

@@ -67,7 +67,7 @@ def planned(
     EvenlagError
         As reading, `check` and `evenlag.solve` do.
     """
-    from evenlag.compare.built_in import setting_notes  # imports NumPy, which help does not need
+    from evenlag.compare.built_in import notes_beside  # imports NumPy, which help does not need
 
     problem, notes, record = source.read_with_record(horizon, ceiling.capacity)
     if check is not None:
@@ -78,5 +78,4 @@ def planned(
     solve = evenlag.solve  # imported before the clock runs
     with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.explained(most):
         result = solve(problem, rates=pace.rates, max_load=most, pause=float(pause), **parameters)
-    of_setting = setting_notes(problem) if result.moves and result.objection is None else []
-    return Planned(result, pace, [*of_setting, *notes, *of_past, *of_ceiling, *notes_of(watch)], watch)
+    return Planned(result, pace, [*notes_beside(result), *notes, *of_past, *of_ceiling, *notes_of(watch)], watch)

@@ -28,7 +28,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
     ),
     "Reading and serving": (
         "--bootstrap-server", "--command-config", "--timeout", "--every", "--read-every", "--settle", "--once",
-        "--metrics", "--most-groups", "--stale-after", "--checkpoint",
+        "--metrics", "--http", "--cluster", "--rows", "--most-groups", "--stale-after", "--checkpoint",
     ),
     "Spark": ("--master", "--conf", "--option", "--tasks", "--allow-errors"),
     "Output": (

@@ -14,6 +14,7 @@ from evenlag.model.facts import CONNECT, CONSUMER, FOLLOW, STREAMS, UNIFORM
 from evenlag.model.libraries import JAVA, RANGE, ROUNDROBIN, client_named
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.result import Result
 
 OF_BROKERS = (RANGE, UNIFORM)
 STATELESS = (RANGE, ROUNDROBIN)  # their answer does not depend on today's assignment
@@ -117,3 +118,8 @@ def setting_notes(problem: Problem) -> list[str]:
         f"{use}{' and '.join(parts)}; {joined(names)} {'gives' if len(names) == 1 else 'give'} {number(best)} "
         f"({saved} less at these lags, {quantity(moves, 'move')}): change {found.setting}"
     ]
+
+
+def notes_beside(result: Result) -> list[str]:
+    """Return `setting_notes` for a plan that moves partitions, unless its moves buy nothing."""
+    return setting_notes(result.plan.problem) if result.moves and result.objection is None else []

@@ -7,6 +7,7 @@ from evenlag.lazy import lazily
 if TYPE_CHECKING:
     from evenlag.live.cluster.capture import Snapshot, snapshot, topic_names, write_snapshot
     from evenlag.live.cluster.capture import partitions_of_topic as partitions_of_topic
+    from evenlag.live.cluster.capture import topic_ids as topic_ids
     from evenlag.live.cluster.client_config import read_client_config
     from evenlag.live.cluster.cluster_logs import ClusterLogs
     from evenlag.live.cluster.java_names import java_names as java_names
@@ -26,6 +27,7 @@ _HOMES = {
     "read_client_config": "evenlag.live.cluster.client_config",
     "snapshot": "evenlag.live.cluster.capture",
     "snapshot_since": "evenlag.live.cluster.past_record",
+    "topic_ids": "evenlag.live.cluster.capture",
     "topic_names": "evenlag.live.cluster.capture",
     "write_snapshot": "evenlag.live.cluster.capture",
 }

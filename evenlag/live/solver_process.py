@@ -22,6 +22,7 @@ from struct import Struct
 from typing import Any
 
 from evenlag.errors import EvenlagError
+from evenlag.model.orphans import wait_for_end
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
@@ -34,7 +35,6 @@ SERVE = "from evenlag.live.solver_process import serve; serve({fd})"
 LEAST_LIMIT = 0.05  # seconds for a search that starts late
 READY = b"r"
 STARTS_WITHIN = 60.0  # seconds after which a process that is still starting counts as hanging
-PARENT_PAUSE = 1.0  # seconds between checks that the parent process still runs
 
 
 class SolverError(EvenlagError):
@@ -189,8 +189,7 @@ def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
 
 def _end_with(parent: int) -> None:
     """Exit soon after the parent process ends, even during a search."""
-    while os.getppid() == parent:
-        time.sleep(PARENT_PAUSE)
+    wait_for_end(parent)
     os._exit(0)
 
 

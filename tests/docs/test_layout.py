@@ -33,6 +33,8 @@ LAYERS = (
     ("evenlag.pipeline",),
     ("evenlag.live",),
     ("evenlag.watch",),
+    ("evenlag.door",),
+    ("evenlag.mcp",),
     ("evenlag",),
 )
 # The rooms of Spark, likewise.

@@ -18,6 +18,7 @@ COMMANDS = {
     "A cluster": {
         "snapshot": "Record the consumer groups of a running cluster.",
         "watch": "Serve metrics on the gain of a rebalance for each group.",
+        "mcp": "Serve read-only tools to assistants (Model Context Protocol).",
         "publish": "Publish a plan for consumers that follow it.",
         "history": "Read the past of all groups from what Kafka has kept.",
         "replay": "Run every strategy over the recorded history of a group.",

@@ -79,16 +79,7 @@ def audit(
         with ending_searches() as watch, working(f"auditing {problem.group}"), ceiling.explained(most):
             audited = evenlag.audit(problem, time_limit=seconds, max_load=most, **parameters)
         ended, notes = watch, [*setting_notes(problem), *read, *of_ceiling, *notes_of(watch)]
-        rows = [vars(row) | report.traffic_fields(row.crossings, traffic_price) for row in audited.rows]
-        documents.append(
-            {
-                "group": problem.group,
-                "facts": problem.facts.to_dict(),
-                "verdict": audited.verdict,
-                "rows": rows,
-                "warnings": [*notes, *problem.warnings],
-            }
-        )
+        documents.append(report.audit_document(audited, notes, traffic_price))
         if not as_json:
             show(report.audit_report(audited, traffic_price))
             show_notes(notes)

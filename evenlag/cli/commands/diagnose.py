@@ -50,7 +50,7 @@ def diagnose(
         )  # fmt: skip
     notes = [note for note in [*notes, *notes_of(watch)] if note not in found.assumed]
     if as_json:
-        print_json(found.to_dict() | {"warnings": notes})
+        print_json(report.diagnosis_document(found, notes))
     else:
         show(report.diagnosis_report(found))
         show_notes(notes)

@@ -54,7 +54,7 @@ def explain(
     if out is not None:
         model.files.write_json(out, found.result.to_dict() | {"warnings": warnings})
     if as_json:
-        print_json(explanation.to_dict() | {"warnings": warnings})
+        print_json(report.explanation_document(explanation, warnings))
     else:
         show(report.explanation_report(explanation))
         show_notes(warnings)

@@ -14,7 +14,7 @@ from evenlag.cli.catalogue import Word, command
 from evenlag.cli.commands.watch import GROUPS, input_of
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.terminal import print_json, show, show_notes, working
-from evenlag.errors import EvenlagError, InvalidProblemError
+from evenlag.errors import InvalidProblemError
 from evenlag.model.interrupt import Watch, ending_searches
 from evenlag.model.literals import BrokerWord
 
@@ -60,7 +60,7 @@ def migrate(
     board, notes = Board(GROUPS, groups), list[str]()
     with working("reading"):
         seen = list(given.read(board.choose, notes.append))
-        topic_ids = None if isinstance(source, Path) else _topic_ids(source.servers, command_config, timeout, notes)
+        topic_ids = None if isinstance(source, Path) else _topic_ids(source, command_config, timeout, notes)
     if board.unmatched:
         raise InvalidProblemError("; ".join(f"{each}: {board.no_match(each)}" for each in board.unmatched))
     found: list[Migration] = []
@@ -81,7 +81,7 @@ def migrate(
             break
     notes += notes_of(ended)
     if as_json:
-        print_json({"groups": [each.to_dict() for each in found], "notes": notes})
+        print_json(report.migration_document(found, notes))
     else:
         show(report.migration_report(found[0]) if len(found) == 1 else report.migration_lines(found))
         show_notes(notes)
@@ -89,13 +89,7 @@ def migrate(
 
 
 def _topic_ids(
-    brokers: str, command_config: Path | None, timeout: float, notes: list[str]
+    brokers: Brokers, command_config: Path | None, timeout: float, notes: list[str]
 ) -> dict[str, str] | None:  # fmt: skip
-    """Return the ids of all topics; None if the brokers do not tell them, which is then noted."""
     config = {} if command_config is None else live.read_client_config(command_config)
-    try:
-        names = live.topic_names(brokers, timeout=timeout, config=config)
-    except EvenlagError as error:
-        notes.append(f"topics are taken by name, because their ids cannot be read: {error}")
-        return None
-    return {name: key for key, name in names.items()}
+    return live.topic_ids(brokers.servers, notes.append, timeout=timeout, config=config)

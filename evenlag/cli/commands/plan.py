@@ -59,8 +59,7 @@ def plan(
     check = None if traffic_price is None else traffic_price.check
     found = planned(source, horizon, ceiling, past, check, parameters)
     result, worth = found.result, found.result.payoff
-    document = result.to_dict() | {"warnings": [*found.notes, *result.warnings]}
-    document["catch_up"] = None if worth is None else report.payoff_document(worth, found.pace)
+    document = report.plan_document(result, found.pace, found.notes)
     if traffic_price is not None:
         document["traffic_cost"] = report.traffic_document(result.plan, result.fetch_from, traffic_price)
     if cooperative:

@@ -64,9 +64,7 @@ def size(
     if plot is not None:
         report.draw_size(found, plot)
     if as_json:
-        document = found.to_dict() | {"answer": report.answer_to(found)}
-        document |= {"capacity_source": known.capacity.source, "rates": "record" if known.recorded else "none"}
-        print_json(document | {"warnings": [*notes, *found.notes]})
+        print_json(report.size_document(found, known, notes))
     else:
         show(report.size_report(found, report.speed_lines(known, problem)))
         if plot is not None:

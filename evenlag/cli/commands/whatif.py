@@ -114,7 +114,7 @@ def whatif(
     if save is not None:
         model.files.write_json(save, found.after.plan.problem.to_dict())
     if as_json:
-        document = found.to_dict() | {"notes": [*notes, *found.notes]}
+        document = report.whatif_document(found, notes)
         if traffic_price is not None:
             document["traffic_cost"] = report.whatif_traffic(found, traffic_price)
         print_json(document)

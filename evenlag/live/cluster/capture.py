@@ -192,6 +192,22 @@ def topic_names(
     return found
 
 
+def topic_ids(
+    bootstrap_servers: str, warn: Callable[[str], None], *, timeout: float = 10.0,
+    config: Mapping[str, str] | None = None,
+) -> dict[str, str] | None:  # fmt: skip
+    """Return the ids of a cluster's topics by name; if they cannot be read, call `warn` with the reason, return None.
+
+    Parameters other than `warn` are those of `topic_names`.
+    """
+    try:
+        names = topic_names(bootstrap_servers, timeout=timeout, config=config)
+    except SourceError as error:
+        warn(f"topics are taken by name, because their ids cannot be read: {error}")
+        return None
+    return {name: key for key, name in names.items()}
+
+
 def partitions_of_topic(
     topic: str, bootstrap_servers: str, *, timeout: float = 10.0, config: Mapping[str, str] | None = None
 ) -> list[int]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from evenlag.model.backends.outcome import Backend, Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 from evenlag.model.interrupt import LOOK, interrupted, watching
+from evenlag.model.orphans import wait_for_end
 
 GRACE = 0.05  # seconds past the limit in which a backend may still deliver its result
 
@@ -122,12 +123,21 @@ def _work(
     with contextlib.suppress(OSError):
         os.setsid()  # a process group, so that solvers started by the backend end with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     if folder is not None:
         tempfile.tempdir = folder
     outcome = _guarded(backend, mip, hint, limits, out.send)
     out.send(outcome)
     out.close()
     os._exit(0)  # skip the exit handlers inherited from the parent
+
+
+def _end_with(parent: int) -> None:
+    """End a backend and its processes if the caller's process was killed, which could not end them."""
+    wait_for_end(parent)
+    with contextlib.suppress(OSError):
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
 
 
 def _guarded(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
