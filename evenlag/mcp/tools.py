@@ -249,7 +249,7 @@ def _size(group: Group, drain_seconds: float, **keywords: Any) -> Answer:
 
 def _whatif(group: Group, change: dict[str, Any], **keywords: Any) -> Answer:
     with ending_searches():
-        found = evenlag.whatif(group.problem, evenlag.Change(**change), **keywords)
+        found = evenlag.whatif(group.problem, evenlag.Change(**change), record=group.record, **keywords)
     return _answer(report.whatif_document(found, group.notes), group.notes, report.whatif_report(found))
 
 

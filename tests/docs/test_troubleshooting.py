@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             ("plan", "hot.csv", "--max-load", "100"),
             1,
-            "max_load is 100, but the fullest member needs 1,000,000 messages",
+            "--max-load is 100, but the fullest member needs 1,000,000 messages",
         ),
         (("plan", "hot.csv", "--only-if-better", "50%"), 3, "the group is left alone"),
         (("plan", "hot.csv"), 0, "limited by hot-partition"),
