@@ -68,7 +68,7 @@ class Pool:
             yield self
         finally:
             while self._idle:
-                await _end(self._idle.pop())
+                await _end(self._idle.pop(), idle=True)
 
     async def answer(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the answer of a tool, as `worker.answered` gives it.
@@ -112,7 +112,7 @@ class Pool:
             worker = self._idle.pop()
             if worker.process.returncode is None:
                 return worker
-            await _end(worker)
+            await _end(worker, idle=True)
         return await _started()
 
 
@@ -131,13 +131,16 @@ async def _started() -> _Worker:
     return _Worker(process, process.stdin, BufferedByteReceiveStream(process.stdout))
 
 
-async def _end(worker: _Worker) -> None:
-    """Interrupt a process, so that it ends those that it started; then kill it."""
+async def _end(worker: _Worker, *, idle: bool = False) -> None:
+    """Interrupt a process, so that it ends those that it started; then kill it. An idle one is killed at once.
+
+    A process that is still starting would print the interrupt.
+    """
     process = worker.process
     with anyio.CancelScope(shield=True):
         await worker.calls.aclose()
         with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGKILL if idle else signal.SIGINT)
         with anyio.move_on_after(GRACE):
             await process.wait()
         with contextlib.suppress(ProcessLookupError):
