@@ -169,9 +169,8 @@ def _left_over(case: Case) -> Finding | None:
     share = percent(lag / (lag + case.problem.total_lag))
     verb = "has" if len(left) == 1 else "have"
     what = f"{share} of the lag is of {names}, which {verb} no owner"
-    return Finding(Cause.LEFT_OVER, f"{what}, so it is assumed that no member subscribes to {_it(left)}",
-        data={"left_over_lag": lag},
-    )  # fmt: skip
+    what += f", so it is assumed that no member subscribes to {_it(left)}"
+    return Finding(Cause.LEFT_OVER, what, data={"left_over_lag": lag})
 
 
 def _it(several: Sequence[object]) -> str:
@@ -224,10 +223,8 @@ def _busiest(case: Case) -> tuple[str, dict[str, Any]]:
     loads = [(int(case.today.loads[m]), case.problem.members[m]) for m in np.flatnonzero(case.problem.active).tolist()]
     most, name = max(loads, key=lambda pair: pair[0])
     mean = number(round(float(case.problem.mean_load)))
-    return f"{named(name)} has {number(most)} messages, where the mean is {mean}", {
-        "busiest": name,
-        "busiest_lag": most,
-    }
+    what = f"{named(name)} has {number(most)} messages, where the mean is {mean}"
+    return what, {"busiest": name, "busiest_lag": most}
 
 
 def _idle(case: Case) -> Finding | None:
@@ -235,10 +232,9 @@ def _idle(case: Case) -> Finding | None:
     if case.members <= partitions:
         return None
     idle = case.members - partitions
-    has = f"{quantity(case.members, 'member')} share {quantity(partitions, 'partition')}"
-    return Finding(Cause.IDLE_MEMBERS, f"{has}, so {idle} of them {'is' if idle == 1 else 'are'} idle",
-        data={"members": case.members, "partitions": partitions},
-    )  # fmt: skip
+    what = f"{quantity(case.members, 'member')} share {quantity(partitions, 'partition')}"
+    what += f", so {idle} of them {'is' if idle == 1 else 'are'} idle"
+    return Finding(Cause.IDLE_MEMBERS, what, data={"members": case.members, "partitions": partitions})
 
 
 def _count_balance(case: Case) -> Finding | None:

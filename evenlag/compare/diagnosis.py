@@ -12,10 +12,12 @@ from evenlag.compare.catch_up import pace_of
 from evenlag.compare.causes import Cause, Finding, finding_of
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.compare.remedies import Kind, Remedy, left_alone, remedies_of
+from evenlag.errors import InvalidProblemError
 from evenlag.markup import card, line
 from evenlag.model.facts import Facts
 from evenlag.model.plan import Number, plain
 from evenlag.model.problem import Problem, check_problem
+from evenlag.model.values import exact, shown
 from evenlag.search.clock import Clock
 from evenlag.search.options import SolveKeywords, solving_options
 
@@ -79,6 +81,11 @@ class Diagnosis:
     def verdict(self) -> str:
         """One sentence: the cause, and the first remedy."""
         return f"{self.finding.sentence}: {self.remedies[0].change}."
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Notes on the group that are no assumptions."""
+        return tuple(note for note in self.case.problem.warnings if note not in self.assumed)
 
     @property
     def summary(self) -> Summary:
@@ -160,6 +167,8 @@ def diagnose(
     InfeasibleError
         As in `solve`.
     """
+    if drain_seconds is not None and ((seconds := exact(drain_seconds)) is None or seconds <= 0):
+        raise InvalidProblemError(f"drain_seconds must be a number of seconds > 0, not {shown(drain_seconds)}")
     options = replace(solving_options("diagnose", solving, diagnose), time_limit=time_limit, threads=threads)
     check_problem(problem)
     pace = pace_of(record, capacity, measured)

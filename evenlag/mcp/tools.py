@@ -204,7 +204,7 @@ def _row(problem: Problem) -> dict[str, Any]:
 def _diagnose(group: Group, **keywords: Any) -> Answer:
     with ending_searches():
         found = evenlag.diagnose(group.problem, record=group.record, **keywords)
-    notes = [note for note in group.notes if note not in found.assumed]
+    notes = [*(note for note in group.notes if note not in found.assumed), *found.warnings]
     return _answer(report.diagnosis_document(found, notes), notes, report.diagnosis_report(found))
 
 

@@ -241,5 +241,8 @@ def test_parameters_are_checked() -> None:
         evenlag.diagnose(problem, horizon=3)  # type: ignore[call-arg]
     with pytest.raises(InvalidProblemError, match="capacity"):
         evenlag.diagnose(problem, capacity=-1)
+    for seconds in (0, -1, "soon"):
+        with pytest.raises(InvalidProblemError, match="drain_seconds must be a number of seconds > 0"):
+            evenlag.diagnose(problem, drain_seconds=seconds)  # type: ignore[arg-type]
     with pytest.raises(InvalidProblemError, match="not a diagnosis"):
         evenlag.check_diagnosis({}, problem)

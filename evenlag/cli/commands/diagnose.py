@@ -48,7 +48,7 @@ def diagnose(
         found = run(
             problem, record=record, capacity=capacity, measured=measured, drain_seconds=deadline, **parameters
         )  # fmt: skip
-    notes = [note for note in [*notes, *notes_of(watch)] if note not in found.assumed]
+    notes = [*(note for note in notes if note not in found.assumed), *found.warnings, *notes_of(watch)]
     if as_json:
         print_json(report.diagnosis_document(found, notes))
     else:
