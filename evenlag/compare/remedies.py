@@ -161,7 +161,8 @@ def _of_plan(
     if drain is not None and case.drain_today is not None:
         parts.append(f"all lag read after {_change(case, duration(case.drain_today), duration(drain))}")
     parts.append(quantity(plan.moves, "move"))
-    sentence = f"{step.change[:1].upper()}{step.change[1:]}: {', '.join(parts)}."
+    sentence = f"{step.change[:1].upper()}{step.change[1:]}"
+    sentence += "." if made is case.today and step.kind == Kind.SETTING else f": {', '.join(parts)}."
     return Remedy(*step, plan, sentence, spread, makespan, drain, plan.moves, share, proven, assumed)
 
 
@@ -208,7 +209,7 @@ def _static(case: Case, finding: Finding) -> Remedy | None:
     """Give members fixed names, if a record shows that they are replaced again and again."""
     if not finding.sentence.startswith(CHANGED):
         return None
-    change = "set group.instance.id on each member, so that a restart within session.timeout.ms causes none"
+    change = "set group.instance.id on each member, so that a restart within session.timeout.ms causes no rebalance"
     return _of_plan(case, finding, Step(Kind.SETTING, change, "set group.instance.id"), case.today, recovers=False)
 
 
@@ -217,7 +218,7 @@ def _forget(case: Case, finding: Finding) -> Remedy | None:
     named_topics = " ".join(f"--topic {topic}" for topic in topics[:MOST_NAMED])
     change = (
         f"if nobody should read {'it' if len(topics) == 1 else 'them'}, delete the committed offsets "
-        f"(kafka-consumer-groups --delete-offsets --group {case.problem.group} {named_topics}), else subscribe to "
+        f"(kafka-consumer-groups --bootstrap-server HOST:PORT --delete-offsets --group {case.problem.group} {named_topics}), else subscribe to "
         f"{'it' if len(topics) == 1 else 'them'}"
     )
     brief = "delete the offsets of topics that are left over, or subscribe to them"

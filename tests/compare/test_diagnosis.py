@@ -233,6 +233,7 @@ def test_members_that_are_replaced_all_the_time_get_fixed_names() -> None:
     found = diagnosed(text)
     assert (found.cause, found.remedies[0].kind) == ("unsettled", "setting")
     assert "set group.instance.id on each member" in found.verdict
+    assert found.remedies[0].sentence.endswith("causes no rebalance.")
 
 
 def test_parameters_are_checked() -> None:
