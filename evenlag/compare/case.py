@@ -33,6 +33,7 @@ DEADLINE = Fraction(3600)  # seconds in which a group that never catches up shou
 SPARE = Fraction(6, 5)  # times the seconds that its backlog, or its hottest partition alone, takes
 STILL = Fraction(15)  # seconds without a commit before a member counts as stuck
 MINUTE = 60
+REPLACED = Fraction(1, 2)  # share of the record's intervals in which members change, from which on it is unsettled
 PARTS = 4  # questions among which the time of a call is shared; the first plan gets two parts
 
 
@@ -100,6 +101,16 @@ class Case:
             return list(intervals(self.record)) if len(self.record) > 1 else []
         except InvalidProblemError:  # two snapshots with the same time
             return []
+
+    @property
+    def changes(self) -> list[Interval]:
+        """The intervals of the record in which the members changed."""
+        return [step for step in self.steps if step.before.problem.members != step.after.problem.members]
+
+    @property
+    def replaced(self) -> bool:
+        """True if the members change all the time."""
+        return len(self.changes) > 1 and len(self.changes) >= REPLACED * len(self.steps)
 
     # ---- plans
 

@@ -20,8 +20,6 @@ from evenlag.model.problem import NOBODY
 LEAST = Fraction(str(LEAST_SAVED))  # share of today's figure that a remedy must save
 SMALL = Fraction(1, 20)  # share of the mean load by which the busiest member of an even group may exceed it
 MOST_NAMED = 3  # members and partitions that a sentence names
-CHANGED = "The members changed"
-REPLACED = Fraction(1, 2)  # share of the record's intervals in which members change, from which on it is unsettled
 
 
 class Cause(Name):
@@ -93,11 +91,10 @@ def _unsettled(case: Case) -> Finding | None:
         head = f"Partition {names} has" if len(unowned) == 1 else f"Partitions {names} have"
         data = {"unowned": len(unowned), "unowned_lag": lag}
         return Finding(Cause.UNSETTLED, f"{head} no owner, with {quantity(lag, 'message')}", data=data)
-    changes = [step for step in case.steps if step.before.problem.members != step.after.problem.members]
-    if len(changes) > 1 and len(changes) >= REPLACED * len(case.steps):
-        of = f"{len(changes)} of {quantity(len(case.steps), 'interval')}"
-        return Finding(Cause.UNSETTLED, f"{CHANGED} in {of} of the record, each time with a rebalance")
-    return None
+    if not case.replaced:
+        return None
+    of = f"{len(case.changes)} of {quantity(len(case.steps), 'interval')}"
+    return Finding(Cause.UNSETTLED, f"The members changed in {of} of the record, each time with a rebalance")
 
 
 def _state(state: str | None) -> str:

@@ -84,7 +84,7 @@ class Diagnosis:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Notes on the group that are no assumptions."""
+        """Notes on the group, without the assumptions."""
         return tuple(note for note in self.case.problem.warnings if note not in self.assumed)
 
     @property

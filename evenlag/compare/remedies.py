@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenlag.compare.case import Case, Measure
-from evenlag.compare.causes import CHANGED, Cause, Finding
+from evenlag.compare.causes import Cause, Finding
 from evenlag.compare.change import Change, NewPartitions, carried_out
 from evenlag.compare.drain import NEVER, Course, Time
 from evenlag.compare.resized import Staff
@@ -207,7 +208,7 @@ def _assignor(case: Case, finding: Finding) -> Remedy | None:
 
 def _static(case: Case, finding: Finding) -> Remedy | None:
     """Give members fixed names, if a record shows that they are replaced again and again."""
-    if not finding.sentence.startswith(CHANGED):
+    if not case.replaced:
         return None
     change = "set group.instance.id on each member, so that a restart within session.timeout.ms causes no rebalance"
     return _of_plan(case, finding, Step(Kind.SETTING, change, "set group.instance.id"), case.today, recovers=False)
@@ -218,7 +219,8 @@ def _forget(case: Case, finding: Finding) -> Remedy | None:
     named_topics = " ".join(f"--topic {topic}" for topic in topics[:MOST_NAMED])
     change = (
         f"if nobody should read {'it' if len(topics) == 1 else 'them'}, delete the committed offsets "
-        f"(kafka-consumer-groups --bootstrap-server HOST:PORT --delete-offsets --group {case.problem.group} {named_topics}), else subscribe to "
+        f"(kafka-consumer-groups --bootstrap-server HOST:PORT --delete-offsets --group {case.problem.group} "
+        f"{named_topics}), else subscribe to "
         f"{'it' if len(topics) == 1 else 'them'}"
     )
     brief = "delete the offsets of topics that are left over, or subscribe to them"
@@ -402,7 +404,7 @@ def _faster(case: Case, finding: Finding) -> Remedy | None:
         (Fraction(int(load)) / case.deadline + comes) / weight
         for load, comes, weight in zip(plan.loads.tolist(), case.pace.coming(plan), weights, strict=True)
     ]
-    needed = Fraction(np.ceil(float(max(needs, default=Fraction(0)))).item())
+    needed = Fraction(math.ceil(max(needs, default=0)))
     capacity = case.pace.capacity
     if capacity is None or needed <= capacity.rate:
         return None
