@@ -22,7 +22,7 @@ SPARK = {"audit": ("--out", "out"), "size": ("--drain", "5m"), "replay": ()}
 MADE: dict[str, Callable[[], Any]] = {
     "audit": lambda: FleetAudit(
         RunReport(9, 9, 0, 0, 0, 0, {"ERROR": 3, "OPTIMAL": 57}, ERRORS, (), 1.0, "local", groups=60, failed=3),
-        "out", [], {}, [], [],
+        "out", [], {}, [], [], [],
     ),
     "size": lambda: FleetSizes({"more": 57, "failed": 3}, [], ["g1: E: no", "g2: E: no", "g7: E: x"], 0, []),
     "replay": lambda: FleetReplays(60, [], ["g1: E: no", "g2: E: no", "g7: E: x"], 0, []),
