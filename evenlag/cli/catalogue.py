@@ -18,6 +18,7 @@ from evenlag.model.names import did_you_mean
 
 GIVEN = "evenlag.cli.given"  # key of the running command's arguments in its context
 ALIASES = {"drain": "drain_seconds", "max_drain": "drain_seconds"}  # names of options that have another in Python
+COLUMNS = {"auto_offset_reset"}  # parameters that are columns of tables too, by which name errors call them
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -71,6 +72,8 @@ class Command(click.Command):
         options = {each.name: each.opts[0] for each in self.params if isinstance(each, click.Option) and each.name}
         options |= {ALIASES[name]: option for name, option in options.items() if name in ALIASES}
         for name, option in options.items():
+            if name in COLUMNS:
+                continue
             place = rf"(?<![\w-]){name}(?![\w=(-])" if "_" in name else rf"^{name}(?= must | needs )"
             text = re.sub(place, option, text)
         return text

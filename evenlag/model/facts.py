@@ -233,7 +233,7 @@ def completed(facts: Facts, group: str, topics: Iterable[str], members: Sequence
         told = {"members": f"{few}; the plan covers only these; to plan for all, give a members table"}
         facts = replace(facts, assumed={**(facts.assumed or {}), **told})
     application, why = _application(facts, group, topics, members)
-    client = None if application is not None else client_of(members)
+    client = None if application is not None else client_of(group, members)
     return replace(
         facts, application=application, application_shown_by=why, client=None if client is None else client.name
     )

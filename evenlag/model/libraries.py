@@ -22,7 +22,7 @@ class Client(NamedTuple):
     ----------
     name : str
     sign : str
-        Beginning of its default client ids, and so of the ids of its members.
+        Pattern of the beginning of its default client ids, and so of the ids of its members.
     assignors : tuple of str
         Assignors that it has built in, by Kafka's names.
     setting : str
@@ -35,7 +35,7 @@ class Client(NamedTuple):
     setting: str
 
 
-JAVA = Client("java", "consumer-", (RANGE, ROUNDROBIN, STICKY, COOPERATIVE_STICKY), STRATEGY)
+JAVA = Client("java", r"consumer-{group}-\d+-", (RANGE, ROUNDROBIN, STICKY, COOPERATIVE_STICKY), STRATEGY)
 CLIENTS = (
     JAVA,
     Client("librdkafka", "rdkafka-", (RANGE, ROUNDROBIN, COOPERATIVE_STICKY), STRATEGY),
@@ -47,11 +47,12 @@ CLIENTS = (
 )
 
 
-def client_of(members: Sequence[str]) -> Client | None:
-    """Return the library whose sign all members bear; None if it does not show."""
+def client_of(group: str, members: Sequence[str]) -> Client | None:
+    """Return the library whose sign all members of a group bear; None if it does not show."""
     if not members or not all(map(_NUMBERED.search, members)):
         return None
-    return next((client for client in CLIENTS if all(m.startswith(client.sign) for m in members)), None)
+    signs = {client: client.sign.format(group=re.escape(group)) for client in CLIENTS}
+    return next((client for client, sign in signs.items() if all(re.match(sign, m) for m in members)), None)
 
 
 def client_named(name: str | None) -> Client | None:

@@ -56,7 +56,7 @@ def test_options_of_plans_are_heeded(table: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--only-if-better", "much"), "only_if_better must be a share"),
+        (("--only-if-better", "much"), "--only-if-better must be a share"),
         (("--every", "0"), "every must be a time > 0"),
         (("--drain", "soon"), "drain"),
         (("--metrics", "192.0.2.1:1"), "cannot listen on 192.0.2.1:1"),

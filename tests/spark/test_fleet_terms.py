@@ -155,7 +155,7 @@ def test_figures_of_terms_are_columns_of_the_groups_table() -> None:
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ({"first": ["crossing"]}, "--first must be one of crossings, moved_size, moves, not 'crossing'; did you mean"),
+        ({"first": ["crossing"]}, "first must be one of crossings, moved_size, moves, not 'crossing'; did you mean"),
         ({"prices": {"night": 3}}, "prices must be one of crossings, moved_size, moves, not 'night'"),
         ({"rack_price": "5 %%"}, "the price of crossings must be messages >= 0"),
         ({"max_crossings": -1}, "max_crossings must be a whole number >= 0"),
