@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import evenlag
 from evenlag.errors import SourceError
 from evenlag.tables.formats import FORMATS, Reading, describe
 from tests.support.describe_texts import CHANGES, FOREIGN, Table, table
@@ -171,3 +172,14 @@ def test_the_command_above_its_output_names_the_group() -> None:
         "orders 0 1 5 4 c-1 /192.0.2.1 c\n"
     )
     assert FORMATS["describe"].read(text, "text").group == "billing"
+
+
+def test_a_random_member_id_may_begin_with_a_slash() -> None:
+    """Ids of KIP-848 members are 22 characters of base64, which librdkafka writes with its slash."""
+    member = "/k+h//tDTTWdjbmNIG2lAg"
+    problem = evenlag.read(
+        "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
+        f"g t 0 21 40 19 {member} /127.0.0.1 c-1\ng t 1 21 30 9 A{member[1:]} /127.0.0.1 c-1\n"
+    )
+    assert problem.members == (member, f"A{member[1:]}")
+    assert problem.lags.tolist() == [19, 9]

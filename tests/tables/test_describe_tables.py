@@ -103,7 +103,7 @@ def test_the_command_audits_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     offsets, _ = fleet(2)
     (tmp_path / "groups.txt").write_text(printed_offsets(offsets))
     monkeypatch.chdir(tmp_path)
-    done = evenlag("audit", "--offsets", "groups.txt", "--out", "out", "--group-time-limit", 0.2, "--json")
+    done = evenlag("fleet", "audit", "groups.txt", "--out", "out", "--group-time-limit", 0.2, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["summary"]["plans"] == 24
     assert (tmp_path / "out" / "plans").is_dir()

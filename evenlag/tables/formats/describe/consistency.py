@@ -12,6 +12,7 @@ Fields = dict[str, str | None]
 
 IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+(?:%\w+)?)"
 HOST = re.compile(rf"[^\s/]*/{IP}")  # an address as Java prints it: HOST/IP, where HOST may be empty
+_RANDOM = re.compile(r"[A-Za-z0-9+/]{22}", re.ASCII)  # member id of librdkafka under KIP-848; may begin with a slash
 MEMBER = re.compile(r"\S*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ASSIGNMENT = re.compile(
     r"-|[\w.-]+\([\d, ]*\)(?:, *[\w.-]+\([\d, ]*\))*|[\w.-]+:[\d,]+(?:[; ][\w.-]+:[\d,]+)*", re.ASCII
@@ -136,7 +137,8 @@ def _member_agrees(row: Mapping[str, str], layout: Layout, *, given: bool) -> bo
         return bool(member) and HOST.match(host) is not None
     if layout.is_rpk:
         return _rpk_member_agrees(member, host, client, given=given)
-    if any(word.startswith("/") and len(word) > 1 for word in (*member.split(" "), *client.split(" "))):
+    words = (*member.split(" "), *client.split(" "))
+    if any(word.startswith("/") and len(word) > 1 and not _RANDOM.fullmatch(word) for word in words):
         return False
     if member == "-":  # no owner
         return bool(client) and (host == "-" or host.startswith("/") or HOST.fullmatch(host) is not None)
