@@ -151,6 +151,9 @@ horizon_or_auto = click.option(
 )  # fmt: skip
 
 
+OF_CLUSTER = "With kafka://: seconds to wait for the brokers."
+
+
 def timeout(default: float | None, what: str = "Seconds to wait for the brokers.") -> Command:
     """Return the option for the time to wait for brokers."""
     return click.option(
@@ -160,7 +163,7 @@ def timeout(default: float | None, what: str = "Seconds to wait for the brokers.
 
 of_cluster = together(
     command_config("for kafka:// inputs"),
-    timeout(10.0, "With kafka://: seconds to wait for the brokers."),
+    timeout(10.0, OF_CLUSTER),
     click.option("--since", metavar="TIME",
                  help="With kafka://: read the log ends of this time too (1h, 1d), for rates of incoming messages."),
 )  # fmt: skip

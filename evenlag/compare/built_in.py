@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,13 +13,13 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.explanation.phrases import joined
 from evenlag.model.facts import CONNECT, CONSUMER, FOLLOW, STREAMS, UNIFORM
 from evenlag.model.libraries import JAVA, RANGE, ROUNDROBIN, client_named
-from evenlag.model.plan import Plan, current_plan
+from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
 
 OF_BROKERS = (RANGE, UNIFORM)
 STATELESS = (RANGE, ROUNDROBIN)  # their answer does not depend on today's assignment
-LEAST_SAVED = 0.2  # share of today's spread
+LEAST_SAVED = Fraction(1, 5)  # share of today's spread
 _ASSUMED = "today's assignment is exactly what {} gives, so this is assumed to be the assignor in use"
 MOST_PARTITIONS = 5_000  # of larger groups, the assignors' answers take too long for a remark
 
@@ -53,6 +54,17 @@ class BuiltIn:
         """The other assignors with the lowest spread, by name; empty if there are none."""
         least = min((plan.spread for plan in self.others.values()), default=None)
         return [name for name, plan in self.others.items() if plan.spread == least]
+
+    @property
+    def saved(self) -> Number:
+        """Messages of spread that the best of the others saves; 0 if there are none."""
+        return current_plan(self.problem).spread - self.others[self.best[0]].spread if self.others else 0
+
+    @property
+    def saves_much(self) -> bool:
+        """True if that is a large share of today's spread."""
+        today = current_plan(self.problem).spread
+        return bool(today) and self.saved >= LEAST_SAVED * today
 
     @property
     def setting(self) -> str:
@@ -101,19 +113,17 @@ def built_in(problem: Problem, answer: Callable[[str], Plan] | None = None) -> B
 def setting_notes(problem: Problem) -> list[str]:
     """Return a sentence on the assignor in use if another built-in one saves much of today's spread."""
     found, today = built_in(problem), current_plan(problem)
-    if found is None or found.used is None or not found.others or not today.spread:
+    if found is None or found.used is None or not found.saves_much:
         return []
     names = found.best
     best = found.others[names[0]].spread
-    if best > (1 - LEAST_SAVED) * today.spread:
-        return []
     moves = min(found.others[name].moves for name in names)
     idle = int((today.counts[problem.active] == 0).sum())
     members = quantity(int(problem.active.sum()), "member")
     parts = [f"leaves {idle} of {members} without a partition"] if idle else []
     parts.append(f"has a spread of {number(today.spread)}")
     use = f"{found.assumption}. It " if found.assumed else f"{found.used}, which the group uses, "
-    saved = percent(1 - float(best) / float(today.spread))
+    saved = percent(float(found.saved) / float(today.spread))
     return [
         f"{use}{' and '.join(parts)}; {joined(names)} {'gives' if len(names) == 1 else 'give'} {number(best)} "
         f"({saved} less at these lags, {quantity(moves, 'move')}): change {found.setting}"

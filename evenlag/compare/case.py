@@ -13,9 +13,9 @@ import numpy as np
 from evenlag.compare.built_in import BuiltIn, built_in
 from evenlag.compare.catch_up import Pace
 from evenlag.compare.drain import NEVER, Course, Time
-from evenlag.compare.history import BACKLOG, GIVEN, Interval, Snapshot, intervals
+from evenlag.compare.history import BACKLOG, GIVEN, Interval, Snapshot, known_intervals
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
-from evenlag.compare.unlike_members import UNLIKE, member_speeds, with_speeds
+from evenlag.compare.unlike_members import differing_speeds, with_speeds
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
@@ -44,11 +44,6 @@ class Measure(Name):
     DRAIN = "drain_seconds"
 
 
-def found(result: Result) -> Result:
-    """Return a result with the plan that was found, whether or not it pays."""
-    return replace(result, plan=result.payoff.plan) if result.payoff is not None and result.left_alone else result
-
-
 @dataclass(frozen=True, eq=False)
 class Case:
     """A group, its record, and what follows from them.
@@ -60,7 +55,7 @@ class Case:
         In order of time; may be empty.
     pace : Pace
         Rates of partitions and the capacity of members.
-    drain_seconds : number or None
+    drain_seconds : Fraction or None
         Seconds in which the group should read all its lag, if asked for.
     options : SolveOptions
         Options of the plans.
@@ -77,7 +72,7 @@ class Case:
     problem: Problem
     record: tuple[Snapshot, ...]
     pace: Pace
-    drain_seconds: float | Fraction | None
+    drain_seconds: Fraction | None
     options: SolveOptions
     clock: Clock
     known: Result | None = None
@@ -96,11 +91,8 @@ class Case:
 
     @cached_property
     def steps(self) -> list[Interval]:
-        """The intervals of the record; empty if it has fewer than two snapshots."""
-        try:
-            return list(intervals(self.record)) if len(self.record) > 1 else []
-        except InvalidProblemError:  # two snapshots with the same time
-            return []
+        """The intervals of the record; none if it has fewer than two snapshots."""
+        return known_intervals(self.record)
 
     @property
     def changes(self) -> list[Interval]:
@@ -126,7 +118,7 @@ class Case:
     @cached_property
     def solved(self) -> Result:
         """The best plan of the group as it is."""
-        return self.solve(self.problem, 2) if self.known is None else found(self.known)
+        return self.solve(self.problem, 2) if self.known is None else replace(self.known, plan=self.known.found)
 
     @property
     def cut_short(self) -> bool:
@@ -160,7 +152,7 @@ class Case:
     def deadline(self) -> Fraction:
         """Seconds in which the group should read all its lag; if not asked for, whole minutes that are in its reach."""
         if self.drain_seconds is not None:
-            return Fraction(str(self.drain_seconds))
+            return self.drain_seconds
         course, needed = self.course(self.problem, self.pace.rates_in(self.problem)), [DEADLINE]
         if course is not None:
             all_of_it = course.mean(sum(self.problem.weights, Fraction(0)))
@@ -170,8 +162,7 @@ class Case:
     @cached_property
     def speeds(self) -> Mapping[str, Fraction]:
         """Messages per second of members that read at different speeds although weights are equal; else empty."""
-        speeds = member_speeds(self.record) if self.problem.equal_weights else {}
-        return speeds if speeds and max(speeds.values()) > UNLIKE * min(speeds.values()) else {}
+        return differing_speeds(self.record)
 
     @cached_property
     def by_speed(self) -> Problem:

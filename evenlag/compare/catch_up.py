@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from evenlag.compare.drain import NEVER, Time, reading_time
-from evenlag.compare.history import Capacity, Interval, Snapshot, intervals, known_capacity
+from evenlag.compare.history import Capacity, Interval, Snapshot, known_capacity, known_intervals
 from evenlag.errors import InvalidProblemError
 from evenlag.model.payoff import Rates
 from evenlag.model.plan import Plan
@@ -151,8 +151,4 @@ def pace_of(
         The capacity that the group's commits show, if it is not given.
     """
     given = Capacity.of_user(capacity)
-    try:
-        steps = list(intervals(record)) if len(record) > 1 else []
-    except InvalidProblemError:  # two snapshots with the same time
-        steps = []
-    return Pace.of(steps, record[-1] if record else None, given, measured)
+    return Pace.of(known_intervals(record), record[-1] if record else None, given, measured)

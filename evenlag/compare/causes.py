@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.compare.built_in import LEAST_SAVED
+from evenlag.compare.built_in import LEAST_SAVED as LEAST
 from evenlag.compare.case import Case, Measure
 from evenlag.compare.drain import NEVER
 from evenlag.figures import duration, number, percent, quantity
@@ -17,7 +17,6 @@ from evenlag.model.explanation.phrases import listed, named, partition
 from evenlag.model.names import Name
 from evenlag.model.problem import NOBODY
 
-LEAST = Fraction(str(LEAST_SAVED))  # share of today's figure that a remedy must save
 SMALL = Fraction(1, 20)  # share of the mean load by which the busiest member of an even group may exceed it
 MOST_NAMED = 3  # members and partitions that a sentence names
 
@@ -187,9 +186,10 @@ def _unlike(case: Case) -> Finding | None:
 
 
 def _assignor(case: Case) -> Finding | None:
-    found, today = case.settings, case.today.spread
-    saved = 0 if found is None or not found.best else today - found.others[found.best[0]].spread
-    if not found or _is_even(case) or saved < LEAST * today or 2 * saved < today - case.solved.plan.spread:
+    found = case.settings
+    if found is None or _is_even(case) or not found.saves_much:
+        return None
+    if 2 * found.saved < case.today.spread - case.solved.plan.spread:  # a plan saves much more
         return None
     idle = int((case.today.counts[case.problem.active] == 0).sum())
     busiest, data = _busiest(case)

@@ -167,12 +167,13 @@ def diagnose(
     InfeasibleError
         As in `solve`.
     """
-    if drain_seconds is not None and ((seconds := exact(drain_seconds)) is None or seconds <= 0):
+    seconds = exact(drain_seconds)
+    if drain_seconds is not None and (seconds is None or seconds <= 0):
         raise InvalidProblemError(f"drain_seconds must be a number of seconds > 0, not {shown(drain_seconds)}")
     options = replace(solving_options("diagnose", solving, diagnose), time_limit=time_limit, threads=threads)
     check_problem(problem)
     pace = pace_of(record, capacity, measured)
-    return diagnosis_of(Case(problem.now, tuple(record), pace, drain_seconds, options, Clock(time_limit)))
+    return diagnosis_of(Case(problem.now, tuple(record), pace, seconds, options, Clock(time_limit)))
 
 
 def diagnosis_of(case: Case) -> Diagnosis:

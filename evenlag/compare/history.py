@@ -197,6 +197,14 @@ def intervals(history: Sequence[Snapshot]) -> Iterator[Interval]:
     return map(Interval, history[:-1], history[1:])
 
 
+def known_intervals(history: Sequence[Snapshot]) -> list[Interval]:
+    """Return the intervals of a history; none if it has fewer than two snapshots or cannot be used."""
+    try:
+        return list(intervals(history)) if len(history) > 1 else []
+    except InvalidProblemError:  # two snapshots with the same time
+        return []
+
+
 @dataclass(frozen=True)
 class Capacity:
     """Rate at which members read.

@@ -126,7 +126,7 @@ def overview(
     curve = _frontier(result, limits, balance, notes)
     sized = _size(result, pace, Fraction(drain_seconds), limits, balance, notes)
     options = SolveOptions(**(balance | limits.of("diagnosis")))
-    case = Case(problem.now, tuple(record), pace, drain_seconds, options, Clock(options.time_limit), result)
+    case = Case(problem.now, tuple(record), pace, Fraction(drain_seconds), options, Clock(options.time_limit), result)
     diagnosis = diagnosis_of(case)
     return Overview(result, audited, curve, sized, pace, record if len(record) > 1 else (), tuple(notes), diagnosis)
 

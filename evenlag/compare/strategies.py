@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenlag.compare.built_in import built_in
@@ -170,7 +171,7 @@ class Audit:
         """Return the HTML shown by notebooks."""
         return audit_card(self)
 
-    @property
+    @cached_property
     def verdict(self) -> str:
         """One sentence: the distance of today's assignment from the best, and the strategies that come closer."""
         if not self.optima:

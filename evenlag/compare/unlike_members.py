@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import median
 
-from evenlag.compare.history import Snapshot, intervals
+from evenlag.compare.history import Snapshot, known_intervals
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import number
 from evenlag.model.problem import Problem
@@ -29,13 +29,9 @@ def member_speeds(record: Sequence[Snapshot]) -> dict[str, Fraction]:
     record : sequence of Snapshot
         In order of time, as `evenlag.read_history` returns it.
     """
-    try:
-        steps = list(intervals(record)) if len(record) > 1 else []
-    except InvalidProblemError:  # two snapshots with the same time
-        return {}
     busy: dict[str, list[Fraction]] = {}
     easy: dict[str, list[Fraction]] = {}
-    for step in steps:
+    for step in known_intervals(record):
         for m, (rate, backlog) in step.readers.items():
             (busy if backlog else easy).setdefault(step.before.problem.members[m], []).append(rate)
     speeds = {name: Fraction(median(rates)) for name, rates in busy.items()}
@@ -48,12 +44,16 @@ def member_speeds(record: Sequence[Snapshot]) -> dict[str, Fraction]:
     return {name: speeds[name] for name in record[-1].problem.members if name in speeds}
 
 
+def differing_speeds(record: Sequence[Snapshot]) -> dict[str, Fraction]:
+    """Return `member_speeds` if the members read at different speeds although their weights are alike; else none."""
+    speeds = member_speeds(record) if record and record[-1].problem.equal_weights else {}
+    return speeds if speeds and max(speeds.values()) > UNLIKE * min(speeds.values()) else {}
+
+
 def unlike_speeds(record: Sequence[Snapshot]) -> str | None:
     """Return a note if members read at different speeds although their weights are alike; else None."""
-    problem, speeds = (record[-1].problem, member_speeds(record)) if record else (None, {})
-    if problem is None or not problem.equal_weights or not speeds:
-        return None
-    if max(speeds.values()) <= UNLIKE * min(speeds.values()):
+    speeds = differing_speeds(record)
+    if not speeds:
         return None
     ranked = sorted(speeds.items(), key=lambda pair: (-pair[1], pair[0]))
     listed = ranked if len(ranked) <= MOST_NAMED else [*ranked[: MOST_NAMED // 2], *ranked[-MOST_NAMED // 2 :]]

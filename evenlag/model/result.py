@@ -184,6 +184,11 @@ class Result:
         return self.payoff is not None and self.payoff.pays is False and not self.payoff.unchanged
 
     @property
+    def found(self) -> Plan:
+        """The plan that the search found, whether or not it pays."""
+        return self.plan if self.payoff is None else self.payoff.plan
+
+    @property
     def assignment(self) -> dict[str, list[tuple[str, int]]]:
         """The plan as `{member: [(topic, partition), …]}`; all members are listed."""
         return self.plan.assignment

@@ -506,7 +506,7 @@ class ClaimCheck:
 
     def _loads(self, holder: Sequence[int | None], lags: Sequence[int] | None = None) -> list[Fraction]:
         """Return the loads per weight of members that can hold something, in an assignment with these lags."""
-        return self.question.loads(self.group, holder, self.whole.lags if lags is None else lags)
+        return self.group.loads(holder, self.whole.lags if lags is None else lags)
 
     def _held(self, holder: Sequence[int | None], m: int) -> tuple[int, int]:
         mine = [p for p, each in enumerate(holder) if each == m]

@@ -85,7 +85,7 @@ class Terms:
             return f"the plan moves {moves} partitions; max_moves is {most}"
         if self.max_load is not None:
             for _, lags in self.group.judged_by:
-                if (load := max(question.loads(self.group, holder, lags))) > self.max_load:
+                if (load := max(self.group.loads(holder, lags))) > self.max_load:
                     return f"a member has a load of {float(load)}; max_load is {float(self.max_load)}"
         return None
 

@@ -53,7 +53,7 @@ class _Check:
     def cause(self) -> Verdict:
         """Return the verdict on today's figures and on those of the cause."""
         group, today = self.group, self.document["today"]
-        loads = self._loads(group, group.owner)
+        loads = group.loads(group.owner, group.lags)
         try:
             _same("lag", today["lag"], sum(group.lags))
             _same("partitions", today["partitions"], len(group.lags))
@@ -144,26 +144,16 @@ class _Check:
             expected = 1 - after / before
         _same("recovers", remedy["recovers"], expected)
 
-    def _loads(self, group: Group, holder: list[int | None]) -> list[Fraction]:
-        loads = dict.fromkeys(group.active, 0)
-        for p, m in enumerate(holder):
-            if m in loads:
-                loads[m] += group.lags[p]
-        return [Fraction(load) / group.share[m] for m, load in loads.items()]
-
     # ---- figures of causes
 
     def _busiest_lag(self) -> int:
-        member = self.group.members.index(self.document["finding"]["busiest"])
-        return sum(lag for lag, owner in zip(self.group.lags, self.group.owner, strict=True) if owner == member)
+        name = self.document["finding"]["busiest"]
+        return self.group.held(self.group.owner, self.group.lags)[self.group.members.index(name)]
 
     def _busiest(self) -> str:
-        lags = dict.fromkeys(self.group.active, 0)
-        for p, m in enumerate(self.group.owner):
-            if m in lags:
-                lags[m] += self.group.lags[p]
+        held = self.group.held(self.group.owner, self.group.lags)
         name: str = self.document["finding"]["busiest"]
-        if lags[self.group.members.index(name)] != max(lags.values()):
+        if held[self.group.members.index(name)] != max(held[m] for m in self.group.active):
             raise RefusedError(f"{name} is not the busiest member")
         return name
 

@@ -131,6 +131,19 @@ class Group:
         lag = gcd(*(lags[p] for p in self.here)) or 1
         return common_divisor([lag / share for share in self.share.values()])
 
+    def held(self, holder: Sequence[int | None], lags: Sequence[int]) -> list[int]:
+        """Return the messages of each member, in an assignment with these lags."""
+        held = [0] * len(self.members)
+        for p, m in enumerate(holder):
+            if m is not None:
+                held[m] += lags[p]
+        return held
+
+    def loads(self, holder: Sequence[int | None], lags: Sequence[int]) -> list[Fraction]:
+        """Return the load per weight of each active member, in messages."""
+        held = self.held(holder, lags)
+        return [held[m] / self.share[m] for m in self.active]
+
     @property
     def judged_by(self) -> list[tuple[Fraction, list[int]]]:
         """Weight and lags of each scenario; without scenarios the current lags."""

@@ -70,17 +70,9 @@ class Question:
             raise RefusedError("the question in the certificate is not one that evenlag asks")
         return question
 
-    def loads(self, group: Group, holder: Sequence[int | None], lags: Sequence[int]) -> list[Fraction]:
-        """Return the load per weight of each active member, in messages."""
-        held = [0] * len(group.members)
-        for p, m in enumerate(holder):
-            if m is not None:
-                held[m] += lags[p]
-        return [held[m] / group.share[m] for m in group.active]
-
     def measured(self, group: Group, holder: Sequence[int | None], lags: Sequence[int]) -> Fraction:
         """Return the spread (makespan) with these lags, in messages."""
-        loads = self.loads(group, holder, lags)
+        loads = group.loads(holder, lags)
         return max(loads) - (min(loads) if self.kind == "spread" else 0)
 
     def combined(self, group: Group, values: Sequence[Number]) -> Fraction:

@@ -225,7 +225,7 @@ class Check:
     def _figures(self) -> None:
         """Compute all figures from the plan, and compare them with those of the result."""
         group, question, document = self.whole, self.question, self.document
-        loads = question.loads(group, self.holds, group.lags)
+        loads = group.loads(self.holds, group.lags)
         held, lags = Counter[str](), Counter[str]()
         for p, m in enumerate(self.holds):
             if m is not None:

@@ -154,7 +154,7 @@ def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: f
     else:
         share = 1 - SIZE_SHARE if asked.drain_seconds is not None and capacity is not None else 1.0
         result = _solved(problem, before, asked, max(seconds * share, LEAST_SECONDS), pace.rates)
-        plan = result.payoff.plan if result.payoff is not None else result.plan
+        plan = result.found
         figures, planned, member_of = _figures(problem, result, plan), problem, plan.member_of
         known = Pace(pace.rates, capacity)
         options = SolveOptions(**asked.solving, time_limit=seconds)

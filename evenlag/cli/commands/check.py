@@ -54,7 +54,7 @@ FAILED = 1  # exit status: a group could not be read or planned
 @past_or_pause
 @options.group_time_limit(2.0, "Most seconds for each group.")
 @options.command_config("for kafka:// inputs")
-@options.timeout(30.0, "With kafka://: seconds to wait for the brokers.")
+@options.timeout(30.0, options.OF_CLUSTER)
 @click.option("--quiet", is_flag=True, help="Print nothing if there is nothing to report, for cron.")
 @options.as_json
 def check(

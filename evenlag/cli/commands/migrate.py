@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @options.group_time_limit(2.0, "Most seconds for evenlag's plan of each group.")
 @options.repeating
 @options.command_config("for kafka:// inputs")
-@options.timeout(30.0, "With kafka://: seconds to wait for the brokers.")
+@options.timeout(30.0, options.OF_CLUSTER)
 @options.as_json
 def migrate(
     source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,

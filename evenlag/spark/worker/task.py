@@ -147,6 +147,7 @@ class Solver:
 
 def result_batch(results: Sequence[GroupResult], schema: Any, task: int = 0, failures: int = 0) -> Any:
     """Return the results of a task's groups as a batch, one row each; `failures` attempts at it failed before."""
+    diagnoses = [None if result.diagnosis is None else result.diagnosis.to_dict() for result in results]
     values = {
         "snapshot_ts": [result.rows.snapshot_ts for result in results],
         "group": [result.rows.group for result in results],
@@ -162,7 +163,7 @@ def result_batch(results: Sequence[GroupResult], schema: Any, task: int = 0, fai
             for name in ("objective", "bound")
         },
         **{
-            name: [None if each.diagnosis is None else each.diagnosis.to_dict()[name] for each in results]
+            name: [None if each is None else each[name] for each in diagnoses]
             for name in Summary._fields  # the columns have the names of its fields
         },
         "late": [result.late for result in results],
