@@ -389,7 +389,7 @@ def _split(case: Case, topic: str, size: int) -> tuple[Result, Time | None] | No
 
 
 def _rehashed_rates(case: Case, after: Problem, topic: str) -> list[Fraction]:
-    """Return the rates after a topic has more partitions: each partition's rate is divided among those of its keys."""
+    """Return the rates after a topic has more partitions; those that share a partition's keys share its rate."""
     rates = dict(zip(case.problem.partitions, case.pace.rates_in(case.problem), strict=True))
     before = [rate for (name, _), rate in rates.items() if name == topic]
     times = sum(name == topic for name, _ in after.partitions) // len(before)

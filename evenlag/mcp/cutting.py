@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 MOST_CHARACTERS = 50_000  # of a document, as JSON
-MOST_FIELDS = 64  # of an object whose keys are names, such as those of members; no other has as many
+MOST_FIELDS = 64  # of an object with names as keys, such as loads by member; no other object has as many
 LONGEST_TEXT = 2_000  # characters of a text in a document
 MOST_LINES = 120  # of the report that comes with a document
 MOST_REPORT = 12_000  # characters of it

@@ -43,7 +43,7 @@ def mcp(
     """
     for root in roots:
         if not root.exists():
-            raise SourceError(f"{root}: there is no such file or folder")
+            raise SourceError(f"{root}: no such file or folder")
     for each in clusters:
         if not isinstance(each, Brokers):
             raise click.BadParameter(f"{str(each)!r} is not kafka://HOST:PORT", param_hint="--cluster")

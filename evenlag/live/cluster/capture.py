@@ -198,7 +198,7 @@ def topic_ids(
 ) -> dict[str, str] | None:  # fmt: skip
     """Return the ids of a cluster's topics by name; if they cannot be read, call `warn` with the reason, return None.
 
-    Parameters other than `warn` are those of `topic_names`.
+    The other parameters are as in `topic_names`.
     """
     try:
         names = topic_names(bootstrap_servers, timeout=timeout, config=config)
