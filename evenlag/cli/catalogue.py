@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from evenlag.cli.former_names import present_form
 from evenlag.cli.sections import HEADINGS, heading_of
 from evenlag.cli.signals import STATUS, raising_interrupts
 from evenlag.cli.terminal import say
@@ -49,7 +50,7 @@ class Command(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(parameter, click.Option):
                 sections[heading_of(parameter.opts[0])].append(record)
         for heading, records in sections.items():
             if records:
@@ -124,10 +125,12 @@ class Catalogue(click.Group):
         Raises
         ------
         click.UsageError
-            The name is unknown; the message suggests the nearest.
+            The name is unknown; the message has its present form, or suggests the nearest.
         """
         name = args[0]
         if name not in self.parts and not name.startswith("-") and not ctx.resilient_parsing:
+            if (form := present_form(str(ctx.info_name), name)) is not None:
+                raise click.UsageError(f"{ctx.command_path} has no {name}: write {form}", ctx)
             raise click.UsageError(f"no such command {name!r}{did_you_mean(name, self.parts)}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -16,21 +16,22 @@ _FORMER: dict[tuple[str, str], str] = {
     ("audit", "--drain"): "--max-drain",
     ("explain", "--drain"): "--max-drain",
     ("fleet audit", "--drain"): "--max-drain",
+    ("fleet", "report"): "evenlag report PATH",
 }
-"""Present forms by command and former option."""
+"""Present forms by command and former option or command."""
 
 _COUNT = re.compile(r"[+-][0-9]{1,9}", re.ASCII)
 
 
-def present_form(command: str, option: str) -> str | None:
-    """Return the present form of a former option of a command; None if it never existed.
+def present_form(command: str, name: str) -> str | None:
+    """Return the present form of a former option, or of a former command of a group; None if it never existed.
 
     Examples
     --------
     >>> present_form("whatif", "--save")
     '--out'
     """
-    form = _FORMER.get((command, option))
+    form = _FORMER.get((command, name))
     return None if form is None else form.format(name=command)
 
 

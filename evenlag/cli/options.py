@@ -18,7 +18,7 @@ from evenlag import compare, live, model, report, tables
 from evenlag.cli import terms
 from evenlag.cli.catalogue import Word
 from evenlag.cli.decorators import Command, names, price, settings, together, weights_of_members
-from evenlag.cli.paths import BrokersOrPath, GivenPath, InputPath, Place, as_given
+from evenlag.cli.paths import BrokersOrPath, GivenPath, InputOrTables, InputPath, Place, as_given
 from evenlag.cli.terminal import working
 from evenlag.cli.terms import MoreData, data
 from evenlag.errors import InfeasibleError, InvalidProblemError, SourceError
@@ -274,7 +274,7 @@ def weighing(command: Command) -> Command:
     return decorated
 
 
-def reading_as(flag: str, *, weighed: bool = True) -> Callable[[Command], Command]:
+def reading_as(flag: str, *, weighed: bool = True, kind: Any = INPUT) -> Callable[[Command], Command]:
     """Return a decorator that adds the argument and options for one group; the command gets them as `source`."""
 
     def decorate(command: Command) -> Command:
@@ -290,7 +290,7 @@ def reading_as(flag: str, *, weighed: bool = True) -> Callable[[Command], Comman
             return command(source=read, **others)
 
         source = together(
-            click.argument("path", metavar="INPUT", type=INPUT),
+            click.argument("path", metavar="INPUT", type=kind),
             members,
             click.option(
                 "--group",
@@ -311,6 +311,7 @@ def reading_as(flag: str, *, weighed: bool = True) -> Callable[[Command], Comman
 
 reading = reading_as("--format")
 reading_unweighted = reading_as("--format", weighed=False)
+reading_tables = reading_as("--format", kind=InputOrTables())
 
 
 # ---- problem and objective -------------------------------------------------------------------------------------------

@@ -54,14 +54,26 @@ class BrokersOrPath(InputPath):
         return self.fail(f"{value!r} is neither a path nor kafka://HOST:PORT", param, ctx) if found is None else found
 
 
+class InputOrTables(BrokersOrPath):
+    """A path to read or brokers, or where a fleet's job wrote its tables: a catalog, or a path with a scheme."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the place of tables as text, brokers and paths as `BrokersOrPath` does."""
+        if isinstance(value, str) and not value.startswith("kafka:") and _is_place(value):
+            return value
+        return super().convert(value, param, ctx)
+
+
 class Place(GivenPath):
     """A path, or a place for Spark: a topic, a catalog table or a path with a scheme."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return a place as text, anything else as a path."""
-        if isinstance(value, str) and (value.startswith(("kafka:", "table:")) or "://" in value):
-            return value
-        return super().convert(value, param, ctx)
+        return value if isinstance(value, str) and _is_place(value) else super().convert(value, param, ctx)
+
+
+def _is_place(value: str) -> bool:
+    return value.startswith(("kafka:", "table:")) or "://" in value
 
 
 def given(path: Any) -> Any:

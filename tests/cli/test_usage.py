@@ -30,6 +30,7 @@ GROUP = {
     "traffic": {"orders": [9000, 5000, 4000]},
 }
 PLACES = {"kafka:", "HOST:PORT", "~/"}  # of examples that need more than files
+OF_SPARK = "evenlag (fleet|demo|report out)"  # how examples begin that start Spark
 
 
 def commands(group: Catalogue = root, above: str = "evenlag") -> Iterator[tuple[str, click.Command]]:  # type: ignore[assignment]
@@ -106,7 +107,7 @@ def test_every_command_shows_examples_of_itself() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "example",
-    [e for e in EXAMPLES if not any(place in e for place in PLACES) and not re.match("evenlag (fleet|demo)", e)],
+    [e for e in EXAMPLES if not any(place in e for place in PLACES) and not re.match(OF_SPARK, e)],
 )
 @pytest.mark.usefixtures("folder")
 def test_examples_of_help_run(example: str) -> None:
@@ -125,10 +126,10 @@ def test_examples_of_help_run(example: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("example", [e for e in EXAMPLES if re.match("evenlag (fleet|demo)", e)])
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if re.match(OF_SPARK, e)])
 @pytest.mark.usefixtures("folder")
 def test_examples_for_fleets_run(example: str) -> None:
-    if example.startswith("evenlag fleet report"):
+    if example.startswith("evenlag report out"):
         tables = ("offsets.csv", "--members", "members.csv", "--out", "out", "--group-time-limit", "0.1")
         assert evenlag("fleet", "audit", *tables).returncode == 0
     done = evenlag(*shlex.split(example)[1:])
@@ -164,6 +165,7 @@ def test_examples_that_need_a_cluster_are_parsed(example: str) -> None:
         ("plan group.json --drain 15m", "write --max-drain"),
         ("fleet audit offsets.csv --out o --drain 15m", "write --max-drain"),
         ("stream kafka://h:1/t --out o --interval 3", "write --read-every"),
+        ("fleet report out --out fleet.html", "write evenlag report PATH"),
     ],
 )
 @pytest.mark.usefixtures("folder")

@@ -37,7 +37,6 @@ FLEET = {
     "Commands": {
         "audit": "Plan and audit every group of a fleet, and write the tables.",
         "replay": "Replay the recorded history of every group of a fleet.",
-        "report": "Write an HTML page about the groups of a fleet audit.",
         "size": "Find how many members each group of a fleet needs.",
     },
 }

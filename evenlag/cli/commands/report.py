@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,52 +12,56 @@ import click
 from evenlag import report as reports
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
-from evenlag.cli.commands.fleet_report import finish, report_fleet
 from evenlag.cli.commands.plan import plan
 from evenlag.cli.commands.verify import verify
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
-from evenlag.cli.past import PastOptions, past_or_pause
+from evenlag.cli.past import PastOptions, fleet_past_or_pause
 from evenlag.cli.repeating import input_given, options_given
-from evenlag.cli.terminal import working
+from evenlag.cli.terminal import print_json, say, working
 from evenlag.compare.overview import overview
+from evenlag.model.files import write_text
 from evenlag.model.interrupt import ending_searches
 
 NOT_REPEATED = {"drain", "out", "as_json"}  # options that mean something else to other commands
 AUDITED = ("groups", "audit", "plans")  # folders of a fleet audit's tables
+MOST_REBALANCING = 30  # groups listed that rebalance most often
 
 
 @command(
     "evenlag report offsets.csv --members members.csv --group billing --out billing.html",
     "evenlag report group.json --drain 15m --capacity 100 --out group.html",
+    "evenlag report out --out fleet.html",
 )
-@options.reading
+@options.reading_tables
 @options.modelling
 @options.across
 @terms.asked
-@past_or_pause
+@fleet_past_or_pause
 @click.option("--drain", metavar="TIME", default="15m", show_default=True,
               help="Deadline for reading all lag; the page shows how many members meet it. "
               f"{options.BARE.capitalize()}.")  # fmt: skip
 @options.capacity
 @options.horizon_or_auto
 @options.limiting(20.0)
+@options.spark
 @options.as_json
 @options.out("File to write the page to.", required=True)
 def report(
     source: Source, drain: str, capacity: float | None, past: PastOptions, horizon: str, out: Path, as_json: bool,
-    **parameters: Any,
+    master: str | None, conf: dict[str, str], **parameters: Any,
 ) -> None:  # fmt: skip
     """Write an HTML page about a group or a fleet.
 
     The page is one file that loads nothing, so it can be forwarded. For a group it shows the assignment today and in
     the best plan, the gain of each move, the proven limit, the other strategies, and the time to drain. If INPUT is the
-    --out folder of evenlag fleet audit, the page shows the groups of the fleet, and options for plans are ignored.
+    --out of evenlag fleet audit (a folder, an object store or table:CATALOG.NAMESPACE), the page lists the groups of
+    the fleet by possible gain, and with --past those that rebalance most often; options for plans are ignored.
     """
     source.keep(out)
     deadline = options.deadline(drain)
-    if isinstance(source.path, Path) and all((source.path / table).is_dir() for table in AUDITED):
-        report_fleet(source.path, out, as_json=as_json)
+    if (place := _audited(source.path)) is not None:
+        report_fleet(place, out, options.spark_settings(master, conf), past=past.place, as_json=as_json)
         return
     problem, notes, record = source.read_with_record(horizon, capacity)
     pause, of_past = past.pause_of(problem.group)
@@ -71,3 +76,39 @@ def report(
     document = reports.group_document(seen, where, [*notes, *of_past, *notes_of(watch)], asked)
     finish(document, reports.group_page(seen, document, datetime.now(UTC)), out, as_json=as_json)
     end(watch)
+
+
+def _audited(path: object) -> str | Path | None:
+    """Return the place of a fleet audit's tables, if the input is one."""
+    if isinstance(path, Path):
+        return path if all((path / table).is_dir() for table in AUDITED) else None
+    return path if isinstance(path, str) else None
+
+
+def report_fleet(
+    tables: str | Path, out: Path, settings: Mapping[str, str] | None = None, *, past: str | Path | None = None,
+    as_json: bool = False,
+) -> None:  # fmt: skip
+    """Write the page about a fleet's tables; start Spark if it is not running."""
+    # PySpark takes a second to import, and pages about groups do not need it.
+    from evenlag.spark.driver.session import local_session
+    from evenlag.spark.jobs.batch import page_rows
+    from evenlag.spark.jobs.history import past_figures
+
+    with working("reading the tables"):
+        spark = local_session(settings=settings)
+        rows = page_rows(spark, tables)
+        figures = None if past is None else past_figures(spark, past, MOST_REBALANCING)
+    section = None if figures is None else reports.past_document(figures, str(past))
+    document = reports.fleet_document(rows.groups, rows.audit, rows.loads, rows.totals, str(tables), past=section)
+    finish(document, reports.fleet_page(document, datetime.now(UTC)), out, as_json=as_json)
+
+
+def finish(document: dict[str, Any], page: str, out: Path, *, as_json: bool) -> None:
+    """Write a page, and print its first sentence or its document."""
+    write_text(out, page)
+    if as_json:
+        print_json(document)
+    else:
+        say(document["headline"])
+        say(f"written: {out}")
