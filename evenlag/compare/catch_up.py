@@ -73,7 +73,7 @@ class Pace:
     def member_seconds(self, plan: Plan) -> list[Time] | None:
         """Return the seconds until each member has caught up, while messages keep arriving; infinite means never.
 
-        A member of weight w reads capacity · w messages a second from its partitions together. Return None if the
+        A member of weight w reads capacity · w messages per second from its partitions together. Return None if the
         capacity is unknown.
         """
         if self.capacity is None:

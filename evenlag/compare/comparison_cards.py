@@ -30,7 +30,7 @@ def audit_card(audit: Audit) -> str:
         cells: list[Cell] = [joined(names), balances, Figure(counts), spread, bar, Figure(number(row.excess))]
         rows.append([*cells, moves, remark])
     best = [place for place, alike in enumerate(audit.distinct) if alike.row.strategy == "optimal"]
-    headers = ["strategy", "balance", "counts", "spread", "", "above best", "moves", ""]
+    headers = ["strategy", "balance", "per member", "spread", "", "above best", "moves", ""]
     size = f"{quantity(len(problem.lags), 'partition')}, {quantity(len(problem.members), 'member')}"
     shown = figures(_headline(audit))
     return card(

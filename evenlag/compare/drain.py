@@ -1,6 +1,6 @@
 """Time that a plan takes to drain a group while messages keep arriving, in exact arithmetic.
 
-A member of weight w reads capacity · w messages a second. It has drained at time t if L + R · t <= capacity · w · t,
+A member of weight w reads capacity · w messages per second. It has drained at time t if L + R · t <= capacity · w · t,
 where L is the lag and R the incoming rate of its partitions. That takes L / (capacity · w - R) seconds, or for ever if
 more arrives than it reads. A plan has drained when its last member has.
 """
@@ -26,7 +26,7 @@ FINE = 45  # bits of a group's lag; finer fractions of a message are rounded off
 
 
 def reading_time(lag: int, rate: Fraction, speed: Fraction) -> Time:
-    """Return the seconds to read a lag at `speed` messages a second, while `rate` messages a second arrive.
+    """Return the seconds to read a lag at `speed` messages per second, while `rate` messages per second arrive.
 
     Examples
     --------

@@ -54,7 +54,7 @@ def _not_enough(found: Size, deadline: str) -> str:
         )
         return (
             f"No group size meets the deadline of {deadline}: {what}. This would help: members that read "
-            f"{needed} messages a second, more partitions for that topic, or a later deadline."
+            f"{needed} messages per second, more partitions for that topic, or a later deadline."
         )
     if found.proven:
         return f"No group size up to {found.most} meets the deadline of {deadline}: that is proven."

@@ -76,7 +76,7 @@ def money_line(plan: Plan, fetch_from: str, price: TrafficPrice) -> str:
     months = traffic_document(plan, fetch_from, price)
     today = months["today_month"]
     now = "" if today is None else f", today {number(today)}"
-    return f"traffic across racks costs {number(months['planned_month'])} a month{now} (at {price.text})"
+    return f"traffic across racks costs {number(months['planned_month'])} per month{now} (at {price.text})"
 
 
 def traffic_document(plan: Plan, fetch_from: str, price: TrafficPrice) -> dict[str, Any]:

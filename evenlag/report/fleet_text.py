@@ -189,10 +189,10 @@ class FleetAudit:
         assert self.traffic is not None
         groups, planned, today = (self.traffic[name] for name in ("groups", "planned", "today"))
         if not groups:
-            return "no traffic is priced: no group has racks of both members and partitions, and bytes a second"
+            return "no traffic is priced: no group has racks of both members and partitions, and bytes per second"
         more = "" if today is None else f", today {number(self._month(today))}"
         of = f"in {quantity(groups, 'group')} of {self.summary.groups:,}"
-        return f"traffic across racks costs {number(self._month(planned))} a month {of}{more} (at {self.price.text})"
+        return f"traffic across racks costs {number(self._month(planned))} per month {of}{more} (at {self.price.text})"
 
     def _groups_table(self) -> Sheet:
         title = "groups whose spread the plan reduces most" if len(self.groups) == MOST_GROUPS else "groups"
@@ -202,7 +202,7 @@ class FleetAudit:
             "figure", "partitions", "busy members", "spread today", "best spread", "proven bound", "planned moves"
         )
         table.columns(
-            "figure", *(("traffic a month, today", "planned traffic a month") if self.price is not None else ())
+            "figure", *(("traffic per month, today", "planned traffic per month") if self.price is not None else ())
         )
         table.columns("name", "limited by", "status")
         for row in self._priced_groups:

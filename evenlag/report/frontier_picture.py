@@ -98,6 +98,6 @@ def _frame(axes: Any, curve: Frontier, price: TrafficPrice | None) -> None:
     if price is not None and curve.against == CROSSINGS:
         by = float(price.month(1)) or 1.0
         above = axes.secondary_xaxis("top", functions=(lambda traffic: traffic * by, lambda money: money / by))
-        above.set_xlabel(f"a month at {price.text}", fontsize=9)
+        above.set_xlabel(f"per month at {price.text}", fontsize=9)
     axes.legend(frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)

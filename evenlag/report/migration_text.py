@@ -41,7 +41,7 @@ def _forecasts(found: Migration) -> Sheet:
     restarts = any(each.rolling is not None for each in found.forecasts)
     table = Sheet()
     table.columns("name", "")
-    table.columns("figure", "partitions", "spread", "makespan", "moves")
+    table.columns("figure", "per member", "spread", "makespan", "moves")
     if restarts:
         table.columns("figure", "spread after restarts", "moves in restarts")
     for each in found.forecasts:

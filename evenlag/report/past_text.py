@@ -22,7 +22,7 @@ def past_table(rows: Sequence[Mapping[str, Any]], groups: int) -> Sheet:
     """Return the groups that rebalance most often, given the first of `groups` rows."""
     table = Sheet("groups that rebalance most often")
     table.columns("name", "group")
-    table.columns("figure", "an hour", "rebalances", "members", "moved", "pause", "paused", "of the time")
+    table.columns("figure", "per hour", "rebalances", "members", "moved", "pause", "paused", "of the time")
     table.columns("remark", "causes")
     for row in rows:
         table.row(

@@ -29,7 +29,7 @@ def replay_report(replayed: Replay) -> RenderableType:
 
 def capacity_line(capacity: Capacity) -> str:
     """Return a sentence with the members' rate of reading and its source."""
-    return f"members read {number(float(capacity.rate))} messages a second (weight 1): {capacity_origin(capacity)}"
+    return f"members read {number(float(capacity.rate))} messages per second (weight 1): {capacity_origin(capacity)}"
 
 
 def strategies_table(replayed: Replay) -> Sheet:

@@ -53,8 +53,8 @@ def speed_lines(known: Speeds, problem: Problem) -> list[str]:
     weights = "" if problem.equal_weights else " for each unit of weight"
     rate, incoming = (number(float(each)) for each in (known.capacity.rate, sum(known.rates, Fraction(0))))
     return [
-        f"A member reads {rate} messages a second{weights} ({capacity_origin(known.capacity)}).",
-        f"Meanwhile {incoming} messages a second arrive, as {_period(known)}."
+        f"A member reads {rate} messages per second{weights} ({capacity_origin(known.capacity)}).",
+        f"Meanwhile {incoming} messages per second arrive, as {_period(known)}."
         if known.recorded
         else "No messages are assumed to arrive meanwhile, because a single snapshot has no rates. For rates, read the "
         "past from the brokers: kafka://HOST:PORT as INPUT, with --since 1d.",
@@ -109,7 +109,7 @@ def sizes_table(rows: Iterable[Mapping[str, Any]], title: str) -> Sheet:
             row["group"], f"{row['members']:,}", found if row["proven"] else f"{found} found",
             "–" if row["binding_from"] is None else f"{row['binding_from']:,}",
             f"{row['hottest_topic']}-{row['hottest_partition']}" if hottest else "–",
-            duration(alone if hottest else None), f"{number(row['capacity'])} a second",
+            duration(alone if hottest else None), f"{number(row['capacity'])} per second",
             style="bold" if fewest is None or fewest > row["members"] else "",
         )  # fmt: skip
     return table

@@ -73,7 +73,7 @@ def _headline(result: Result) -> Iterator[Text]:
     problem = result.plan.problem
     yield Text(result.verdict, style="bold" if result.objection is None else "bold yellow")
     size = f"{quantity(len(problem.lags), 'partition')}, {quantity(int(problem.active.sum()), 'active member')}"
-    yield Text.assemble((problem.group, "bold"), f"  {size}, {result.balance} balance")
+    yield Text.assemble((problem.group, "bold"), f"  {size}, balance: {result.balance}")
     yield from told(problem.facts)
     if result.status == "EMPTY":
         yield Text(f"EMPTY: {why_empty(problem)}", style="yellow")
@@ -222,8 +222,8 @@ def _audit_table(audit: Audit, title: str, price: TrafficPrice | None) -> Sheet:
     }
     table = Sheet(title)
     table.columns("name", "strategy", "balance")
-    table.columns("figure", "counts", "spread", *(["objective"] if priced else []), "above best", "above bound")
-    table.columns("figure", "moves", *more.values(), *([] if price is None else ["a month"]))
+    table.columns("figure", "per member", "spread", *(["objective"] if priced else []), "above best", "above bound")
+    table.columns("figure", "moves", *more.values(), *([] if price is None else ["per month"]))
     table.columns("remark", "")
     for row, names, balances in audit.distinct:
         counts = "–" if row.count_min is None else f"{row.count_min}–{row.count_max}"
@@ -252,7 +252,7 @@ def frontier_report(curve: Frontier, price: TrafficPrice | None = None) -> Rende
     priced = price if curve.against == CROSSINGS else None
     table = Sheet(f"{curve.problem.group}: {what}")
     table.columns("figure", named, *([] if curve.against == MOVES else ["moves"]), "spread", "bound")
-    table.columns("figure", *([] if priced is None else ["a month"]))
+    table.columns("figure", *([] if priced is None else ["per month"]))
     table.columns("bar", "")
     highest = max(float(curve.points[0].spread), 1.0)
     for place, point in enumerate(curve.points):

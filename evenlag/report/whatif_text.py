@@ -64,7 +64,7 @@ def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
     figure("partitions", lambda plan: len(plan.problem.lags))
     figure("active members", lambda plan: int(plan.problem.active.sum()))
     counts = "" if today is None else _counts(today)
-    line("partitions of a member", lambda result: _counts(result.plan), counts)
+    line("partitions per member", lambda result: _counts(result.plan), counts)
     line("balance", lambda result: str(result.balance))
     table.section()
     if before.plan.problem.futures:
@@ -76,7 +76,7 @@ def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
         _cost(line, found, name)
     if price is not None:
         now = _month(found.costs_today.get(CROSSINGS), price)
-        line("traffic a month", lambda result: _month(result.crossings, price), now)
+        line("traffic per month", lambda result: _month(result.crossings, price), now)
     return table
 
 

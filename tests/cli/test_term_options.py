@@ -299,7 +299,7 @@ def test_traffic_is_priced_by_the_month(group: Path, tmp_path: Path) -> None:
     cost = plan_json(path, "--traffic-price", "0.01/GB")["traffic_cost"]
     assert cost == {"price": "0.01/GB", "planned_month": 26280.0, "today_month": 26280.0}
     output = run("plan", path, "--traffic-price", "0.01/GB").stdout
-    assert "traffic across racks costs 26,280 a month, today 26,280 (at 0.01/GB)" in output
+    assert "traffic across racks costs 26,280 per month, today 26,280 (at 0.01/GB)" in output
     free, priced = plan_json(group), plan_json(group, "--traffic-price", "9/kB")
     assert free["assignment"] == priced["assignment"]
 

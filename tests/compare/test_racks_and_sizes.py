@@ -201,7 +201,7 @@ def test_the_command_draws_a_frontier_against_crossings(tmp_path: Path) -> None:
     output = run("frontier", path, *words, "--plot", picture).stdout
     assert f"written: {picture}" in output
     assert "least spread for a budget of crossings" in output
-    assert "a month" in output
+    assert "per month" in output
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert json.loads(run("frontier", path, "--json", "--deterministic").stdout)["against"] == "moves"
 
@@ -219,7 +219,7 @@ def test_pictures_of_frontiers_label_their_axes(tmp_path: Path, monkeypatch: pyt
     figures[0].draw_without_rendering()
     (axes,) = figures[0].axes
     assert axes.get_xlabel() == "budget of traffic across racks"
-    assert [child.get_xlabel() for child in axes.child_axes] == ["a month at 1/MB"]
+    assert [child.get_xlabel() for child in axes.child_axes] == ["per month at 1/MB"]
     assert axes.child_axes[0].get_xlim()[1] == pytest.approx(axes.get_xlim()[1] * 730 * 3600 / 10**6)
     drawn = axes.lines[0].get_xydata().tolist()
     assert drawn[: len(curve.points)] == [[point.cost, point.spread] for point in curve.points]
@@ -252,7 +252,7 @@ def test_a_change_is_compared_under_terms(tmp_path: Path) -> None:
     output = run("whatif", path, *words).stdout.splitlines()
     (line,) = (line.split() for line in output if line.split()[:1] == ["crossings"])
     assert line[1:] == [str(crossed[when]) for when in ("today", "before", "after")]
-    assert any(line.split()[:3] == ["traffic", "a", "month"] for line in output)
+    assert any(line.split()[:3] == ["traffic", "per", "month"] for line in output)
 
 
 # ---- export ----------------------------------------------------------------------------------------------------------

@@ -65,14 +65,14 @@ def test_the_answer_as_text(billing: Path) -> None:
         "1 min 20 s under any plan. " in output
     )
     assert "From 4 members on, the hottest partition, t-0, sets the time: it alone takes 1 min" in output
-    assert "A member reads 10 messages a second (as given)." in output
+    assert "A member reads 10 messages per second (as given)." in output
     assert (
         "No messages are assumed to arrive meanwhile, because a single snapshot has no rates. For rates, read the past "
         "from the brokers: kafka://HOST:PORT as INPUT, with --since 1d." in output
     )
     none = " ".join(run("size", billing, "--drain", "59s", "--capacity", 10).stdout.split())
     assert "No group size meets the deadline of 59 s: t-0 alone takes 1 min" in none
-    assert "members that read 11 messages a second" in none
+    assert "members that read 11 messages per second" in none
 
 
 def test_capacity_and_rates_come_from_the_record(record: Path) -> None:
@@ -87,7 +87,7 @@ def test_capacity_and_rates_come_from_the_record(record: Path) -> None:
     assert (report["fewest"], report["binding_from"]) == (1, 2)
     output = run("size", record, "--drain", "30m").stdout
     assert "the median of 1 times that a member had a backlog" in output
-    assert "Meanwhile 5 messages a second arrive" in output
+    assert "Meanwhile 5 messages per second arrive" in output
     later = json.loads(run("size", record, "--drain", "30m", "--horizon", "100s", "--json").stdout)
     assert [each["drain_seconds"] for each in later["sizes"][:2]] == [5000 / 5, 4400 / 8]
 

@@ -332,7 +332,7 @@ def test_exit_status_0_reports_the_savings(group: Path) -> None:
         "saves 80 messages of spread (100.00 %)",
         "its moves cost 2 messages, and 2 partitions are not read during the pause (3 s, assumed)",
         "caught up after 20 s; today 40 s",
-        "members read 2 messages a second (weight 1): as given",
+        "members read 2 messages per second (weight 1): as given",
         "it pays: the plan saves 78 of 80 messages of spread once its moves are paid, 97.5 %",
     ):
         assert f"{line}\n" in done.stdout

@@ -77,7 +77,9 @@ def test_a_size_uses_the_rates_of_log_ends(rows: list[Row], tmp_path: Path) -> N
     last = [sum(row["log_end_offset"] for row in rows if row["snapshot_ts"] == ts) for ts in times[-2:]]
     assert document["incoming"] == pytest.approx((last[1] - last[0]) / 1200)
     assert document["rates"] == "record"
-    assert "messages a second arrive, as in the 20 min before the snapshot." in " ".join(command(*words).stdout.split())
+    assert "messages per second arrive, as in the 20 min before the snapshot." in " ".join(
+        command(*words).stdout.split()
+    )
 
 
 def test_a_time_with_log_ends_alone_is_no_snapshot(rows: list[Row], tmp_path: Path) -> None:
