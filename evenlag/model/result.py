@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.cards import result_card
-from evenlag.model.certificate import Proof
+from evenlag.model.certificate import DISTRIBUTIONS, Proof
 from evenlag.model.explanation.reasons import Explanation, explanation_of, outcome_of
 from evenlag.model.names import Name
 from evenlag.model.objective import Across, ObjectiveKind
@@ -159,6 +159,11 @@ class Result:
         It is built on first access.
         """
         return None if self.proof is None else self.proof.to_dict()
+
+    @property
+    def attested_by(self) -> str | None:
+        """The solver whose two runs give the bound; None if a proof of evenlag's own does."""
+        return self.bound_by if self.bound_by in DISTRIBUTIONS else None
 
     @property
     def pays(self) -> bool | None:

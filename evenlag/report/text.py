@@ -94,7 +94,8 @@ def _proof(result: Result) -> Iterator[Text]:
     """Yield the status, the objective with its bound, the rules that limit it, and the search."""
     text = Text()
     text.append(result.status, style="bold green" if result.status == "OPTIMAL" else "bold yellow")
-    text.append(f"  {_objective(result)}, bound {number(result.bound)}, gap {percent(result.gap)}")
+    by = "" if result.attested_by is None else f" (two runs of {result.attested_by} agree)"
+    text.append(f"  {_objective(result)}, bound {number(result.bound)}{by}, gap {percent(result.gap)}")
     yield text
     if result.binding:
         yield Text(f"limited by {', '.join(result.binding)}")

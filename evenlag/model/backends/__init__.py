@@ -23,6 +23,14 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "highs": lambda: _pulp_models().solve_highs,
 }
 
+# A bound of a backend, or its word that no plan exists, counts as far as another run says the same. CBC and HiGHS
+# compute in doubles and cannot confirm the last messages of a large lag, so CP-SAT without presolve confirms CP-SAT.
+WITNESSES: dict[str, Callable[[], Backend]] = {
+    "cp-sat": lambda: cp_sat.solve_without_presolve,
+    "cbc": lambda: cp_sat.solve,
+    "highs": lambda: cp_sat.solve,
+}
+
 AUTO_BACKEND = "cp-sat"  # used unless another is requested by name
 
 # Largest number of booleans for which a backend is tried. Beyond it, CP-SAT's presolve ignores the time limit, and the
@@ -33,7 +41,7 @@ LARGEST: dict[str, int] = {"cp-sat": 20_000, "cbc": 100_000, "highs": 100_000}
 # are checked for them if groups are solved by that backend.
 PACKAGES_OF: dict[str, tuple[str, ...]] = {"cp-sat": (), "cbc": ("pulp", "highspy"), "highs": ("pulp", "highspy")}
 
-__all__ = ["AUTO_BACKEND", "BACKENDS", "LARGEST", "PACKAGES_OF", "Backend", "Limits", "Outcome", "fits"]
+__all__ = ["AUTO_BACKEND", "BACKENDS", "LARGEST", "PACKAGES_OF", "WITNESSES", "Backend", "Limits", "Outcome", "fits"]
 
 
 def fits(problem: Problem, backend: str = AUTO_BACKEND) -> bool:

@@ -21,6 +21,15 @@ LARGEST_SUM = 2**60  # CP-SAT computes in int64 and needs some headroom
 
 def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
     """Solve the program with CP-SAT; pass every improving solution to `report`."""
+    return _solved(mip, hint, limits, report, presolve=True)
+
+
+def solve_without_presolve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
+    """Solve the program with CP-SAT as it is written; pass every improving solution to `report`."""
+    return _solved(mip, hint, limits, report, presolve=False)
+
+
+def _solved(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report, *, presolve: bool) -> Outcome:
     started = time.monotonic()
     largest = sum(mip.upper[column] * abs(cost) for column, cost in mip.costs.items())
     if max(largest, *mip.upper) >= LARGEST_SUM:
@@ -37,7 +46,10 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
     def improved(value: Callable[[int], int]) -> None:
         report(np.array([value(i) for i in range(mip.booleans)], dtype=np.int64))
 
-    answer = solved_within(program, limits, started, improved)
+    answer = program.solve(
+        threads=limits.threads if limits.work is None else 1, seed=limits.seed, seconds=limits.solver_seconds(started),
+        work=limits.work, improved=improved, presolve=presolve,
+    )  # fmt: skip
     if answer.status == "infeasible":
         return Outcome(stopped="failed", failure="CP-SAT finds the model infeasible", infeasible=True)
     if answer.status == "invalid":
@@ -49,19 +61,6 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
 def _large(mip: Mip) -> str:
     """Return what makes the coefficients of the objective large."""
     return "lags times the scenarios' weights" if mip.problem.scenario_weights else "lags"
-
-
-def solved_within(
-    program: IntegerProgram,
-    limits: Limits,
-    started: float,
-    improved: Callable[[Callable[[int], int]], None] | None = None,
-) -> Answer:
-    """Run CP-SAT on a program within limits; `started` is the monotonic time at which the limits began to count."""
-    return program.solve(
-        threads=limits.threads if limits.work is None else 1, seed=limits.seed, seconds=limits.solver_seconds(started),
-        work=limits.work, improved=improved,
-    )  # fmt: skip
 
 
 def stopped_by(answer: Answer, limits: Limits) -> Ended:

@@ -94,6 +94,7 @@ class IntegerProgram:
         seconds: float | None = None,
         work: float | None = None,
         improved: Callable[[Callable[[int], int]], None] | None = None,
+        presolve: bool = True,
     ) -> Answer:
         """Run CP-SAT on the program.
 
@@ -108,8 +109,12 @@ class IntegerProgram:
             Limit of CP-SAT's deterministic time.
         improved : function, optional
             Called at every better solution with a function that returns the value of a variable by number.
+        presolve : bool
+            True to simplify the program first, but never by inclusions among constraints: in CP-SAT 9.15 that step has
+            led to a wrong optimum (google/or-tools#5293).
         """
         parameters: Any = helper.SatParameters()
+        parameters.cp_model_presolve, parameters.presolve_inclusion_work_limit = presolve, 0
         parameters.num_workers, parameters.random_seed = threads, seed
         parameters.catch_sigint_signal = False  # signals are left to Python
         if seconds is not None:

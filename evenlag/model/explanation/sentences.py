@@ -114,7 +114,7 @@ _PROOFS = {
     "windows": "no plan keeps all loads within a range that is narrow enough",
     "moves": "bringing the loads closer together takes moves that cost at least as much as they save",
     "scenarios": "it follows from a bound for each scenario",
-    "solver": "a solver proved it",
+    "solver": "two runs of a solver agree",
     "none": "no certificate was written",
 }
 

@@ -1,4 +1,8 @@
-"""Solve the mixed-integer program (docs/formulation.md) as a stage, by a backend in a separate process."""
+"""Solve the mixed-integer program (docs/formulation.md) as a stage, by a backend in a separate process.
+
+Solvers are witnesses, not judges: a plan of theirs is checked, but a bound or an infeasibility cannot be. Either counts
+only as far as a second run confirms it, by another solver or without presolve.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from evenlag.model.backends import BACKENDS, Limits, fits
+from evenlag.figures import number
+from evenlag.model.backends import BACKENDS, WITNESSES, Backend, Limits, Outcome, fits
 from evenlag.model.backends.runner import run as run_backend
 from evenlag.model.certificate import by_solver
 from evenlag.model.check import violation
-from evenlag.model.formulation import boolean_count, formulate
+from evenlag.model.formulation import Mip, boolean_count, formulate
 from evenlag.model.objective import EVERY_TERM
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Index
@@ -18,7 +23,9 @@ from evenlag.search.improve.local_search import local_search
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent, Note
 from evenlag.search.task import Task
 
-SOLVER_SHARE = 0.9  # share of the time for the solver; local search then improves its plan
+SOLVER_SHARE = 0.6  # share of the time for the solver; local search then improves its plan
+WITNESS_SHARE = 0.9  # share of the time left for the second run
+UNCONFIRMED = "no second run confirmed it in time, so it does not count"
 
 
 @dataclass(frozen=True)
@@ -57,27 +64,50 @@ class MipStage:
         if clock.allowance() < self.least_seconds and clock.ended():
             return
         mip = formulate(task.problem, task.rule, task.goal)
-        hint = mip.encode(best.plan.member_of) if best.found else None
-        limits = Limits(clock.seconds(SOLVER_SHARE), clock.work(SOLVER_SHARE), task.threads, task.drawn)
-        if limits.seconds <= 0 and not clock.deterministic and clock.ended():  # writing the program took all the time
+        outcome = self._run(BACKENDS[self.backend](), mip, task, best, SOLVER_SHARE)
+        if outcome is None:
             return
-        used = SOLVER_SHARE * clock.allowance()
-        outcome = run_backend(BACKENDS[self.backend](), mip, hint, limits)
-        if outcome.stopped != "proof":
-            clock.ended()
-            clock.use(used if clock.deterministic else 0)
-        if outcome.infeasible and not best.found:
-            yield Exhausted()
-        elif outcome.failure is not None:
+        if outcome.failure is not None and not outcome.infeasible:
             rest = "and more time may improve them" if outcome.stopped == "time" else "but without this solver's help"
             yield Note(f"{self.backend}: {outcome.failure}; the plan is valid and the bound holds, {rest}")
-        if outcome.stopped == "time" and clock.deterministic:
+        if outcome.stopped == "time" and task.clock.deterministic:
             yield Note(f"{self.backend}: stopped by the wall clock before its work limit", clocked=True)
         if outcome.values is not None:
             yield from self._solution(mip.decode(outcome.values), task, best)
-        if outcome.bound is not None:
-            certificate = by_solver(self.backend, boolean_count(task.problem), task.bounds)
-            yield Bound(mip.in_messages(outcome.bound), certificate=certificate)
+        yield from self._confirmed(outcome, mip, task, best)
+
+    def _run(self, backend: Backend, mip: Mip, task: Task, best: Incumbent, share: float) -> Outcome | None:
+        """Run a backend on the program for a share of the time left; return None without time."""
+        clock = task.clock
+        hint = mip.encode(best.plan.member_of) if best.found else None
+        limits = Limits(clock.seconds(share), clock.work(share), task.threads, task.drawn)
+        if limits.seconds <= 0 and not clock.deterministic and clock.ended():  # writing the program took all the time
+            return None
+        used = share * clock.allowance()
+        outcome = run_backend(backend, mip, hint, limits)
+        if outcome.stopped != "proof":
+            clock.ended()
+            clock.use(used if clock.deterministic else 0)
+        return outcome
+
+    def _confirmed(self, outcome: Outcome, mip: Mip, task: Task, best: Incumbent) -> Iterator[Finding]:
+        """Yield what a second run confirms of the bound or the infeasibility that the backend reports."""
+        claim = None if outcome.bound is None else mip.in_messages(outcome.bound)
+        refuted = outcome.infeasible and best.found
+        if refuted or not (outcome.infeasible or (claim is not None and claim > best.bound)):
+            return
+        second = self._run(WITNESSES[self.backend](), mip, task, best, WITNESS_SHARE)
+        if second is not None and second.values is not None:
+            yield from self._solution(mip.decode(second.values), task, best)
+        if outcome.infeasible:
+            confirmed = second is not None and second.infeasible
+            yield Exhausted() if confirmed else Note(f"{self.backend}: finds no plan, but {UNCONFIRMED}")
+            return
+        if second is None or second.bound is None or outcome.bound is None:
+            yield Note(f"{self.backend}: claims a bound of {number(claim)}, but {UNCONFIRMED}")
+            return
+        certificate = by_solver(self.backend, boolean_count(task.problem), task.bounds)
+        yield Bound(mip.in_messages(min(outcome.bound, second.bound)), certificate=certificate)
 
     def _solution(self, member_of: Index | None, task: Task, best: Incumbent) -> Iterator[Finding]:
         if member_of is None:
