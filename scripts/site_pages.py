@@ -31,6 +31,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
 FENCE = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
 BLOCK = r"^```(?:{})\n(?:(?!```).*\n)+```$"
 SAME_TASK = re.compile(rf"({BLOCK.format('sh|console')})\n\n({BLOCK.format('python|pycon')})", re.MULTILINE)
+OPTION = re.compile(r"--[a-z-]+")
 TABS = ("Command", "Python")
 NOT_FOR_USERS = ("Contributing",)  # sections that the search leaves out, with the tables of benchmarks
 
@@ -71,12 +72,15 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
 
 def tabs(blocks: re.Match[str]) -> str:
     """Return a block of commands and the block in Python below it as two tabs."""
-    return "\n\n".join(f'=== "{title}"\n\n{indent(block, "    ")}' for title, block in zip(TABS, blocks.groups(), strict=True))
+    return "\n\n".join(
+        f'=== "{title}"\n\n{indent(block, "    ")}' for title, block in zip(TABS, blocks.groups(), strict=True)
+    )
 
 
 def on_page_content(html: str, **_: Any) -> str:
     """Keep what is short on one line, and leave out the dash after a parameter whose name and type say enough."""
     html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="short">\1</code>', html)
+    html = re.sub(r"<code>[^<]*</code>", lambda code: OPTION.sub(r'<span class="short">\g<0></span>', code[0]), html)
     html = re.sub(r"<td([^>]*)>([^<]{1,14})</td>", r'<td class="short"\1>\2</td>', html)
     return re.sub(r"\s*–\s*(</p>\s*|<div class=\"doc-md-description\">\s*</div>\s*)*</li>", r"\1</li>", html)
 
