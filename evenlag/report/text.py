@@ -209,10 +209,8 @@ def _in_use(row: AuditRow, audit: Audit) -> Text:
     elif row.excess is not None:
         (best,) = (each for each in audit.rows if each.strategy == OPTIMAL and each.balance == row.balance)
         share = percent(float(row.excess) / max(float(best.makespan or 0), 1.0))
-        above = (
-            f", {number(row.excess)} messages above the best plan of its balance, {share} of that plan's largest load"
-        )
-        finding, style = (above if row.excess > 0 else ", at the best plan of its balance"), "bold"
+        above = f"{number(row.excess)} messages above the best plan of its balance, {share} of that plan's largest load"
+        finding, style = f", {above if row.excess > 0 else 'at the best plan of its balance'}", "bold"
     return Text(row.strategy + finding, style=style)
 
 
