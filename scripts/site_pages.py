@@ -1,7 +1,7 @@
-"""Hook of mkdocs: the pages of the site that do not stand in docs/, and links that lead from one to another.
+"""Hook of mkdocs: the pages of the site that do not stand in docs/, links that lead from one to another, and tabs.
 
-Every text is written once, to be read in a clone: README.md is the site's home, links to code name a file. The page of
-commands is made from the command itself.
+Every text is written once, to be read in a clone: README.md is the site's home, links to code name a file, and a block
+in Python below one of the command shows the same. The page of commands is made from the command itself.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
+from textwrap import indent
 from typing import Any
 
 import click
@@ -28,6 +29,11 @@ PAGES = {
 HOMES = {page: source for source, page in PAGES.items()} | {"examples/snapshot.md": "evenlag/examples/README.md"}
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
 FENCE = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
+BLOCK = r"^```(?:{})\n(?:(?!```).*\n)+```$"
+SAME_TASK = re.compile(rf"({BLOCK.format('sh|console')})\n\n({BLOCK.format('python|pycon')})", re.MULTILINE)
+OPTION = re.compile(r"--[a-z-]+")
+TABS = ("Command", "Python")
+NOT_FOR_USERS = ("Contributing",)  # sections that the search leaves out, with the tables of benchmarks
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -39,8 +45,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Lead links to where the pages are in the site; what is not in it, such as code, is named without a link."""
+    """Lead links to where the pages are in the site, and set commands and Python side by side.
+
+    Files that are not in the site, such as code, are named without a link.
+    """
     uri = page.file.src_uri
+    if uri.startswith("benchmarks/") or any(section.title in NOT_FOR_USERS for section in page.ancestors):
+        page.meta["search"] = {"exclude": True}
     here = dirname(HOMES.get(uri, f"docs/{uri}"))
 
     def led(link: re.Match[str]) -> str:
@@ -55,12 +66,21 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
         there = PAGES.get(path, path.removeprefix("docs/"))
         return f"{picture}[{text}]({relpath(there, dirname(uri) or '.')}{anchor})"
 
-    return "".join(part if part.startswith("```") else LINK.sub(led, part) for part in FENCE.split(markdown))
+    linked = "".join(part if part.startswith("```") else LINK.sub(led, part) for part in FENCE.split(markdown))
+    return SAME_TASK.sub(tabs, linked)
+
+
+def tabs(blocks: re.Match[str]) -> str:
+    """Return a block of commands and the block in Python below it as two tabs."""
+    return "\n\n".join(
+        f'=== "{title}"\n\n{indent(block, "    ")}' for title, block in zip(TABS, blocks.groups(), strict=True)
+    )
 
 
 def on_page_content(html: str, **_: Any) -> str:
     """Keep what is short on one line, and leave out the dash after a parameter whose name and type say enough."""
     html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="short">\1</code>', html)
+    html = re.sub(r"<code>[^<]*</code>", lambda code: OPTION.sub(r'<span class="short">\g<0></span>', code[0]), html)
     html = re.sub(r"<td([^>]*)>([^<]{1,14})</td>", r'<td class="short"\1>\2</td>', html)
     return re.sub(r"\s*–\s*(</p>\s*|<div class=\"doc-md-description\">\s*</div>\s*)*</li>", r"\1</li>", html)
 

@@ -169,19 +169,19 @@ def _user_data(group: Readiness) -> Iterator[Remark]:
     elif group.online is Online.UNKNOWN:
         yield Remark(
             "user-data", Severity.CHECK,
-            f"the input does not tell whether the assignor {group.assignor or '(unknown)'} sends user data with its "
-            "assignments; with any, brokers refuse the online upgrade",
-            "read the group by kafka://HOST:PORT or evenlag snapshot while it is stable",
+            f"the input does not show whether the assignor {group.assignor or '(unknown)'} sends user data with its "
+            "assignments; if it does, brokers refuse the online upgrade",
+            "read the group from kafka://HOST:PORT or with evenlag snapshot while it is stable",
         )  # fmt: skip
 
 
 def _assignor(group: Readiness) -> Iterator[Remark]:
     name = group.assignor
     if name is not None and not group.is_streams:
-        uses = "" if name in KAFKAS else f", so {name} is not used any more"
+        uses = "" if name in KAFKAS else f" and {name} is no longer used"
         yield Remark(
             "assignor", Severity.CHANGES,
-            f"the broker assigns{uses}; consumers do not start with partition.assignment.strategy set",
+            f"the broker assigns{uses}; a Java consumer does not start if partition.assignment.strategy is set",
             "remove that setting; group.remote.assignor names the broker's assignor",
         )  # fmt: skip
     if name in OURS:
@@ -199,9 +199,9 @@ def _assignor(group: Readiness) -> Iterator[Remark]:
     if name in EAGER:
         yield Remark(
             "eager", Severity.CHANGES,
-            f"{name} is eager: until a member is restarted, it gives up all its partitions at each rebalance; members "
-            "of both protocols may stand side by side",
-            "nothing; the restarted members keep what they keep",
+            f"{name} is eager: until a member is restarted, it gives up all its partitions at each rebalance; the "
+            "group may have members of both protocols meanwhile",
+            "nothing to do: restarted members keep the partitions that do not move",
         )  # fmt: skip
     if not group.problem.equal_weights:
         yield Remark(
@@ -215,16 +215,16 @@ def _members(group: Readiness) -> Iterator[Remark]:
     if group.static:
         yield Remark(
             "static", Severity.CHANGES,
-            f"{_counted(group.static)} with a group.instance.id: at a restart, brokers pass on the partitions and "
-            "ask no assignor, so today's assignment stays",
+            f"{_counted(group.static)} with a group.instance.id: a restarted member gets its partitions back and no "
+            "assignor is asked, so today's assignment stays",
             "keep each group.instance.id; the assignor is asked when a member joins or leaves, or a topic changes",
         )  # fmt: skip
     if group.dynamic:
         yield Remark(
             "dynamic", Severity.CHANGES,
-            f"{_counted(group.dynamic)} without a group.instance.id: at a restart, the partitions go to others, and "
-            "the new member id gets some others",
-            "give each consumer a group.instance.id in an earlier roll; then the upgrade moves nothing",
+            f"{_counted(group.dynamic)} without a group.instance.id: the partitions of a restarted member go to "
+            "others, and it comes back as a new member that gets different ones",
+            "give each consumer a group.instance.id in an earlier rolling restart; then the upgrade moves nothing",
         )  # fmt: skip
     patterns = [name for name, each in group.problem.origin.registrations.items() if each.topics_regex]
     if patterns:
@@ -240,23 +240,25 @@ def _racks(group: Readiness) -> Iterator[Remark]:
         counted = ", ".join(f"{name} {cost:,}" for name, cost in group.crossings.items())
         yield Remark(
             "racks", Severity.CHANGES,
-            f"neither uniform nor range of a broker looks at racks; reads across racks: {counted}",
-            "bring a plan with few of them into force before the upgrade, or follow one (docs/racks.md)",
+            f"a broker's uniform and range do not look at racks; reads across racks: {counted}",
+            "bring a plan with few such reads into force before the upgrade, or follow one (docs/racks.md)",
         )  # fmt: skip
 
 
 def _settings(group: Readiness) -> Iterator[Remark]:
     yield Remark(
         "session-timeout", Severity.CHANGES,
-        "consumers do not start with session.timeout.ms or heartbeat.interval.ms set; the broker's values are in force",
-        "remove them; set consumer.session.timeout.ms and consumer.heartbeat.interval.ms of the group if needed",
+        "a Java consumer does not start if session.timeout.ms or heartbeat.interval.ms is set; the broker's values "
+        "are in force",
+        "remove both; if needed, set consumer.session.timeout.ms and consumer.heartbeat.interval.ms of the group",
     )  # fmt: skip
     if group.assignor not in OURS:
         yield Remark(
             "application", Severity.CHECK,
-            "brokers do not see these in an application: enforceRebalance has no effect, and subscriptions by "
-            "SubscriptionPattern (Java) or ^… (librdkafka) are read as RE2; java.util.regex.Pattern works as before",
-            "search the code for them",
+            "evenlag cannot see these in an application: enforceRebalance has no effect any more, and brokers read "
+            "subscriptions by SubscriptionPattern (Java) or ^… (librdkafka) as RE2; java.util.regex.Pattern works as "
+            "before",
+            "search the application's code for them",
         )  # fmt: skip
 
 
@@ -274,8 +276,8 @@ def steps(group: Readiness, uses: str) -> list[Step]:
         *(("keep    group.instance.id",) if group.static else ()),
     )
     first = Step(
-        "Check the brokers: Kafka 4.0 or newer, with these settings (both are the defaults), and feature group.version "
-        "at level 1. A cluster upgraded from 3.x has it at 0 until the last command is run.",
+        "Check the brokers: Kafka 4.0 or newer, these two settings (the defaults), and the feature group.version at "
+        "level 1. A cluster that was upgraded from 3.x has level 0 until you run the last command.",
         (
             "group.consumer.migration.policy=bidirectional",
             "group.consumer.assignors=uniform,range",
@@ -289,7 +291,7 @@ def steps(group: Readiness, uses: str) -> list[Step]:
         else "Restart one member with these settings. Wait until the group is stable before the next one.",
         settings,
     )
-    state = Step("See the state and the assignments.", (f"{describe} --state", describe))
+    state = Step("Check the state and the assignments.", (f"{describe} --state", describe))
     back = Step(
         "To go back, restart each member with group.protocol=classic and its earlier settings. The group is classic "
         "again once no member uses the new protocol."

@@ -1,4 +1,4 @@
-"""Picture of an audit: the lag of each member, and the excess of each strategy over the best (needs matplotlib)."""
+"""Picture of an audit: the lag of each member, and the excess of Kafka's assignors (needs matplotlib)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from evenlag.compare.strategies import CURRENT, OPTIMAL
-from evenlag.compare.strategies import TODAY as IN_USE
 from evenlag.errors import SourceError, to_get
+from evenlag.figures import quantity
 from evenlag.model.files import written_aside
 from evenlag.report.figure_files import check_kind
 
@@ -24,6 +25,11 @@ WIDE_FONTS = (
 )  # fmt: skip # fonts with Chinese, Japanese or Korean characters; those installed are tried in this order
 FIRST_WIDE = "\u1100"  # Chinese, Japanese and Korean characters begin here
 TODAY, BEST, LINE = "#c9ced6", "#1f77b4", "#d62728"
+KNOWN = (
+    {OPTIMAL: "evenlag", CURRENT: "today"}
+    | {name: name for name in ("range", "roundrobin", "sticky", "cooperative-sticky")}
+    | {"uniform": "uniform (KIP-848)"}
+)  # strategies that users of Kafka know
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Loads:
 
 
 def draw(loads: Loads, rows: Iterable[Mapping[str, Any]], mean_loads: Mapping[str, float], path: Path) -> None:
-    """Draw one group's members before and after, and each strategy's excess in all groups; write it to `path`.
+    """Draw one group's members before and after, and the excess of Kafka's assignors in all groups; write it to `path`.
 
     Parameters
     ----------
@@ -55,8 +61,8 @@ def draw(loads: Loads, rows: Iterable[Mapping[str, Any]], mean_loads: Mapping[st
     SourceError
         matplotlib is missing, or the file cannot be written.
     """
-    figure = blank_figure(11, 4.6)
-    left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
+    figure = blank_figure(10, 4)
+    left, right = figure.subplots(1, 2, width_ratios=[1, 1.2])
     _members(left, loads)
     _excess(right, list(rows), mean_loads)
     save(figure, path)
@@ -133,42 +139,41 @@ def _members(axes: Any, loads: Loads) -> None:
     places = range(len(order))
     axes.bar([x - 0.2 for x in places], [loads.today[m] for m in order], 0.4, color=TODAY, label="today")
     axes.bar([x + 0.2 for x in places], [loads.planned[m] for m in order], 0.4, color=BEST, label="evenlag")
-    axes.axhline(loads.mean, color=LINE, linewidth=1, label="mean: perfectly even")
+    axes.axhline(loads.mean, color=LINE, linewidth=1, label="perfectly even")
     head(axes, loads.group, "lag per member")
     axes.set_xticks([])
-    axes.set_xlabel("members, the most loaded first")
-    axes.set_ylabel("messages still to be read")
+    axes.set_xlabel("members, the busiest first", fontsize=10)
+    axes.set_ylabel("messages to read", fontsize=10)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.legend(frameon=False, fontsize=9)
+    axes.legend(frameon=False, fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _excess(axes: Any, rows: list[Mapping[str, Any]], mean_loads: Mapping[str, float]) -> None:
-    strategies = [name for name in dict.fromkeys(row["strategy"] for row in rows) if name != OPTIMAL]
-    strategies.sort(key=lambda name: (name != CURRENT, not name.startswith(IN_USE)))  # first today's assignment
-    for height, strategy in enumerate(reversed(strategies)):
-        shares, broken = [], 0
-        for row in rows:
-            if row["strategy"] != strategy or row["status"] == "EMPTY":
-                continue
-            if row["excess"] is None:
-                broken += 1
-            elif mean_loads.get(row["group"]):
-                shares.append(max(float(row["excess"]) / mean_loads[row["group"]], 0.0))
-        axes.plot(shares, [height] * len(shares), "o", color=BEST, alpha=0.55, markersize=7, markeredgewidth=0)
-        if broken:
-            groups = "group" if broken == 1 else "groups"
+    shown = [name for name in KNOWN if any(row["strategy"] == name for row in rows)]
+    shares_of: dict[str, dict[str, float]] = {name: {} for name in shown}
+    for row in rows:
+        mean = mean_loads.get(row["group"])
+        if row["strategy"] in shares_of and row["excess"] is not None and mean:
+            shares_of[row["strategy"]][row["group"]] = max(float(row["excess"]) / mean, 0.0)
+    most = max(map(len, shares_of.values()), default=0)
+    for height, strategy in enumerate(reversed(shown)):
+        shares = shares_of[strategy]
+        # In the other groups it breaks its balance.
+        fewer = "" if len(shares) == most else f"\nof {quantity(len(shares), 'group')}"
+        color = BEST if strategy == OPTIMAL else LINE
+        axes.plot(list(shares.values()), [height] * len(shares), "o", color=color, alpha=0.6, markersize=8, mew=0)
+        if shares:
             axes.annotate(
-                f"breaks its balance in {broken} {groups}", (1, height), xycoords=("axes fraction", "data"),
-                xytext=(6, 0), textcoords="offset points", va="center", fontsize=8, color="#777777",
-                annotation_clip=False,
+                f"median {median(shares.values()) * 100:.0f} %{fewer}", (1, height), xycoords=("axes fraction", "data"),
+                xytext=(8, 0), textcoords="offset points", va="center", fontsize=11, color=color, annotation_clip=False,
             )  # fmt: skip
-    axes.set_xscale("symlog", linthresh=1e-3)
-    axes.set_xlim(left=-2e-4)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.4g}" if value else "best")
-    axes.set_yticks(range(len(strategies)), reversed(strategies))
-    axes.set_title("spread above the best under the same balance", loc="left", fontsize=11)
-    axes.set_xlabel("share of the group's mean load; one dot per group")
+    axes.set_xlim(left=-0.04)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f} %")
+    axes.set_yticks(range(len(shown)), [KNOWN[name] for name in reversed(shown)], fontsize=11)
+    axes.set_title("all groups: spread of lag above the best plan", loc="left", fontsize=12)
+    axes.set_xlabel("share of the group's mean lag per member; one dot per group", fontsize=10)
     axes.grid(axis="x", color="#eeeeee")
     axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)

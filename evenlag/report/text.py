@@ -209,8 +209,9 @@ def _in_use(row: AuditRow, audit: Audit) -> Text:
         finding = f", but it breaks the {row.balance} balance that this assignor promises: {row.violation}"
     elif row.excess is not None:
         (best,) = (each for each in audit.rows if each.strategy == OPTIMAL and each.balance == row.balance)
-        above = percent(float(row.excess) / max(float(best.makespan or 0), 1.0))
-        finding, style = (f", {above} above the best" if row.excess > 0 else ", at the best"), "bold"
+        share = percent(float(row.excess) / max(float(best.makespan or 0), 1.0))
+        above = f"{number(row.excess)} messages above the best plan of its balance, {share} of that plan's largest load"
+        finding, style = f", {above if row.excess > 0 else 'at the best plan of its balance'}", "bold"
     return Text(row.strategy + finding, style=style)
 
 

@@ -87,7 +87,8 @@ def test_todays_assignment_is_checked_against_the_balance_of_its_assignor(
     row = rows.pop(f"today: {assignor}")
     assert (row.balance, row.spread, row.moves, row.valid) == (balance, 160, 0, True)
     assert row.excess == 160 - exhaustive(problem, Goal(balance=str(balance), stickiness=0)).objective == 160
-    assert f"today: {assignor}, 177.78 % above the best\n" in report  # 160 of the 90 that the best plan leaves to one
+    above = "160 messages above the best plan of its balance, 177.78 % of that plan's largest load"  # which is 90
+    assert f"today: {assignor}, {above}\n" in report
     assert [(name, each.balance) for name, each in rows.items()] == [("current", "none")]
 
 

@@ -77,9 +77,25 @@ def test_make_targets_in_the_readme_exist() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_links_have_a_target(page: str) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
-    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+    for link, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text):
         if "://" not in link:
-            assert (ROOT / page).parent.joinpath(link).exists(), f"{page} links to {link}"
+            target = (ROOT / page).parent / link if link else ROOT / page
+            assert target.exists(), f"{page} links to {link}"
+            if anchor and target.parent.name != "reference":  # its headings come from docstrings
+                assert anchor in anchors(target.read_text()), f"{page} links to {link}#{anchor}"
+
+
+def anchors(page: str) -> set[str]:
+    """Return the anchors of a page: those of its headings, as the site and GitHub name them, and `<a id="…">`."""
+    text = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
+    plain = (re.sub(r"\]\([^)]*\)", "", heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE))
+    named = {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in plain}
+    return named | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+def test_anchors_are_found() -> None:
+    page = '# 1. Build `x_y`\n\n```\n# no\n```\n\n## [A](b.md), and B\n* <a id="c"></a>C\n'
+    assert anchors(page) == {"1-build-x_y", "a-and-b", "c"}
 
 
 def test_the_reference_covers_every_public_name() -> None:
