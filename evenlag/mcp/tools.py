@@ -196,7 +196,7 @@ def _row(problem: Problem) -> dict[str, Any]:
         "partitions": len(problem.lags),
         "topics": len(problem.topics),
         "members": len(problem.members),
-        "lag": sum(problem.lags.tolist()),
+        "lag": problem.whole_lag,
         "facts": problem.facts.to_dict(),
     }
 

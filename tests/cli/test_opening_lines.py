@@ -93,9 +93,9 @@ def test_today_at_the_best_needs_no_other_strategy() -> None:
 
 def test_a_group_without_members_is_not_judged() -> None:
     problem = evenlag.Problem.from_lags({"t": [5, 5]}, {})
-    opening = "Kafka has no member of this group, which has 2 partitions with 10 messages of lag."
+    opening = "No member of this group is known; it has 2 partitions with 10 messages of lag."
     for found in (evenlag.solve(problem), evenlag.audit(problem), evenlag.migrate(problem)):
-        assert found.verdict.startswith(("There is nothing to upgrade: Kafka has no member of this group.", opening))
+        assert found.verdict.startswith(("There is nothing to upgrade: no member of this group is known.", opening))
 
 
 def test_rehashed_partitions_of_known_rate_have_no_time_to_drain() -> None:
