@@ -52,10 +52,14 @@ class BuiltIn:
         """A sentence on the assumed assignor; None if it is known or unknown."""
         return _ASSUMED.format(self.used) if self.assumed else None
 
+    def begins_anew(self, name: str) -> bool:
+        """Return whether another assignor has a memory, which holds nothing of today's assignment after a change."""
+        return _begins_anew(self.problem, name)
+
     @property
     def assumptions(self) -> list[str]:
         """Sentences on the assumed assignor, and on the answers of the best ones."""
-        fresh = [] if self.problem.facts.protocol == CONSUMER else [name for name in self.best if name not in STATELESS]
+        fresh = [name for name in self.best if self.begins_anew(name)]
         of_best = _FRESH.format(joined(fresh), "is" if len(fresh) == 1 else "are")
         return [*([self.assumption] if self.assumption else []), *([of_best] if fresh else [])]
 
@@ -117,10 +121,13 @@ def built_in(problem: Problem, answer: Callable[[str], Plan] | None = None) -> B
     if used is not None and used not in names:  # an assignor of the user's own is there for a reason
         return None
     others = {name: plan for name, plan in answers.items() if name != used and name not in alike}
-    if facts.protocol != CONSUMER:
-        fresh = without_owners(problem)
-        others |= {name: Plan(problem, HEURISTICS[name](fresh).member_of) for name in others if name not in STATELESS}
+    fresh = without_owners(problem)
+    others |= {name: Plan(problem, HEURISTICS[name](fresh).member_of) for name in others if _begins_anew(problem, name)}
     return BuiltIn(problem, used, facts.assignor is None and used is not None, others)
+
+
+def _begins_anew(problem: Problem, name: str) -> bool:
+    return problem.facts.protocol != CONSUMER and name not in STATELESS
 
 
 def setting_notes(problem: Problem) -> list[str]:

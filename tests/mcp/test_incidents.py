@@ -167,7 +167,7 @@ def test_quoted_commands_stay_as_they_were_typed(assistant: Assistant) -> None:
 
 
 def test_remedies_that_change_no_figure_repeat_none(assistant: Assistant) -> None:
-    found, text = diagnosis(assistant, "idle-members-rebalancing.txt")
+    found, _ = diagnosis(assistant, "idle-members-rebalancing.txt")
     assert found["remedies"][0]["sentence"].endswith("look at the consumers.")
     assert "at least 0 messages" not in diagnosis(assistant, "log-lines-between.txt", group="g1")[1]
     assert "instead of never" in diagnosis(assistant, "loop.txt")[1]
