@@ -30,6 +30,7 @@ Members = Source | Sequence[str] | Mapping[str, Iterable[str] | None]
 
 _GIVEN = "a path, a text, an open file, a DataFrame or kafka://HOST:PORT"
 _OPTION = re.compile(r"(?<!\S)--(group|members|format|auto-offset-reset|horizon|capacity|subscribed|together)\b")
+_QUOTED = re.compile(r"--(bootstrap-server|zookeeper|new-consumer)\b")
 
 
 @spelled
@@ -250,6 +251,9 @@ def _in_python() -> Iterator[None]:
 
 
 def _worded(text: str) -> str:
+    """Return a sentence of the readers with parameters in place of options, unless it quotes a command of Kafka's."""
+    if _QUOTED.search(text):
+        return text
     named = _OPTION.sub(lambda match: f"`{match[1].replace('-', '_')}`", text)
     return named.replace(" as INPUT", " as the source")
 

@@ -148,7 +148,10 @@ class WhatIf:
         weighted = not (before.problem.equal_weights and after.problem.equal_weights)
         text = f"{_changed(before.problem, after.problem)}, the busiest member has {number(now)} messages"
         text += f"{' for its weight' if weighted else ''} under evenlag's plan"
-        text += ", as before" if load == now else f" instead of {number(load)}"
+        if not before.problem.active.any():
+            text += " (before, no member reads)"
+        else:
+            text += ", as before" if load == now else f" instead of {number(load)}"
         text += "" if today is None else f" (today {number(today.makespan)})"
         times = self.drain_seconds
         return f"{text}." if times is None else f"{text}, and {_drained(times['before'], times['after'])}."

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from evenlag.compare.drain import without_owners
 from evenlag.figures import number, percent, quantity
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.explanation.phrases import joined
@@ -19,6 +20,7 @@ from evenlag.model.result import Result
 
 OF_BROKERS = (RANGE, UNIFORM)
 STATELESS = (RANGE, ROUNDROBIN)  # their answer does not depend on today's assignment
+_FRESH = "after the restarts that this change takes, {} {} assumed to begin without today's owners"
 LEAST_SAVED = Fraction(1, 5)  # share of today's spread
 _ASSUMED = "today's assignment is exactly what {} gives, so this is assumed to be the assignor in use"
 MOST_PARTITIONS = 5_000  # of larger groups, the assignors' answers take too long for a remark
@@ -36,7 +38,8 @@ class BuiltIn:
     assumed : bool
         True if `used` is assumed because it gives exactly today's assignment.
     others : mapping of str to Plan
-        Answers of the other assignors that differ from today's assignment.
+        Answers of the other assignors that differ from today's assignment. A new assignor of clients begins without
+        owners: their restart revokes all partitions, and assignors with a memory find none of their own.
     """
 
     problem: Problem
@@ -48,6 +51,17 @@ class BuiltIn:
     def assumption(self) -> str | None:
         """A sentence on the assumed assignor; None if it is known or unknown."""
         return _ASSUMED.format(self.used) if self.assumed else None
+
+    def begins_anew(self, name: str) -> bool:
+        """Return whether another assignor has a memory, which holds nothing of today's assignment after a change."""
+        return _begins_anew(self.problem, name)
+
+    @property
+    def assumptions(self) -> list[str]:
+        """Sentences on the assumed assignor, and on the answers of the best ones."""
+        fresh = [name for name in self.best if self.begins_anew(name)]
+        of_best = _FRESH.format(joined(fresh), "is" if len(fresh) == 1 else "are")
+        return [*([self.assumption] if self.assumption else []), *([of_best] if fresh else [])]
 
     @property
     def best(self) -> list[str]:
@@ -107,7 +121,13 @@ def built_in(problem: Problem, answer: Callable[[str], Plan] | None = None) -> B
     if used is not None and used not in names:  # an assignor of the user's own is there for a reason
         return None
     others = {name: plan for name, plan in answers.items() if name != used and name not in alike}
+    fresh = without_owners(problem)
+    others |= {name: Plan(problem, HEURISTICS[name](fresh).member_of) for name in others if _begins_anew(problem, name)}
     return BuiltIn(problem, used, facts.assignor is None and used is not None, others)
+
+
+def _begins_anew(problem: Problem, name: str) -> bool:
+    return problem.facts.protocol != CONSUMER and name not in STATELESS
 
 
 def setting_notes(problem: Problem) -> list[str]:

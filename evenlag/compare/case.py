@@ -17,6 +17,7 @@ from evenlag.compare.history import BACKLOG, GIVEN, Interval, Snapshot, known_in
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
 from evenlag.compare.unlike_members import differing_speeds, with_speeds
 from evenlag.errors import InvalidProblemError
+from evenlag.figures import number
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
 from evenlag.model.plan import Plan, current_plan, plain
@@ -148,6 +149,15 @@ class Case:
         capacity = self.pace.capacity
         return capacity is not None and capacity.source in (BACKLOG, GIVEN)
 
+    @property
+    def assumed_speed(self) -> str | None:
+        """A sentence on the speed of members where the record shows it; None if it is given, or differs by member."""
+        capacity = self.pace.capacity
+        if capacity is None or capacity.source == GIVEN or self.speeds:
+            return None
+        seen = "members with a backlog read" if capacity.source == BACKLOG else "the fastest member read"
+        return f"a member reads {number(capacity.rate)} messages/s, as {seen} in the record"
+
     @cached_property
     def deadline(self) -> Fraction:
         """Seconds in which the group should read all its lag; if not asked for, whole minutes that are in its reach."""
@@ -240,7 +250,7 @@ class Case:
         return {
             "partitions": len(self.problem.lags),
             "members": len(self.problem.members),
-            "lag": int(sum(self.problem.lags.tolist())),
+            "lag": self.problem.whole_lag,
             "spread": plain(self.today.spread),
             "makespan": plain(self.today.makespan),
             "drain_seconds": None if drain is None or drain == NEVER else float(drain),

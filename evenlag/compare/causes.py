@@ -14,6 +14,7 @@ from evenlag.compare.case import Case, Measure
 from evenlag.compare.drain import NEVER
 from evenlag.figures import duration, number, percent, quantity
 from evenlag.model.explanation.phrases import listed, named, partition
+from evenlag.model.facts import MEMBERSHIP
 from evenlag.model.names import Name
 from evenlag.model.problem import NOBODY
 
@@ -68,13 +69,17 @@ def finding_of(case: Case) -> Finding:
 def _no_members(case: Case) -> Finding | None:
     if case.members:
         return None
-    lag = sum(case.problem.lags.tolist())
+    lag = case.problem.whole_lag
     if case.problem.members:
         return Finding(Cause.NO_MEMBERS, "No member of the group can take a partition")
     if not lag:
         return Finding(Cause.NO_MEMBERS, "The group has no members and no lag")
     held = f"{quantity(lag, 'message')} in {quantity(len(case.problem.lags), 'partition')}"
-    return Finding(Cause.NO_MEMBERS, f"The group has no members, and {held} wait")
+    assumed = MEMBERSHIP in (case.problem.facts.assumed or {})
+    head = "No partition has an owner, so the group is assumed to have no members" if assumed else (
+        "The group has no members"
+    )  # fmt: skip
+    return Finding(Cause.NO_MEMBERS, f"{head}, and {held} wait")
 
 
 def _unsettled(case: Case) -> Finding | None:
@@ -106,7 +111,7 @@ def _stuck(case: Case) -> Finding | None:
     loads = case.today.loads
     lag = sum(int(loads[m]) for m in case.stuck)
     names = listed([named(case.problem.members[m]) for m in case.stuck[:MOST_NAMED]], len(case.stuck))
-    total = case.problem.total_lag
+    total = case.problem.whole_lag
     share = f" ({percent(lag / total)} of all lag)" if total else ""
     verb, its = ("Member {} commits", "its") if len(case.stuck) == 1 else ("Members {} commit", "their")
     return Finding(
@@ -132,7 +137,8 @@ def _too_few(case: Case) -> Finding | None:
     reads = size.capacity * sum(case.problem.weights, Fraction(0))
     members = quantity(case.members, "member")
     if size.incoming >= reads:
-        what = f"{members} read {number(reads)} messages/s, and {number(size.incoming)}/s arrive"
+        verb = "reads" if case.members == 1 else "read"
+        what = f"{members} {verb} {number(reads)} messages/s, and {number(size.incoming)}/s arrive"
     else:
         what = f"{members} cannot read all lag within {duration(case.deadline)}, whatever the assignment"
     return Finding(Cause.TOO_FEW_MEMBERS, what, Measure.DRAIN)
@@ -246,7 +252,7 @@ def _hot(case: Case) -> Finding | None:
     p, mean = case.hottest, case.problem.mean_load
     if p is None or not _uneven(case):
         return None
-    lag, total = int(case.problem.lags[p]), case.problem.total_lag
+    lag, total = int(case.problem.lags[p]), case.problem.whole_lag
     if lag <= mean or case.solved.plan.makespan - lag > LEAST * lag:
         return None
     has = f"{percent(lag / total)} of all lag ({number(lag)} messages)"

@@ -12,8 +12,8 @@ from evenlag.figures import number, percent, quantity
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
 from evenlag.model.pair_costs import costs_of, pair_costs, total
-from evenlag.model.plan import Number, Plan
-from evenlag.model.problem import Problem
+from evenlag.model.plan import Number, Plan, current_plan
+from evenlag.model.problem import NOBODY, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +98,8 @@ class Frontier:
     @property
     def verdict(self) -> str:
         """One sentence: how much the budget at the knee buys, and its share of what all points buy."""
+        if (today := self._today) is not None:
+            return self._since(today)
         first, last, chosen = self.points[0], self.points[-1], self.points[self.knee or -1]
         if first is last:
             found = "" if first.bound == first.spread else " found"
@@ -110,6 +112,26 @@ class Frontier:
             return f"{text}."
         share = percent(float(first.spread - chosen.spread) / float(first.spread - last.spread))
         return f"{text}, {share} of the gain of {self._budget(last.cost)}."
+
+    @property
+    def _today(self) -> Number | None:
+        """Spread of today's assignment if it breaks a rule, so that no point has it; else None, or if it is unknown."""
+        owned = (self.problem.owner[self.problem.assignable] != NOBODY).all()
+        return current_plan(self.problem).spread if self.against == MOVES and self.points[0].cost and owned else None
+
+    def _since(self, today: Number) -> str:
+        """Return the verdict on a group whose rules allow no plan without moves."""
+        first, last, chosen = self.points[0], self.points[-1], self.points[self.knee]
+        fewest = f"the rules take at least {quantity(first.cost, 'move')}"
+        if today <= last.spread:
+            change = "stays at" if today == last.spread else f"rises from {number(today)} to"
+            return f"The spread {change} {_messages(last)}: {fewest}."
+        verb = "brings" if chosen.cost == 1 else "bring"
+        text = f"{quantity(chosen.cost, 'move')} {verb} the spread from {number(today)} to {_messages(chosen)}"
+        if chosen is not last:
+            share = percent(float(today - chosen.spread) / float(today - last.spread))
+            text += f", {share} of the gain of {quantity(last.cost, 'move')}"
+        return f"{text}; {fewest}."
 
     def _budget(self, cost: int) -> str:
         if self.against == MOVES:

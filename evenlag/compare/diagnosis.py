@@ -181,6 +181,8 @@ def diagnosis_of(case: Case) -> Diagnosis:
     finding = finding_of(case)
     remedies = _in_order([*remedies_of(case, finding)]) or [left_alone(case, finding)]
     assumed = [*(case.problem.facts.assumed or {}).values(), *(note for each in remedies for note in each.assumed)]
+    if case.assumed_speed is not None and any(each.drain_seconds is not None for each in remedies):
+        assumed.append(case.assumed_speed)
     return Diagnosis(case, finding, tuple(remedies), tuple(dict.fromkeys(assumed)))
 
 

@@ -31,7 +31,7 @@ ONLINE = {
     Online.UNKNOWN: "This input does not show whether the group can be upgraded online",
     Online.DONE: "The group uses KIP-848 already",
     Online.HALF_WAY: "The group uses KIP-848",
-    Online.NO_MEMBERS: "There is nothing to upgrade: Kafka has no member of this group. Its consumers are stopped, or "
+    Online.NO_MEMBERS: "There is nothing to upgrade: no member of this group is known. Its consumers are stopped, or "
     "assign partitions to themselves, as Flink and Spark do",
     Online.NOT_KAFKAS: "No upgrade is needed: the consumers follow a plan and assign partitions themselves",
 }

@@ -18,7 +18,7 @@ from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import duration, number, quantity
 from evenlag.model.explanation.phrases import joined, listed, named
-from evenlag.model.facts import STREAMS
+from evenlag.model.facts import STABLE, STREAMS
 from evenlag.model.names import Name
 from evenlag.model.plan import Number, Plan, plain, whole
 from evenlag.model.problem import NOBODY, Problem
@@ -132,13 +132,19 @@ def remedies_of(case: Case, finding: Finding) -> Iterator[Remedy]:
 def left_alone(case: Case, finding: Finding) -> Remedy:
     """Return the remedy to change nothing."""
     if finding.cause == Cause.UNSETTLED:
-        change = "read the group again when it is stable; if it stays so, look at the consumers"
+        stable = case.problem.facts.state == STABLE
+        again = "if it stays so, restart a member, so that the group assigns its partitions again"
+        change = f"read the group again; {again}" if stable else (
+            "read the group again when it is stable; if it stays so, look at the consumers"
+        )  # fmt: skip
     elif case.problem.facts.application == STREAMS:
         change = "leave the assignment to Kafka Streams, which assigns tasks by its own assignor"
     elif finding.cause == Cause.HOT_PARTITION:
         change = "leave the assignment alone"
     elif finding.cause == Cause.EVEN and case.members and case.cut_short:
         change = "search longer (--time-limit)"
+    elif case.problem.total_lag and case.drain_today in (None, NEVER):  # nobody knows whether it keeps up
+        change = "leave the assignment alone"
     else:
         change = "leave the group alone"
     return _of_plan(case, finding, Step(Kind.NONE, change, change), case.today, recovers=False)
@@ -155,21 +161,31 @@ def _of_plan(
     spread, makespan = whole(plan.spread * unit), whole(plan.makespan * unit)
     drain = case.drain(plan) if drain is None else drain
     share = _recovered(case, finding, spread, drain) if recovers else None
+    sentence = f"{step.change[:1].upper()}{step.change[1:]}"
     parts = [
         f"the busiest member {_change(case, number(case.today.makespan), number(makespan))} messages",
         f"spread {_change(case, number(case.today.spread), number(spread))}",
     ]
     if drain is not None and case.drain_today is not None:
-        parts.append(f"all lag read after {_change(case, duration(case.drain_today), duration(drain))}")
+        parts.append(_read_after(case.drain_today, drain))
     parts.append(quantity(plan.moves, "move"))
-    sentence = f"{step.change[:1].upper()}{step.change[1:]}"
-    sentence += "." if made is case.today and step.kind == Kind.SETTING else f": {', '.join(parts)}."
+    same = made is case.today and drain == case.drain_today  # no figure changes
+    sentence += "." if same else f": {', '.join(parts)}."
     return Remedy(*step, plan, sentence, spread, makespan, drain, plan.moves, share, proven, assumed)
 
 
 def _change(case: Case, before: str, after: str) -> str:
     """Return a figure today and after a remedy, or the latter alone if nothing changes or no owner is known."""
     return after if before == after or not (case.problem.owner != NOBODY).any() else f"{before} → {after}"
+
+
+def _read_after(before: Time, after: Time) -> str:
+    """Return the time until all lag is read, today and after a remedy."""
+    if after == NEVER:
+        return "not all lag is ever read at these rates"
+    if before == NEVER:
+        return f"all lag read after {duration(after)} instead of never"
+    return f"all lag read after {duration(before)}{'' if before == after else f' → {duration(after)}'}"
 
 
 def _recovered(case: Case, finding: Finding, spread: Number, drain: Time | None) -> Fraction | None:
@@ -200,9 +216,12 @@ def _assignor(case: Case, finding: Finding) -> Remedy | None:
     own = [] if case.problem.facts.client in (None, "java") else [
         f"answers are those of Kafka's own {name}; that of {case.problem.facts.client} may differ"
     ]  # fmt: skip
-    known = [found.assumption] if found.assumption else []
     return _of_plan(
-        case, finding, Step(Kind.SETTING, change, brief), found.others[name], assumed=(*known, lasting, *own)
+        case,
+        finding,
+        Step(Kind.SETTING, change, brief),
+        found.others[name],
+        assumed=(*found.assumptions, lasting, *own),
     )
 
 
@@ -339,7 +358,7 @@ def _weights(case: Case, finding: Finding) -> Remedy | None:
 def _partitions(case: Case, finding: Finding) -> Remedy | None:
     """Give the hottest partition's topic the fewest times as many partitions that remove the cause."""
     hottest = case.hottest if finding.measure == Measure.SPREAD else _fastest_growing(case)
-    if hottest is None:
+    if hottest is None or case.problem.facts.application == STREAMS:  # its state is kept by partition
         return None
     topic = case.problem.partitions[hottest][0]
     there = sum(name == topic for name, _ in case.problem.partitions)
@@ -353,6 +372,8 @@ def _partitions(case: Case, finding: Finding) -> Remedy | None:
             change = f"give {named(topic)} {there * times} partitions instead of {there}"
             if finding.cause == Cause.HOT_PARTITION:
                 change = f"leave the assignment alone and, if this lasts, {change}"
+            elif finding.cause == Cause.IDLE_MEMBERS:
+                change = f"stop the idle ones or, to use them, {change}"
             step = Step(Kind.PARTITIONS, change, "give topics more partitions")
             assumed = (
                 f"{named(topic)} has many keys of similar size, hashed over {there * times} partitions; messages that "

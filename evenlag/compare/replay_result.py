@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evenlag.compare.history import Capacity
 from evenlag.figures import duration, number, percent
-from evenlag.model.explanation.phrases import joined
+from evenlag.model.explanation.phrases import listed
 from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable, figures_of, values_of
 from evenlag.model.names import one_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RECORDED = "recorded"  # the strategy that follows the recorded assignment
+MOST_NAMED = 3  # strategies that the verdict names
 
 REPLAY_FIGURES = (
     GROUP,
@@ -203,7 +204,8 @@ class Replay:
             return "No strategy could be run."
         best = next(row for row in self.summary if row.best)
         recorded = next((row for row in self.summary if row.strategy == RECORDED), None)
-        head = f"{joined(self.tied)} {'serves the group best' if self.best else 'tie as the best'} in this replay"
+        names = listed(self.tied[:MOST_NAMED], len(self.tied))
+        head = f"{names} {'serves the group best' if self.best else 'tie as the best'} in this replay"
         if recorded is None or recorded.error is not None:
             return f"{head}."
         parts = [f"a mean spread of {number(best.cost)} messages with moves paid, {_change(best.cost, recorded.cost)}"]

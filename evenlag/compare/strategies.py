@@ -260,14 +260,17 @@ def _closer(audit: Audit, best: Result) -> list[str]:
     if most <= 0:
         return []
     setting, parts = built_in(audit.problem), []
-    offered = {} if setting is None else {name: above[name] for name in setting.others if name in above}
+    others = () if setting is None else setting.others
+    for name in others:
+        if setting is not None and setting.begins_anew(name):  # its row is of a group that used it before
+            above.pop(name, None)
+    offered = {name: above[name] for name in others if name in above}
     for choice in (offered, above):
         least = min(choice.values(), default=most)
         if least < most:
             names = [name for name, distance in choice.items() if distance == least]
-            distance = (
-                f"would be {number(least)} above it" if least else "reaches it" if len(names) == 1 else "reach it"
-            )
+            reach = "reaches it" if len(names) == 1 else "reach it"
+            distance = f"would be {number(least)} above it" if round(least, 2) else reach
             parts.append(f"{listed(names[:MOST_NAMED], len(names))} {distance}")
             most = least
         elif choice is offered and offered:

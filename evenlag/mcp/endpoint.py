@@ -26,7 +26,8 @@ LOOPBACK = "127.0.0.1"
 CLOSING_SECONDS = 2  # for calls that run when the server ends
 INSTRUCTIONS = (
     "evenlag diagnoses and plans Kafka consumer groups that lag. All tools only read. Begin with diagnose; a source "
-    "with several groups needs a group, and groups lists them."
+    "with several groups needs a group, and groups lists them. Answers name options of the commands: --time-limit is "
+    "the parameter time_limit, --drain is drain_seconds."
 )
 _READ_ONLY = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True)
 

@@ -41,8 +41,8 @@ class Parameter:
 
 
 def summary_of(call: Callable[..., Any]) -> str:
-    """Return a docstring up to its first section."""
-    return _HEADING.split(f"{inspect.getdoc(call)}\n")[0].strip()
+    """Return the first paragraph of a docstring."""
+    return " ".join(f"{inspect.getdoc(call)}".partition("\n\n")[0].split())
 
 
 @cache

@@ -38,6 +38,8 @@ AHEAD = (*READING, "horizon", "capacity")
 OF_THE_SERVER = {"threads", "config", "rates", "skip_errors"}
 """Parameters that a client does not give: the server's, and rates, which follow from the record."""
 TIME_LIMIT = "time_limit"
+OF_TYPES = ("type", "items", "additionalProperties", "default")
+DESCRIBED = "Parameters without a description are described by the tool plan."
 
 
 class Group(NamedTuple):
@@ -102,10 +104,15 @@ class Tool:
     @property
     def description(self) -> str:
         """Description for clients."""
-        return "\n\n".join(summary_of(call) for call in (self.also, self.call) if call is not None)
+        about = [summary_of(call) for call in (self.also, self.call) if call is not None]
+        return " ".join(about if self is TOOLS["plan"] else [*about, DESCRIBED])
 
     def schema(self, access: Access) -> Schema:
-        """Return the JSON schema of the arguments; the source is described with what the server may read."""
+        """Return the JSON schema of the arguments; the source is described with what the server may read.
+
+        A client reads the schemas of all tools at its start. So a parameter that `plan` has too is described there
+        alone; other tools have its type and default.
+        """
         read = parameters_of(evenlag.read)
         found = {name: read[name] for name in self.reading}
         for call in filter(None, (self.call, self.also)):
@@ -114,11 +121,16 @@ class Tool:
             name: each.schema | ({"default": self.defaults[name]} if name in self.defaults else {})
             for name, each in found.items()
         }
+        if self is not TOOLS["plan"]:
+            described = {**parameters_of(evenlag.solve), **read}
+            for name in properties.keys() & described.keys():
+                if properties[name]["description"] == described[name].schema["description"]:
+                    properties[name] = {key: properties[name][key] for key in OF_TYPES if key in properties[name]}
         required = [name for name, each in found.items() if each.required and name not in self.optional]
         if self.call is evenlag.verify:
             properties["result"], required = RESULT, [*required, "result"]
         source = properties["source"]
-        properties["source"] = source | {"description": f"{source['description']} {access}"}
+        properties["source"] = source | {"description": f"{source.get('description', '')} {access}".strip()}
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
     def run(self, access: Access, arguments: Mapping[str, Any], longest: float) -> Answer:
@@ -196,7 +208,7 @@ def _row(problem: Problem) -> dict[str, Any]:
         "partitions": len(problem.lags),
         "topics": len(problem.topics),
         "members": len(problem.members),
-        "lag": sum(problem.lags.tolist()),
+        "lag": problem.whole_lag,
         "facts": problem.facts.to_dict(),
     }
 

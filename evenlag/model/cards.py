@@ -46,7 +46,7 @@ def why_empty(problem: Problem) -> str:
     if problem.members:
         return "no member can take anything, so there is nothing to assign"
     return (
-        "no member can take anything, because Kafka has no member of the group: take the text or snapshot while its "
+        "no member can take anything, because no member of the group is known: take the text or snapshot while its "
         "consumers run, or name them by --members (consumers that assign partitions to themselves, as Flink and Spark "
         "do, are not members)"
     )

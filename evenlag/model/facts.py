@@ -14,10 +14,11 @@ from evenlag.model.values import check_fields, check_name, is_whole, kind, shown
 CLASSIC, CONSUMER, FOLLOW = "classic", "consumer", "follow"
 UNIFORM, STREAM = "uniform", "stream"
 STREAMS, CONNECT = "streams", "connect"
+MEMBERSHIP = "membership"  # of the facts that may be assumed
 _SOME = "rebalancing"  # in one of the states below
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", _SOME)
-EMPTY = "Empty"
-_STATES = ("Stable", EMPTY, "Dead", *REBALANCING[:-1])
+STABLE, EMPTY = "Stable", "Empty"
+_STATES = (STABLE, EMPTY, "Dead", *REBALANCING[:-1])
 
 _OF_CLIENTS = ("roundrobin", "sticky", "cooperative-sticky", STREAM)
 _MOST_NAMED = 5  # topics named in a note

@@ -557,6 +557,11 @@ class Problem:
         return int(self.lags[self.assignable].sum()) if self.assignable.any() else 0
 
     @cached_property
+    def whole_lag(self) -> int:
+        """Messages to be read in all partitions, including those that no member can take."""
+        return sum(self.lags.tolist())
+
+    @cached_property
     def mean_load(self) -> Fraction:
         """Messages per active member; 0 if there are none."""
         members = int(self.active.sum())

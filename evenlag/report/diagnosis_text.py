@@ -16,7 +16,7 @@ WITHOUT_BOUND = (Cause.NO_MEMBERS, Cause.UNSETTLED)
 def diagnosis_report(found: Diagnosis) -> RenderableType:
     """Return the verdict in bold, the remedies in order of effort, the bound, and the assumptions."""
     problem = found.case.problem
-    lag = quantity(sum(problem.lags.tolist()), "message")
+    lag = quantity(problem.whole_lag, "message")
     size = f"{quantity(len(problem.lags), 'partition')}, {quantity(len(problem.members), 'member')}, {lag} of lag"
     told = found.facts.told()
     parts: list[RenderableType] = [
@@ -26,9 +26,10 @@ def diagnosis_report(found: Diagnosis) -> RenderableType:
     for place, remedy in enumerate(found.remedies, 1):
         of = f"{place}. " if len(found.remedies) > 1 else ""
         parts.append(Padding(Text(of + remedy.sentence), (0, 0, 0, 2), expand=False))
-    if found.cause not in WITHOUT_BOUND:
+    if found.cause not in WITHOUT_BOUND and found.bound:
         rule = f"balance {found.case.options.balance}"
-        least = f"spread and price of moves come to at least {number(found.bound)} messages"
+        unit = "message" if found.bound == 1 else "messages"
+        least = f"spread and price of moves come to at least {number(found.bound)} {unit}"
         parts.append(Text(f"Proven for these members and partitions: under the count rule ({rule}), {least}."))
     parts += [Text(f"assumed: {sentence}", style="yellow") for sentence in found.assumed]
     return Group(*parts)

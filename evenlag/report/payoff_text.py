@@ -56,7 +56,8 @@ def _lines(worth: Payoff, pace: Pace, pause_assumed: bool) -> Iterator[str]:
         still = f"{worth.moves:,} partition{' is' if worth.moves == 1 else 's are'} not read during the pause"
         pause = f"{float(worth.pause):g} s{', assumed' if pause_assumed else ''}"
         coming = "" if worth.pause_cost is None else f", in which {number(worth.pause_cost)} messages arrive"
-        yield f"its moves cost {number(worth.move_cost)} messages, and {still} ({pause}){coming}"
+        unit = "message" if worth.move_cost == 1 else "messages"
+        yield f"its moves cost {number(worth.move_cost)} {unit}, and {still} ({pause}){coming}"
 
 
 def _catching_up(planned: Fraction | None, today: Fraction | None) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import quantity
-from evenlag.model.facts import NO_FACTS, Facts, LeftOver
+from evenlag.model.facts import EMPTY, MEMBERSHIP, NO_FACTS, Facts, LeftOver
 from evenlag.model.origin import Registration, only, told_by
 from evenlag.model.partitions import Partitions
 from evenlag.model.problem import Problem
@@ -23,6 +23,10 @@ UNKNOWN = -1  # a null offset
 ONLY_OWNERS = (
     "no members table: the owners of partitions are assumed to be the members, each subscribed to all topics with "
     "owners"
+)
+NO_OWNERS = (
+    "no members table, and no partition has an owner: it is assumed that the group has no members; if it has, give a "
+    "members table"
 )
 
 
@@ -193,8 +197,10 @@ class GroupRows:
         members = self._all_members
         facts = self.facts | told_by([member.registration for member in members if member.registration is not None])
         facts = replace(facts, assignor=only(member.assignor for member in members) or facts.assignor)
-        if not self.assumed or not members:
+        if not self.assumed:
             return facts
+        if not members:
+            return facts if facts.state == EMPTY else replace(facts, assumed={MEMBERSHIP: NO_OWNERS})
         left_over = tuple(map(self._left_over, self.unowned))
         return replace(facts, left_over=left_over, assumed={"subscriptions": self.assumed})
 

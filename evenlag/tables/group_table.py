@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
-from evenlag.model.facts import Facts, completed
+from evenlag.model.facts import MEMBERSHIP, Facts, completed
 from evenlag.model.origin import Registration, only
 from evenlag.model.rates import time_micros
 from evenlag.tables.arrow_values import Values, column_values
 from evenlag.tables.columns import MEMBERS
 from evenlag.tables.copies import MEMBER_ROWS
-from evenlag.tables.group import OFFSET_FIELDS, ONLY_OWNERS, UNKNOWN, GroupRows, Member, notes_of
+from evenlag.tables.group import NO_OWNERS, OFFSET_FIELDS, ONLY_OWNERS, UNKNOWN, GroupRows, Member, notes_of
 from evenlag.tables.pair_columns import NO_AMOUNT, NO_PAIR_COLUMNS, PAIR_COLUMNS, REPLICA_RACKS, PairColumns
 from evenlag.tables.past_rows import PastRows, before_each
 from evenlag.tables.rules import BEFORE_START, BELOW_ZERO, BEYOND_END, CheckedRows, ascends
@@ -110,7 +110,11 @@ class GroupTable:
         topics = [self.topics[t] for t in np.unique(self.topic_of[self.row(g)]).tolist()]
         facts = Facts(
             assignor=only(self.planned.get("assignor", ())[first:end]),
-            assumed=None if self.tells_subscriptions or not members else {"subscriptions": ONLY_OWNERS},
+            assumed=None
+            if self.tells_subscriptions
+            else {"subscriptions": ONLY_OWNERS}
+            if members
+            else {MEMBERSHIP: NO_OWNERS},
         )
         notes = notes_of(**{"predicted": 0, "unrated": 0} | counts)
         return (*notes, *completed(facts, self.keys[g][1], topics, members).notes())

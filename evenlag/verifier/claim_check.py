@@ -214,10 +214,9 @@ class ClaimCheck:
             raise RefusedError(f"the result does not name {rule} as a limit")
         if rule == "hot-partition":
             p = max(group.here, key=lambda p: (group.lags[p], -p))
-            total = sum(group.lags[p] for p in group.here)
-            if group.futures or not total:
+            if group.futures or not any(group.lags[p] for p in group.here):
                 return {"rule": rule, "partitions": None}
-            return {"rule": rule, "partitions": self._names(p), "lag": group.lags[p], "total": total}
+            return {"rule": rule, "partitions": self._names(p), "lag": group.lags[p], "total": sum(group.lags)}
         if rule == "count-balance":
             totals, plain = self._limits.values(), self._plain_counts
             fewest, most = min(lo for lo, _ in totals), max(hi for _, hi in totals)
@@ -316,7 +315,7 @@ class ClaimCheck:
         mean = Fraction(total, len(group.active))
         if lag <= mean or group.futures:
             raise RefusedError("the partition has no more than the mean load")
-        return {"partitions": self._names(unit), "lag": lag, "total": total, "mean": mean}
+        return {"partitions": self._names(unit), "lag": lag, "total": sum(group.lags), "mean": mean}
 
     def _is_pinned(self, claim: Claim) -> Data:
         unit = self._unit(claim)

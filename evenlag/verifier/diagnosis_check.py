@@ -183,7 +183,7 @@ _FIGURES: dict[str, Callable[[_Check], Any]] = {
     "busiest_lag": _Check._busiest_lag,
     "partition": _Check._partition,
     "partition_lag": _Check._partition_lag,
-    "total_lag": lambda check: sum(check.group.lags[p] for p in check.group.here),
+    "total_lag": lambda check: sum(check.group.lags),
     "unowned": lambda check: len(check._unowned()),
     "unowned_lag": lambda check: sum(check._unowned()),
     "left_over_lag": _Check._left_over_lag,

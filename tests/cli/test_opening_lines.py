@@ -11,6 +11,9 @@ from tests.support.command import evenlag as run
 ROOT = Path(__file__).parents[2]
 BILLING = ROOT / "examples" / "billing.txt"
 KIP = ROOT / "examples" / "kip-169.json"
+TEXTS = ROOT / "tests" / "texts"
+IDLE, WHOLE_TOPICS = TEXTS / "members-then-offsets.txt", TEXTS / "whole-topic-per-member.txt"
+UNEVEN_COUNTS, EMPTY = TEXTS / "cut-after-consumer-id.txt", TEXTS / "empty-group.txt"
 REPORTS = (
     (("diagnose", BILLING), "Member billing-1-3fc8 has 63,538 messages, where the mean is 32,808: "),
     (("plan", BILLING), "3 moves bring the busiest member from 63,538 to 38,693 messages; no assignment within the "
@@ -24,6 +27,15 @@ REPORTS = (
      "above it, lag-aware and swap-balance reach it."),
     (("frontier", BILLING), "2 moves bring the spread from 63,538 to 15,240 messages, 92.08 % of the gain of 3 moves."),
     (("frontier", KIP), "1 move brings the spread from 110,000 to 10,000 messages."),
+    (("frontier", IDLE), "1 move brings the spread from 594,698 to 281,742 messages, 99.47 % of the gain of 2 moves; "
+     "the rules take at least 1 move."),
+    (("frontier", WHOLE_TOPICS), "24 moves bring the spread from 160,928 to 0 messages; the rules take at least 24 "
+     "moves."),
+    (("frontier", UNEVEN_COUNTS), "The spread stays at 30 messages: the rules take at least 1 move."),
+    (("audit", IDLE), "Today's assignment is 411,409 messages of spread above the best; roundrobin would be 160,332 "
+     "above it, swap-balance reaches it; "),
+    (("whatif", EMPTY, "--change-members", "+1"), "With 1 member instead of 0, the busiest member has 1,500 messages "
+     "under evenlag's plan (before, no member reads)."),
     (("size", BILLING, "--drain", "10m", "--capacity", 100), "3 members meet the deadline of 10 min with evenlag's "
      "plan, and fewer cannot: 2 would take at least 10 min 57 s under any plan."),
     (("size", KIP, "--drain", "15m", "--capacity", 50), "No group size meets the deadline of 15 min: t0-0 alone takes "
@@ -93,9 +105,9 @@ def test_today_at_the_best_needs_no_other_strategy() -> None:
 
 def test_a_group_without_members_is_not_judged() -> None:
     problem = evenlag.Problem.from_lags({"t": [5, 5]}, {})
-    opening = "Kafka has no member of this group, which has 2 partitions with 10 messages of lag."
+    opening = "No member of this group is known; it has 2 partitions with 10 messages of lag."
     for found in (evenlag.solve(problem), evenlag.audit(problem), evenlag.migrate(problem)):
-        assert found.verdict.startswith(("There is nothing to upgrade: Kafka has no member of this group.", opening))
+        assert found.verdict.startswith(("There is nothing to upgrade: no member of this group is known.", opening))
 
 
 def test_rehashed_partitions_of_known_rate_have_no_time_to_drain() -> None:

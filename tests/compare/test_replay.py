@@ -428,6 +428,9 @@ def test_a_tie_names_no_single_best() -> None:
     shown = out.getvalue()
     assert (found.best, found.tied) == (None, ["range", "fair"])
     assert shown.startswith("range and fair tie as the best in this replay: ")
+    more = ["range", "fair", "roundrobin", "sticky", "uniform"]
+    found = replay(snapshots_of(steady_history(a=50, b=60)), strategies=more)
+    assert found.verdict.startswith("range, fair, roundrobin and 2 more tie as the best in this replay: ")
     assert shown.count("← tied") == 2
 
 

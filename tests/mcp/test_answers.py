@@ -136,10 +136,24 @@ def test_tools_are_described_by_the_python_calls(assistant: Assistant) -> None:
         schema = tool.input_schema
         assert "source" in schema["required"]
         for name, each in schema["properties"].items():
-            assert each["description"], name
-            assert "As in" not in each["description"]
-            assert "DataFrame" not in each["description"]
+            text = each.get("description") or plan[name]["description"]
+            assert "As in" not in text
+            assert "DataFrame" not in text
             assert {"type"} <= set(each)
+
+
+def test_a_parameter_with_another_meaning_than_in_plan_is_described(assistant: Assistant) -> None:
+    tools = {name: tool.input_schema["properties"] for name, tool in assistant.tools().items()}
+    assert "deadline" in tools["size"]["drain_seconds"]["description"]
+    assert tools["diagnose"]["capacity"]["description"] != tools["plan"]["capacity"]["description"]
+    for name, properties in tools.items():
+        for parameter, each in properties.items():
+            assert "description" in each or parameter in tools["plan"], (name, parameter)
+
+
+def test_the_list_of_tools_is_short(assistant: Assistant) -> None:
+    listed = [tool.model_dump_json(exclude_none=True, by_alias=True) for tool in assistant.tools().values()]
+    assert sum(map(len, listed)) < 25_000
 
 
 def test_requirements_are_those_of_the_calls(assistant: Assistant) -> None:

@@ -40,6 +40,10 @@ ONLY_OWNERS = (
     "no members table: the owners of partitions are assumed to be the members, each subscribed to all topics with "
     "owners"
 )
+NO_OWNERS = (
+    "no members table, and no partition has an owner: it is assumed that the group has no members; if it has, give a "
+    "members table"
+)
 _PRINTED = re.compile(r"^.*: Kafka printed(?: 2 such messages; the last is line \d+)?: ")  # with its place
 OF_CLIENTS = ("roundrobin", "sticky", "cooperative-sticky", "stream")
 
@@ -92,6 +96,8 @@ def reference(group: Group, tells: Iterable[str], source: str) -> Told:
         facts["assumed"] = {"subscriptions": _assumed(group, can, members, source, bool(held), is_table=is_table)}
         if not (is_table and "assignment" in can):
             notes += _doubts(topics, held, {each.place for each in there})
+    elif not members and "nobody" not in can and facts.get("state") != "Empty":
+        facts["assumed"] = {"membership": NO_OWNERS}
     told = {each.name: _member(group, each, can, topics, with_owners) for each in members}
     strange = sum(len({*each} - topics) for each in (_topics(group, each, can, with_owners) for each in members))
     if strange:

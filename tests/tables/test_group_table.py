@@ -255,7 +255,7 @@ def test_predicted_lags_are_counted_by_group() -> None:
     predict_lags(checked, 60)
     table = GroupTable(checked)
     assert [(each.predicted, each.unrated) for each in table.groups()] == [(0, 2), (2, 1)]
-    assert [table.notes(g) for g in range(2)] == [each.notes for each in table.groups()]
+    assert [table.notes(g) for g in range(2)] == [(*each.notes, *each.problem().warnings) for each in table.groups()]
     assert "2 lags are predicted" in " ".join(table.notes(1))
 
 

@@ -110,8 +110,8 @@ def test_a_group_without_anything_to_assign_is_explained() -> None:
     nobody = evenlag.solve(evenlag.Problem.from_lags({"t": [3, 4]}, []))
     assert check_all(nobody) == {"empty"}
     assert str(nobody.explain()) == (
-        "Kafka has no member of this group, which has 2 partitions with 7 messages of lag. Its consumers are stopped, "
-        "or assign partitions to themselves, as Flink and Spark do."
+        "No member of this group is known; it has 2 partitions with 7 messages of lag. Its consumers are stopped, or "
+        "assign partitions to themselves, as Flink and Spark do."
     )
     nothing = evenlag.solve(evenlag.Problem.from_lags({}, ["a"]))
     assert check_all(nothing) == {"empty"}

@@ -104,7 +104,7 @@ def _hot_partition(asked: Decided) -> dict[str, Any]:
     if asked.whole.futures or not problem.total_lag:
         return {"partitions": None}
     biggest = _biggest(asked, 1)
-    return {"partitions": biggest["partitions"], "lag": biggest["lag"], "total": problem.total_lag}
+    return {"partitions": biggest["partitions"], "lag": biggest["lag"], "total": problem.whole_lag}
 
 
 def _count_balance(asked: Decided) -> dict[str, Any]:

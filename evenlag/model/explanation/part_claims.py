@@ -38,7 +38,7 @@ def partition_claims(asked: Decided, partition: int) -> Iterator[Claim]:
         yield Claim("takers", {**named, "takers": takers, "members": int(active.sum())})
     lag = int(problem.lags[unit])
     if lag > problem.mean_load and not asked.whole.futures:
-        yield Claim("heavy", {**named, "lag": lag, "total": problem.total_lag, "mean": whole(problem.mean_load)})
+        yield Claim("heavy", {**named, "lag": lag, "total": problem.whole_lag, "mean": whole(problem.mean_load)})
     if problem.pins[unit] != NOBODY:
         yield Claim("pinned", {**named, "member": _member(asked, int(problem.pins[unit]))})
     elif asked.kept:

@@ -45,8 +45,8 @@ def _empty(data: Data) -> str:
     held = f"{quantity(data['partitions'], 'partition')} with {quantity(data['lag'], 'message')}"
     if not data["members"]:
         return (
-            f"Kafka has no member of this group, which has {held} of lag. Its consumers are stopped, or assign "
-            "partitions to themselves, as Flink and Spark do."
+            f"No member of this group is known; it has {held} of lag. Its consumers are stopped, or assign partitions "
+            "to themselves, as Flink and Spark do."
         )
     return f"Nothing can be assigned: the group has {held} of lag, and no member can take any of it."
 
@@ -166,7 +166,8 @@ def _counts(data: Data) -> str:
 def _stickiness(data: Data) -> str:
     if data["budget"] is not None:
         return f"Limited by the number of moves: {number(data['budget'])} at most."
-    return f"Limited by the price of moves: a move must save {priced(data['price'])} messages."
+    unit = "message" if data["price"] == 1 else "messages"
+    return f"Limited by the price of moves: a move must save {priced(data['price'])} {unit}."
 
 
 _LIMITS: dict[str, Callable[[Data], str]] = {
