@@ -11,7 +11,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.asked_terms import NEEDED
 from evenlag.model.names import one_of
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
-from evenlag.model.pair_costs import known_costs, total
+from evenlag.model.pair_costs import known_costs
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.search.cache import SolveCache
@@ -73,7 +73,7 @@ def _measure(problem: Problem, against: str, fetch_from: str) -> Callable[[Plan]
     one_of((MOVES, CROSSINGS, MOVED_SIZE, *problem.pairs.costs), against, "against")
     if against not in known:
         raise InvalidProblemError(f"against {against!r}: {NEEDED.get(against, _SIZES)}")
-    return lambda plan: total(known[against], plan.member_of)
+    return lambda plan: known[against].total(plan.member_of)
 
 
 def _with_budget(options: SolveOptions, against: str, budget: int) -> SolveOptions:

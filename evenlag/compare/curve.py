@@ -11,7 +11,7 @@ from evenlag.compare.comparison_cards import frontier_card
 from evenlag.figures import number, percent, quantity
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
-from evenlag.model.pair_costs import costs_of, pair_costs, total
+from evenlag.model.pair_costs import costs_of, pair_costs
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 
@@ -168,7 +168,7 @@ class Frontier:
                 "spread": point.spread,
                 "bound": point.bound,
                 "knee": place == self.knee,
-                **{name: total(costs, point.plan.member_of) for name, costs in given.items()},
+                **{name: costs.total(point.plan.member_of) for name, costs in given.items()},
             }
             for place, point in enumerate(self.points)
         ]

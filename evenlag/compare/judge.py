@@ -9,7 +9,7 @@ from evenlag.model.asked_terms import resolve_objective
 from evenlag.model.balance import CountRule
 from evenlag.model.check import plan_violation
 from evenlag.model.objective import MOVED_SIZE, MOVES, Objective, ObjectiveKind
-from evenlag.model.pair_costs import known_costs, total
+from evenlag.model.pair_costs import known_costs
 from evenlag.model.plan import Number, Plan
 from evenlag.model.units import gathered
 from evenlag.search.cache import SolveCache
@@ -73,7 +73,7 @@ class Judge:
     def units_of(self, plan: Plan, name: str) -> int | None:
         """Return a plan's units of a cost of pairs; None if the cost is unknown."""
         costs = self.costs.get(name)
-        return None if costs is None else total(costs, plan.member_of)
+        return None if costs is None else costs.total(plan.member_of)
 
     def value(self, plan: Plan, balance: str) -> Number:
         """Return the objective of a plan."""
@@ -82,7 +82,7 @@ class Judge:
     def key(self, plan: Plan, balance: str) -> Key:
         """Return the key by which plans are compared."""
         goal = self.goal(balance)
-        return tuple(total(self.costs[name], plan.member_of) for name in goal.first), goal.value(plan), plan.moves
+        return tuple(self.costs[name].total(plan.member_of) for name in goal.first), goal.value(plan), plan.moves
 
     def breaks_balance(self, plan: Plan, balance: str) -> str | None:
         """Return how a plan breaks the problem's own rules or the balance; None if it does not."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.pair_costs import pair_costs, total
+from evenlag.model.pair_costs import pair_costs
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.values import amount, shown
@@ -72,4 +72,4 @@ class TrafficPrice:
 def crossings_of(plan: Plan, fetch_from: str) -> int | None:
     """Return the traffic (or without it, the partitions) that a plan reads across racks; None if racks are unknown."""
     costs = pair_costs(plan.problem, "crossings", fetch_from)
-    return None if costs is None else total(costs, plan.member_of)
+    return None if costs is None else costs.total(plan.member_of)

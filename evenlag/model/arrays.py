@@ -37,12 +37,6 @@ def held_loads(lags: Ints, member_of: Index, members: int) -> Ints:
     return loads
 
 
-def leaving(owner: Index, members: int) -> Whole:
-    """Return 1 for each partition and member other than its owner, 0 elsewhere or without an owner; shape (P, M)."""
-    leaves: Whole = ((owner[:, None] != NOBODY) & (owner[:, None] != np.arange(members))).astype(np.int64)
-    return leaves
-
-
 def stable_order(keys: NDArray[Any]) -> Whole:
     """Return `argsort(keys, kind="stable")`, about ten times faster if all keys fit in 16 bits (radix sort)."""
     if len(keys) and keys.min() >= -(2**15) and keys.max() < 2**15:

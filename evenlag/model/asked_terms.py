@@ -10,7 +10,6 @@ from typing import Any
 
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.figures import quantity
-from evenlag.model.arrays import leaving
 from evenlag.model.balance import CountRule
 from evenlag.model.defaults import DEFAULT_STICKINESS
 from evenlag.model.names import Name, one_of
@@ -24,9 +23,10 @@ from evenlag.model.objective import (
     ObjectiveKind,
     PairCost,
 )
-from evenlag.model.pair_costs import PAIR_COSTS, pair_costs, unknown_leaders
+from evenlag.model.pair_costs import PAIR_COSTS, moves, pair_costs, unknown_leaders
+from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, whole
-from evenlag.model.problem import NOBODY, Ints, Problem
+from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.values import amount, is_whole
 
 
@@ -195,14 +195,14 @@ def not_counted(problem: Problem, asked: AskedTerms, fetch_from: str) -> list[st
     return notes
 
 
-def _count_moves(problem: Problem, sizes: Ints) -> bool:
+def _count_moves(problem: Problem, sizes: PairTable) -> bool:
     """Return True if moved sizes equal numbers of moves, because every partition that may move has size 1."""
-    return bool((sizes == leaving(problem.owner, len(problem.members))).all())
+    return sizes.same_as(moves(problem))
 
 
-def _per_unit(price: Number, sizes: Ints) -> Number:
+def _per_unit(price: Number, sizes: PairTable) -> Number:
     """Return the price per unit of size at which a move of the mean size has the given price, to about three digits."""
-    largest = [size for size in sizes.max(axis=1, initial=0).tolist() if size]
+    largest = [size for size in sizes.largest.tolist() if size]
     mean = max(sum(largest) // max(len(largest), 1), 1)
     parts = 2 ** max(mean.bit_length() + 10 - max(int(price), 1).bit_length(), 0)
     return whole(Fraction(round(Fraction(price) / mean * parts), parts))

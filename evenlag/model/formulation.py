@@ -252,14 +252,14 @@ def _move_row(rows: _Rows, problem: Problem, fixed: Index, x_partition: Index, x
 def _pair_row(
     rows: _Rows, pair: PairCost, fixed: Index, x_partition: Index, x_member: Index, column: int
 ) -> None:  # fmt: skip
-    costs = pair.costs[x_partition, x_member]
+    costs = pair.costs.at(x_partition, x_member)
     used = np.flatnonzero(costs)
     rows.add(np.append(used, column), _integers([*costs[used].tolist(), -1]), -pair.of(fixed), -pair.of(fixed))
 
 
 def _most(pair: PairCost) -> int:
     """Return the upper limit on a plan's units of the cost: its budget, or the most that any plan can have."""
-    most = sum(pair.costs.max(axis=1, initial=0).tolist())
+    most = sum(pair.costs.largest.tolist())
     return int(most if pair.budget is None else min(most, pair.budget))
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from evenlag.model.defaults import DEFAULT_STICKINESS as DEFAULT_STICKINESS
 from evenlag.model.names import Name
-from evenlag.model.pair_costs import total
+from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, Plan, whole
-from evenlag.model.problem import Index, Ints, Problem
+from evenlag.model.problem import Index, Problem
 
 FEWEST_MOVES = "fewest-moves"
 MOVES, MOVED_SIZE, CROSSINGS = "moves", "moved_size", "crossings"
@@ -44,8 +44,8 @@ class PairCost:
     Attributes
     ----------
     name : str
-    costs : int64 or object array (P, M)
-        Units of each pair, >= 0.
+    costs : PairTable
+        Units of each pair.
     price : int or Fraction
         Messages per unit, >= 0.
     budget : int or None
@@ -53,13 +53,13 @@ class PairCost:
     """
 
     name: str
-    costs: Ints
+    costs: PairTable
     price: Number = 0
     budget: int | None = None
 
     def of(self, member_of: Index) -> int:
         """Return the units of an assignment."""
-        return total(self.costs, member_of)
+        return self.costs.total(member_of)
 
     @property
     def matters(self) -> bool:
@@ -119,7 +119,7 @@ class Objective:
 
     def of_partitions(self, keep: NDArray[np.bool_]) -> Objective:
         """Return the objective for a problem that consists of these partitions only."""
-        pairs = [replace(pair, costs=pair.costs[keep]) for pair in self.pairs]
+        pairs = [replace(pair, costs=pair.costs.keep(keep)) for pair in self.pairs]
         return replace(self, pairs=tuple(pair if pair.costs.any() else replace(pair, price=0) for pair in pairs))
 
     def criterion(self, name: str) -> Objective:
@@ -185,7 +185,7 @@ class Objective:
         if problem.futures and self.across == Across.MEAN:
             shares = [weight / sum(problem.scenario_weights) for weight in problem.scenario_weights]
         parts: list[Number] = [] if self.kind is None else [unit * share for share in shares]
-        parts += [Fraction(self.stickiness), *(pair.price * _common(pair.costs) for pair in self.pairs)]
+        parts += [Fraction(self.stickiness), *(pair.price * pair.costs.step for pair in self.pairs)]
         if not any(parts):
             return Fraction(1)
         common = math.lcm(*(part.denominator for part in parts))
@@ -229,11 +229,6 @@ class Objective:
                     f"a member has a load of {float(highest):,.10g} messages; max_load is {float(self.ceiling):,.10g}"
                 )
         return None
-
-
-def _common(costs: Ints) -> int:
-    """Return the greatest common divisor of the costs; 0 without any."""
-    return math.gcd(*np.unique(costs).tolist()) if costs.size else 0
 
 
 def price_of_moves(goal: Objective) -> Number:

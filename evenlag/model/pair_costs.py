@@ -13,14 +13,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evenlag.model.arrays import NOBODY, Index, Ints, leaving
+from evenlag.model.arrays import Index
 from evenlag.model.pair_data import Racks
+from evenlag.model.pair_table import PairTable
 from evenlag.model.problem import Problem
 
 LEADER = "leader"
 
 
-def crossings(problem: Problem, fetch_from: str) -> Ints | None:
+def crossings(problem: Problem, fetch_from: str) -> PairTable | None:
     """Return for each pair the partition's traffic (1 if not given) if the member reads across racks, else 0.
 
     A member reads across racks if its rack and the partition's racks are known and its rack is not among them. The
@@ -31,14 +32,14 @@ def crossings(problem: Problem, fetch_from: str) -> Ints | None:
     if not (pairs.racks and pairs.partition_racks):
         return None
     number = {rack: r for r, rack in enumerate(sorted({rack for rack in pairs.racks if rack is not None}))}
-    local = np.ones((len(problem.lags), len(number) + 1), dtype=bool)  # last column: members of unknown rack
+    away = np.zeros((len(problem.lags), len(number) + 1), dtype=np.int64)  # last column: members of unknown rack
     for p, racks in enumerate(pairs.partition_racks):
         readable = readable_racks(racks, fetch_from)
         if readable:
-            local[p, :-1] = False
-            local[p, [number[rack] for rack in readable if rack in number]] = True
-    away = ~local[:, [len(number) if rack is None else number[rack] for rack in pairs.racks]]
-    return away.astype(np.int64) if pairs.traffic is None else away * pairs.traffic[:, None]
+            away[p, :-1] = 1
+            away[p, [number[rack] for rack in readable if rack in number]] = 0
+    of_rack = np.array([len(number) if rack is None else number[rack] for rack in pairs.racks], dtype=np.int64)
+    return PairTable.by_class(away if pairs.traffic is None else away * pairs.traffic[:, None], of_rack)
 
 
 def crosses(problem: Problem, member_of: Index, fetch_from: str) -> list[bool | None]:
@@ -63,26 +64,28 @@ def readable_racks(racks: Racks | None, fetch_from: str) -> Racks:
     return tuple(filter(None, racks[:1] if fetch_from == LEADER else racks)) if racks else ()
 
 
-def moved_size(problem: Problem, _fetch_from: str) -> Ints | None:
+def moved_size(problem: Problem, _fetch_from: str) -> PairTable | None:
     """Return for each pair the partition's size if it has an owner other than the member; None without sizes."""
     sizes = problem.pairs.move_sizes
-    if sizes is None:
-        return None
-    costs: Ints = leaving(problem.owner, len(problem.members)) * sizes[:, None]
-    return costs
+    return None if sizes is None else PairTable.of_moves(problem.owner, len(problem.members), sizes)
+
+
+def moves(problem: Problem) -> PairTable:
+    """Return 1 for each pair whose partition has an owner other than the member, else 0."""
+    return PairTable.of_moves(problem.owner, len(problem.members))
 
 
 # ---- all of them -----------------------------------------------------------------------------------------------------
 
-PAIR_COSTS: dict[str, Callable[[Problem, str], Ints | None]] = {
+PAIR_COSTS: dict[str, Callable[[Problem, str], PairTable | None]] = {
     "crossings": crossings,
     "moved_size": moved_size,
 }
-"""Functions of a problem and the replicas that members read; each returns shape (P, M), or None without its data."""
+"""Functions of a problem and the replicas that members read; each returns a table, or None without its data."""
 
 
-def pair_costs(problem: Problem, name: str, fetch_from: str) -> Ints | None:
-    """Return the cost of each partition on each member, integers >= 0 of shape (P, M).
+def pair_costs(problem: Problem, name: str, fetch_from: str) -> PairTable | None:
+    """Return the cost of each partition on each member.
 
     Return None if the problem has no data for it, or there is no cost of this name.
     """
@@ -97,19 +100,13 @@ def pair_costs(problem: Problem, name: str, fetch_from: str) -> Ints | None:
     return None if of_partitions is None else pairs.units.summed(of_partitions)
 
 
-def known_costs(problem: Problem, fetch_from: str) -> dict[str, Ints]:
+def known_costs(problem: Problem, fetch_from: str) -> dict[str, PairTable]:
     """Return all pair costs for which the problem has data, by name."""
     names = (*PAIR_COSTS, *problem.pairs.costs)
     found = {name: pair_costs(problem, name, fetch_from) for name in names}
     return {name: costs for name, costs in found.items() if costs is not None}
 
 
-def total(costs: Ints, member_of: Index) -> int:
-    """Return an assignment's cost: the exact sum over all partitions that have a member."""
-    held = np.flatnonzero(member_of != NOBODY)
-    return int(costs[held, member_of[held]].sum())
-
-
 def costs_of(problem: Problem, member_of: Index, fetch_from: str) -> dict[str, int]:
     """Return an assignment's cost of each kind for which the problem has data."""
-    return {name: total(costs, member_of) for name, costs in known_costs(problem, fetch_from).items()}
+    return {name: costs.total(member_of) for name, costs in known_costs(problem, fetch_from).items()}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenlag.model.arrays import Bools, Index, Ints
+from evenlag.model.pair_table import PairTable
 
 if TYPE_CHECKING:
     from evenlag.model.problem import Problem
@@ -31,13 +32,12 @@ class Units:
     whole: Problem
     unit_of: Index
 
-    def summed(self, costs: Ints) -> Ints:
-        """Return the costs of units by member (U, M), as sums of the costs (P, M) of their partitions."""
+    def summed(self, costs: PairTable) -> PairTable:
+        """Return the costs of units, as sums of the costs of their partitions."""
         order = np.argsort(self.unit_of, kind="stable")
         order = order[np.searchsorted(self.unit_of[order], 0) :]
         starts = np.flatnonzero(np.diff(self.unit_of[order], prepend=-1))
-        summed: Ints = np.add.reduceat(costs[order], starts, axis=0) if len(starts) else costs[:0]
-        return summed
+        return costs.summed(order, starts)
 
     def keep(self, chosen: Bools) -> Units:
         """Return a selection of the units, by a bool array (U,)."""
@@ -70,11 +70,11 @@ class PairData:
         Size of the state that moves with the partition, >= 0, in any unit; None means 1 each.
     traffic : int64 or object array (P,), or None
         Traffic of the partition, >= 0, such as bytes per second; None means 1 each.
-    costs : mapping of name to int64 or object array (P, M)
+    costs : mapping of name to PairTable
         The user's own pair costs, >= 0, by name.
     together : tuple of tuples of str
         Groups of topics whose partitions i must go to one member, for every i.
-    matrices : mapping of name to int64 or object array (P, M)
+    matrices : mapping of name to PairTable
         Pair costs given directly instead of following from the above: those of a problem whose partitions are units.
     units : Units or None
         Set if the problem's partitions are units: the partitions that they consist of.
@@ -84,13 +84,13 @@ class PairData:
     partition_racks: tuple[Racks | None, ...] = ()
     move_sizes: Ints | None = None
     traffic: Ints | None = None
-    costs: Mapping[str, Ints] = field(default_factory=dict)
+    costs: Mapping[str, PairTable] = field(default_factory=dict)
     together: tuple[Racks, ...] = ()
-    matrices: Mapping[str, Ints] = field(default_factory=dict)
+    matrices: Mapping[str, PairTable] = field(default_factory=dict)
     units: Units | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.move_sizes, self.traffic, *self.costs.values(), *self.matrices.values()):
+        for array in (self.move_sizes, self.traffic):
             if array is not None:
                 array.flags.writeable = False
 
@@ -126,9 +126,9 @@ class PairData:
             partition_racks,
             None if self.move_sizes is None else self.move_sizes[chosen],
             None if self.traffic is None else self.traffic[chosen],
-            {name: costs[chosen] for name, costs in self.costs.items()},
+            {name: costs.keep(chosen) for name, costs in self.costs.items()},
             self.together,
-            {name: costs[chosen] for name, costs in self.matrices.items()},
+            {name: costs.keep(chosen) for name, costs in self.matrices.items()},
             self.units and self.units.keep(chosen),
         )
 
@@ -149,7 +149,7 @@ class PairData:
             self.partition_racks,
             self.move_sizes,
             self.traffic,
-            {name: _of_members(costs, places) for name, costs in self.costs.items()},
+            {name: costs.of_members(list(places)) for name, costs in self.costs.items()},
             self.together,
         )
 
@@ -173,18 +173,5 @@ def racks_of_replicas(racks: Sequence[str]) -> Racks | None:
     return (racks[0], *filter(None, racks[1:])) if any(racks) else None
 
 
-def summable_costs(costs: Ints) -> Ints:
-    """Return pair costs (P, M) >= 0 in a dtype for sums over any plan: object if int64 could overflow."""
-    large = costs.size > 0 and len(costs) * int(costs.max()) >= 2**62
-    return costs.astype(object) if large else costs
-
-
-def _same(mine: Mapping[str, Ints], yours: Mapping[str, Ints]) -> bool:
-    return mine.keys() == yours.keys() and all(np.array_equal(mine[name], yours[name]) for name in mine)
-
-
-def _of_members(costs: Ints, places: Sequence[int | None]) -> Ints:
-    """Return columns for the given members; new ones get the value that all columns share, or 0."""
-    alike = costs.shape[1] > 0 and bool((costs == costs[:, :1]).all())
-    new = costs[:, :1] if alike else np.zeros((len(costs), 1), dtype=costs.dtype)
-    return np.hstack([new, costs])[:, [0 if m is None else m + 1 for m in places]]
+def _same(mine: Mapping[str, PairTable], yours: Mapping[str, PairTable]) -> bool:
+    return mine.keys() == yours.keys() and all(mine[name].same_as(yours[name]) for name in mine)

@@ -6,9 +6,10 @@ partitions of each kind on every member (`PairNetwork`).
 
 The network of pair costs: kinds of partitions → classes of members → topic counts → members → sink.
 
-Members with mostly equal costs form a class. Partitions of a kind reach a class by one arc, at the highest cost of its
-members, and continue from there to any of them. Members with lower costs have an additional arc of their own. Racks
-and owners thus need few arcs per kind of partition; one arc per member would be exact but slow.
+Members with equal costs form a class; if there are many classes, members with mostly equal costs. Partitions of a kind
+reach a class by one arc, at the highest cost of its members, and continue from there to any of them. Members with lower
+costs have an additional arc of their own. Racks and owners thus need few arcs per kind of partition; one arc per member
+would be exact but slow.
 
 Distances of counts from their bounds (with pins, caps or weights) take precedence, by weights above all pair costs.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from heapq import heapify, heappop, heapreplace
 from math import gcd, inf, lcm
 from typing import Any
@@ -25,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow
 
-from evenlag.model.arrays import NOBODY, Index, Ints
+from evenlag.model.arrays import NOBODY, Bools, Index, Ints
 from evenlag.model.balance import CountRule
 from evenlag.model.flow import Cells
+from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number
 
 
@@ -47,16 +50,15 @@ class CheapestPlan:
     member_of: Index
 
 
-def cheapest_plan(rule: CountRule, costs: Ints, seconds: float = inf) -> CheapestPlan | None:
-    """Return the least Σ costs[p, m(p)] of any plan that keeps the count rule, and such a plan.
+def cheapest_plan(rule: CountRule, costs: PairTable, seconds: float = inf) -> CheapestPlan | None:
+    """Return the least Σ cost(p, m(p)) of any plan that keeps the count rule, and such a plan.
 
     Among cheapest plans, each partition goes to the member with the least load that has room.
 
     Parameters
     ----------
     rule : CountRule
-    costs : int64 or object array (P, M)
-        Costs >= 0.
+    costs : PairTable
     seconds : float
         Limit of processor time for the flow, which cannot be interrupted.
 
@@ -72,17 +74,15 @@ def cheapest_plan(rule: CountRule, costs: Ints, seconds: float = inf) -> Cheapes
     return CheapestPlan(routes.cost + network.pinned_cost, _handed_out(network, routes))
 
 
-def combined(parts: list[tuple[Number, Ints]]) -> tuple[Ints, Fraction] | None:
-    """Return Σ price · costs as integers, and the messages per unit of them; None without a price."""
+def combined(parts: list[tuple[Number, PairTable]]) -> tuple[PairTable, Fraction] | None:
+    """Return Σ price · costs as whole numbers, and the messages per unit of them; None without a price."""
     priced = [(Fraction(price), costs) for price, costs in parts if price]
     if not priced:
         return None
     scale = lcm(*(price.denominator for price, _ in priced))
     unit = Fraction(gcd(*(int(price * scale) for price, _ in priced)), scale)
-    largest = sum(int(price / unit) * int(costs.max(initial=0)) for price, costs in priced)
-    number = np.int64 if largest < 2**62 else object
-    table: Ints = np.sum([costs.astype(number) * int(price / unit) for price, costs in priced], axis=0)
-    return table, unit
+    first, *others = (costs.times(int(price / unit)) for price, costs in priced)
+    return reduce(PairTable.plus, others, first), unit
 
 
 @dataclass
@@ -180,13 +180,12 @@ class Routes:
 
 
 class PairNetwork:
-    """The network of one rule and one matrix of costs.
+    """The network of one rule and one table of costs.
 
     Parameters
     ----------
     rule : CountRule
-    costs : int64 or object array (P, M)
-        Costs >= 0.
+    costs : PairTable
 
     Attributes
     ----------
@@ -200,16 +199,16 @@ class PairNetwork:
         Number of arcs, not counting those into the sink, and number of topic counts.
     """
 
-    def __init__(self, rule: CountRule, costs: Ints) -> None:
+    def __init__(self, rule: CountRule, costs: PairTable) -> None:
         self.rule, self.problem = rule, rule.problem
         problem = self.problem
-        self.free = np.flatnonzero(problem.assignable & (problem.pins == NOBODY))
-        taken = problem.assignable & (problem.pins != NOBODY)
-        self.pinned_cost = int(costs[taken, problem.pins[taken]].sum()) if taken.any() else 0
-        topics = problem.topic_of[self.free].astype(np.int64)
-        table: Ints = np.where(problem.allowed[topics], costs[self.free], 0)
-        first, self.kind_of = _kinds(topics, table)
-        self.topics, self.costs = topics[first], table[first]
+        free_ones = problem.assignable & (problem.pins == NOBODY)
+        self.free, taken = np.flatnonzero(free_ones), np.flatnonzero(problem.assignable & ~free_ones)
+        self.pinned_cost = int(costs.at(taken, problem.pins[taken]).sum()) if len(taken) else 0
+        topics, free = problem.topic_of[self.free].astype(np.int64), costs.keep(free_ones)
+        first, self.kind_of = _kinds(topics, free)
+        self.topics = topics[first]
+        self.costs = PairTable(free.table[first], free.class_of, free.home[first], free.at_home[first])
         self.sizes = np.bincount(self.kind_of, minlength=len(first)).astype(np.int64)
         self.counted = rule.topic_bounds is not None  # True if counts per topic matter, not only totals
         self._open()
@@ -218,19 +217,49 @@ class PairNetwork:
         """Create the arcs: directly to members, or through classes if that needs fewer."""
         allowed = self.problem.allowed[self.topics]
         self.cells = int(self.problem.allowed[np.unique(self.topics)].sum()) if self.counted else 0
-        self.direct, self.into = allowed, np.zeros((len(allowed), 0), dtype=bool)
-        self.class_of, self.hubs = np.zeros(0, dtype=np.int64), self.costs[:, :0]
+        self.into, self.hubs = np.zeros((len(allowed), 0), dtype=bool), self.costs.table[:, :0]
+        self.class_of = np.zeros(0, dtype=np.int64)
         self.arcs = int(allowed.sum()) + self.cells
-        class_of = _classes(self.costs, self.problem.allowed) if self.arcs > FEW_ARCS else None
-        if class_of is None:
+        if self.arcs > FEW_ARCS and self._through_classes(allowed):
             return
+        kind, member = np.nonzero(allowed)
+        self.direct, self.direct_costs = (kind, member), self.costs.at(kind, member)
+
+    def _through_classes(self, allowed: Bools) -> bool:
+        """Create arcs through classes, and direct ones to members that cost less; return whether these are fewer."""
+        members = len(self.problem.members)
+        class_of = self._subscribed_classes()
+        exact = int(class_of.max(initial=0)) < members // 4
+        if not exact:
+            costs = self.costs.rows(np.arange(len(allowed)))
+            similar = _classes(costs, self.problem.allowed)
+            if similar is None:
+                return False
+            class_of = similar
         of_class = [np.flatnonzero(class_of == c) for c in range(int(class_of.max()) + 1)]
-        hubs = np.stack([self.costs[:, mine].max(axis=1) for mine in of_class], axis=1)
         into = np.stack([allowed[:, mine[0]] for mine in of_class], axis=1)
-        direct = allowed & (self.costs < hubs[:, class_of])
-        arcs = int(direct.sum()) + int(into.sum()) + (2 * self.cells or len(class_of))
-        if arcs < self.arcs:
-            self.direct, self.into, self.class_of, self.hubs, self.arcs = direct, into, class_of, hubs, arcs
+        if exact:
+            hubs = self.costs.table[:, [self.costs.class_of[mine[0]] for mine in of_class]]
+            kind = np.flatnonzero(self.costs.home != NOBODY)
+            member = self.costs.home[kind].astype(np.int64)
+            cheaper = allowed[kind, member] & (self.costs.at_home[kind] < hubs[kind, class_of[member]])
+            kind, member = kind[cheaper], member[cheaper]
+        else:
+            hubs = np.stack([costs[:, mine].max(axis=1) for mine in of_class], axis=1)
+            kind, member = np.nonzero(allowed & (costs < hubs[:, class_of]))
+        arcs = len(kind) + int(into.sum()) + (2 * self.cells or members)
+        if arcs >= self.arcs:
+            return False
+        self.into, self.class_of, self.hubs, self.arcs = into, class_of, hubs, arcs
+        self.direct, self.direct_costs = (kind, member), self.costs.at(kind, member)
+        return True
+
+    def _subscribed_classes(self) -> Cells:
+        """Return the class of each member, where members of a class also subscribe alike."""
+        numbers: dict[tuple[int, bytes], int] = {}
+        subscribed = self.problem.allowed.T
+        keys = ((kind, subscribed[m].tobytes()) for m, kind in enumerate(self.costs.class_of.tolist()))
+        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
     @property
     def seconds(self) -> float:
@@ -248,7 +277,7 @@ class PairNetwork:
         first_member = first_hub + classes * (topics if self.counted else 1)
         nodes = first_member + members + 1
         sink = nodes - 1
-        most = int(self.costs.max(initial=0)) * int(self.sizes.sum()) + 1  # more than any plan costs
+        most = self.costs.most * int(self.sizes.sum()) + 1  # more than any plan costs
         of_ranks = 2 * members * (int(rule.ranks.steps.max(initial=0)) + 1) + 1 if rule.ranks is not None else 1
         levels = of_ranks * (2 * len(problem.lags) + 1 if rule.topic_distance else 1)
         shrink = max(-(-most * levels * (nodes + 1) // LARGEST), 1)
@@ -258,9 +287,9 @@ class PairNetwork:
         tied = len(self.free) + 1 if classes and most * levels * (nodes + 1) * (len(self.free) + 1) <= LARGEST else 1
         supplies = np.zeros(nodes, dtype=np.int64)
         supplies[:kinds] = self.sizes
-        kind, member = np.nonzero(self.direct)
+        kind, member = self.direct
         from_kind, hub = np.nonzero(self.into)
-        costs = ((table // shrink).astype(np.int64) for table in (self.costs[kind, member], self.hubs[from_kind, hub]))
+        costs = ((table // shrink).astype(np.int64) for table in (self.direct_costs, self.hubs[from_kind, hub]))
         cost, hub_cost = costs
         hub += self.topics[from_kind] * classes if self.counted else 0
         out, on = self._onward()
@@ -334,11 +363,11 @@ class PairNetwork:
             arcs.append(np.array([node, np.full(members, sink), capacity, rule.ranks.steps[step] * off]))
 
 
-def _kinds(topics: Cells, table: Ints) -> tuple[Cells, Cells]:
+def _kinds(topics: Cells, costs: PairTable) -> tuple[Cells, Cells]:
     """Return the first partition of each kind, and the kind of each partition, as row indices."""
-    if table.dtype == object and (not table.size or table.max() < 2**62):
-        table = table.astype(np.int64)
-    rows = np.column_stack([topics.astype(table.dtype), table])
+    rows = np.column_stack([topics, costs.home, costs.at_home, costs.table])
+    if rows.dtype == object and (not rows.size or rows.max() < 2**62):
+        rows = rows.astype(np.int64)
     keys: dict[bytes | tuple[Any, ...], int] = {}
     first, kinds = [], []
     for number, row in enumerate(rows):

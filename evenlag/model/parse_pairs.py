@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import Ints, summable
 from evenlag.model.names import did_you_mean, unknown_keyword
-from evenlag.model.pair_data import NO_PAIR_DATA, PairData, Racks, racks_of_replicas, summable_costs
+from evenlag.model.pair_data import NO_PAIR_DATA, PairData, Racks, racks_of_replicas
+from evenlag.model.pair_table import PairTable
 from evenlag.model.values import (
     LARGEST_AMOUNT,
     check_fields,
@@ -215,7 +216,7 @@ def _check_same(first: str, ids: list[int], second: str, others: list[int]) -> N
         raise InvalidProblemError(f"{place}; {has!r} has partition {alone} and {lacks!r} does not")
 
 
-def _costs(problem: Problem, given: Any) -> dict[str, Ints]:
+def _costs(problem: Problem, given: Any) -> dict[str, PairTable]:
     check_mapping(given, "costs", "name to a mapping of member, or of (topic, partition, member), to cost")
     costs = {}
     for name, values in given.items():
@@ -227,8 +228,8 @@ def _costs(problem: Problem, given: Any) -> dict[str, Ints]:
     return costs
 
 
-def _cost_matrix(problem: Problem, name: str, values: Mapping[Any, Any]) -> Ints:
-    """Return one cost as a matrix (P, M); a value for a pair overrides the member's value."""
+def _cost_matrix(problem: Problem, name: str, values: Mapping[Any, Any]) -> PairTable:
+    """Return one cost as a table; a value for a pair overrides the member's value."""
     members = {member: m for m, member in enumerate(problem.members)}
     costs = np.zeros((len(problem.partition_ids), len(members)), dtype=np.int64)
     index = {partition: p for p, partition in enumerate(problem.partitions)} if any(map(_is_pair, values)) else {}
@@ -247,7 +248,7 @@ def _cost_matrix(problem: Problem, name: str, values: Mapping[Any, Any]) -> Ints
         pairs.append((p, members[member], parse_amount(f"costs: {name!r}: {topic}-{partition} at {member!r}", value)))
     for p, m, cost in pairs:
         costs[p, m] = cost
-    return summable_costs(costs)
+    return PairTable.of_pairs(costs)
 
 
 def _is_pair(key: object) -> bool:
@@ -330,11 +331,11 @@ def by_topic(problem: Problem, values: Sequence[T]) -> dict[str, Any]:
     return document
 
 
-def _cost_document(problem: Problem, costs: Ints) -> dict[str, Any]:
+def _cost_document(problem: Problem, costs: PairTable) -> dict[str, Any]:
     """Return one cost in document form: by member if it is the same for all partitions, else by nonzero pair."""
     members, pairs = {}, []
     for m, member in enumerate(problem.members):
-        column = costs[:, m]
+        column = costs.at(np.arange(len(problem.lags)), m)
         if len(column) and (column == column[0]).all():
             if column[0]:
                 members[member] = int(column[0])

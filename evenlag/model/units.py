@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.arrays import NOBODY, Index, Ints, leaving, stacked, summable
+from evenlag.model.arrays import NOBODY, Index, Ints, stacked, summable
 from evenlag.model.lag import MAX_LAG
-from evenlag.model.pair_data import PairData, Units, summable_costs
+from evenlag.model.pair_data import PairData, Units
+from evenlag.model.pair_table import PairTable
 
 if TYPE_CHECKING:
     from evenlag.model.plan import Plan
@@ -156,13 +157,13 @@ def _pins(problem: Problem, unit_of: Index, count: int, subscribed: NDArray[np.b
 
 def _pair_data(problem: Problem, units: Units) -> PairData:
     pairs = problem.pairs
-    leaves = leaving(problem.owner, len(problem.members))
-    matrices = {"moves": units.summed(leaves)}
+    owner, members = problem.owner, len(problem.members)
+    matrices = {"moves": units.summed(PairTable.of_moves(owner, members))}
     if pairs.move_sizes is not None:
-        matrices["moved_size"] = summable_costs(units.summed(leaves * pairs.move_sizes[:, None]))
+        matrices["moved_size"] = units.summed(PairTable.of_moves(owner, members, pairs.move_sizes))
     return PairData(
         racks=pairs.racks,
-        costs={name: summable_costs(units.summed(costs)) for name, costs in pairs.costs.items()},
+        costs={name: units.summed(costs) for name, costs in pairs.costs.items()},
         matrices=matrices,
         units=units,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from evenlag.compare.traffic_price import TrafficPrice, crossings_of
 from evenlag.figures import number, quantity
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
-from evenlag.model.pair_costs import pair_costs, total
+from evenlag.model.pair_costs import pair_costs
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
@@ -48,7 +48,7 @@ def cost_lines(result: Result, price: TrafficPrice | None = None) -> Iterator[st
             yield f"moved size {cost:,} of {everything:,}" if owned else f"moved size {cost:,}"
             continue
         costs = pair_costs(problem, name, result.fetch_from)
-        today = f", today {total(costs, current_plan(problem).member_of):,}" if owned and costs is not None else ""
+        today = f", today {costs.total(current_plan(problem).member_of):,}" if owned and costs is not None else ""
         yield f"{_crossings(plan, cost) if name == CROSSINGS else f'{name} {cost:,}'}{today}"
     if price is not None:
         yield money_line(plan, result.fetch_from, price)

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.arrays import Ints
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.pair_flow import CheapestPlan, cheapest_plan
+from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
 from evenlag.search.construct.fresh import fewest_moves_plan
@@ -91,10 +91,9 @@ class SolveCache:
             self._scenarios[number] = SolveCache(self.problem.futures[number])
         return self._scenarios[number]
 
-    def cheapest_plan(self, rule: CountRule, costs: Ints, seconds: float = inf) -> CheapestPlan | None:
+    def cheapest_plan(self, rule: CountRule, costs: PairTable, seconds: float = inf) -> CheapestPlan | None:
         """Return `cheapest_plan` of a rule of the problem, computed once; None if `seconds` were too few."""
-        table = str(costs.tolist()).encode() if costs.dtype == object else costs.tobytes()
-        key = (rule.balance, rule.slack, hashlib.blake2b(table).digest())
+        key = (rule.balance, rule.slack, hashlib.blake2b(costs.key()).digest())
         if key not in self._cheapest:
             found = cheapest_plan(rule, costs, seconds)
             if found is None:

@@ -14,7 +14,6 @@ from evenlag.model.formulation import boolean_count
 from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.construct.start_plans import Baselines, Ceiling, Construct, Greedy
-from evenlag.search.exact.class_program import BY_OWNER
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.cost_stages import CheapestPairs, Classes
 from evenlag.search.exact.mip import MipStage
@@ -93,7 +92,7 @@ def moves_count(task: Task, _best: Incumbent) -> bool:
 
 def owners_cost(task: Task, _best: Incumbent) -> bool:
     """Return True if moves or the sizes of moved partitions have a price or a budget; False with scenarios."""
-    sized = any(pair.name in BY_OWNER for pair in task.goal.pairs)
+    sized = any(pair.costs.has_homes for pair in task.goal.pairs)
     return task.has_owners and not task.problem.futures and (task.moves_matter or sized)
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from evenlag import Problem, solve
 from evenlag.errors import InfeasibleError, InvalidProblemError
-from evenlag.model.arrays import Ints
 from evenlag.model.check import plan_violation
 from evenlag.model.pair_costs import PAIR_COSTS
+from evenlag.model.pair_table import PairTable
 from evenlag.model.parse_pairs import COSTS_OF_OURS
 from evenlag.model.plan import Plan
 from tests.support.portfolios import without
@@ -256,9 +256,9 @@ def test_own_costs_may_not_take_the_names_of_built_in_ones() -> None:
 
 
 def test_a_cost_without_data_of_pairs_counts_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    def spot(problem: Problem, _fetch_from: str) -> Ints:
-        on_spot = [3 * name.endswith("-spot") for name in problem.members]
-        return np.tile(np.array(on_spot, dtype=np.int64), (len(problem.lags), 1))
+    def spot(problem: Problem, _fetch_from: str) -> PairTable:
+        on_spot = np.array([name.endswith("-spot") for name in problem.members], dtype=np.int64)
+        return PairTable.by_class(np.tile([0, 3], (len(problem.lags), 1)), on_spot)
 
     monkeypatch.setitem(PAIR_COSTS, "night", spot)
     monkeypatch.setattr("tests.support.verified.EFFORT", 0)  # no problem file says what it costs

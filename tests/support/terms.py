@@ -298,7 +298,7 @@ def pair_tables(problem: Problem, fetch_from: str) -> Tables:
         "moves": left,
         "moved_size": [[size * each for each in row] for size, row in zip(sizes, left, strict=True)],
     }
-    tables |= {name: table.tolist() for name, table in pairs.costs.items()}
+    tables |= {name: table.pairs.tolist() for name, table in pairs.costs.items()}
     if pairs.racks and pairs.partition_racks:
         traffic = [1] * len(partitions) if pairs.traffic is None else pairs.traffic.tolist()
         away = [[0] * len(members) for _ in partitions]

@@ -161,9 +161,10 @@ class OtherPlaces:
         if goal.max_moves is not None:
             fits &= (self.plan.moves + moves <= goal.max_moves).astype(bool)
         for pair, price, spent in zip(goal.pairs, self.of_pairs, self.spent, strict=True):
-            units = spent + pair.costs[p, members].astype(object) - int(pair.costs[p, source])
+            units = spent + pair.costs.at(p, members).astype(object) - int(pair.costs.at(p, source))
             if given is not None:
-                units = units + pair.costs[given, source].astype(object) - pair.costs[given, members].astype(object)
+                units = units + pair.costs.at(given, source).astype(object)
+                units = units - pair.costs.at(given, members).astype(object)
             values = values + units * price
             if pair.budget is not None:
                 fits &= (units <= pair.budget).astype(bool)

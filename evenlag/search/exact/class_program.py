@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import NOBODY, Bools, Ints, Whole, leaving
+from evenlag.model.arrays import NOBODY, Bools, Ints, Whole
 from evenlag.model.bounds import reduction_floors, reductions
-from evenlag.model.objective import MOVED_SIZE, MOVES
+from evenlag.model.pair_costs import moves
+from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, whole
 from evenlag.search.exact.choice_program import ChoiceProgram, Limits, Solution, Terms
 from evenlag.search.task import Task
@@ -34,7 +35,6 @@ FLOORS, CUT_ROUNDS = 40, 2  # reductions tried for cuts, and rounds of cuts afte
 CUT_WORTH = 1e-4  # share of the mean load by which a class must miss the lowest load for a cut
 WORTH = 1e-4  # share of the mean load by which a lowest load must be too high to branch on it
 NEAR = 1e-6  # tolerance for floats
-BY_OWNER = (MOVES, MOVED_SIZE)  # costs that follow from owners; they do not define classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +54,14 @@ class MemberClasses:
 
 
 def member_classes(task: Task) -> MemberClasses:
-    """Group active members by subscriptions, weight, and costs other than those that follow from owners."""
+    """Group active members by subscriptions, weight, and the classes of all pair costs."""
     problem = task.problem
-    tables = [pair.costs for pair in task.goal.pairs if pair.name not in BY_OWNER]
+    tables = [pair.costs for pair in task.goal.pairs]
     numbers: dict[Any, int] = {}
     of = np.full(len(problem.members), NOBODY, dtype=np.int64)
     for m in np.flatnonzero(problem.active).tolist():
-        columns = tuple(tuple(costs[:, m]) if costs.dtype == object else costs[:, m].tobytes() for costs in tables)
-        key = (problem.allowed[:, m].tobytes(), problem.relative_weights[m], columns)
+        kinds = tuple(costs.class_of[m] for costs in tables)
+        key = (problem.allowed[:, m].tobytes(), problem.relative_weights[m], kinds)
         of[m] = numbers.setdefault(key, len(numbers))
     return MemberClasses(of, [np.flatnonzero(of == k) for k in range(len(numbers))])
 
@@ -132,7 +132,7 @@ class ClassProgram:
         self._mean = max(float(problem.mean_load / problem.load_unit), 1.0)
         self._items = np.flatnonzero(problem.assignable)
         self._owners_cost = task.has_owners and (
-            task.moves_matter or any(pair.name in BY_OWNER for pair in goal.pairs)
+            task.moves_matter or any(pair.costs.has_homes for pair in goal.pairs)
         )  # fmt: skip
         self._columns = self._all_columns()
         price: Ints = np.zeros(len(self._columns.item), dtype=object)
@@ -160,15 +160,12 @@ class ClassProgram:
         stays = at[(owner != NOBODY) & may[at, owner]] if self._owners_cost else at[:0]
         elsewhere = may.copy()
         elsewhere[stays, owner[stays]] = False
-        leaves = leaving(owner, len(problem.members))
-        tables = [*(pair.costs[items] for pair in self._task.goal.pairs), leaves]
-        parts = [
-            (stays, self._classes.of[owner[stays]], owner[stays], [table[stays, owner[stays]] for table in tables])
-        ]
+        tables = [*(pair.costs for pair in self._task.goal.pairs), moves(problem)]
+        at_home = [table.at(items[stays], owner[stays]) for table in tables]
+        parts = [(stays, self._classes.of[owner[stays]], owner[stays], at_home)]
         for k, members in enumerate(self._classes.members):
             some = at[elsewhere[:, members].any(axis=1)]
-            cells = np.ix_(some, members)
-            costs = [_least(table[cells], elsewhere[cells]) for table in tables]
+            costs = [_least(table, items[some], members, elsewhere[some]) for table in tables]
             parts.append((some, np.full(len(some), k), np.full(len(some), NOBODY), costs))
         item, class_of, home = (np.concatenate([part[i] for part in parts]) for i in range(3))
         return _Columns(
@@ -433,8 +430,11 @@ class ClassProgram:
         return at if within and lowest - able > WORTH * self._mean else None
 
 
-def _least(costs: Ints, among: Bools) -> Ints:
-    """Return the least cost of each row (N, M) among the entries of a mask, which has one or more in each row."""
-    most = costs.max(axis=1, keepdims=True)
-    least: Ints = np.where(among, costs, most).min(axis=1)
+def _least(costs: PairTable, partitions: Whole, members: Whole, may: Bools) -> Ints:
+    """Return the least cost of each partition on the members of a class that may take it (N, M)."""
+    home = costs.home[partitions]
+    at_home = np.isin(home, members) & may[np.arange(len(home)), home]
+    least: Ints = np.where(
+        at_home, costs.at_home[partitions], costs.table[partitions, costs.class_of[members[0]]]
+    )  # fmt: skip
     return least

@@ -20,16 +20,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import NO_CAP, NOBODY, Ints, Whole, leaving
+from evenlag.model.arrays import NO_CAP, NOBODY, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import reduced_lags
 from evenlag.model.certificate import searched
 from evenlag.model.flow import CountBounds, CountNetwork
 from evenlag.model.objective import EVERY_TERM
 from evenlag.model.origin import NO_ORIGIN
-from evenlag.model.pair_costs import total
+from evenlag.model.pair_costs import moves
 from evenlag.model.pair_data import NO_PAIR_DATA
 from evenlag.model.pair_flow import cheapest_plan, combined
+from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import Problem
 from evenlag.search.clock import Turn
@@ -40,7 +41,7 @@ from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
 from evenlag.search.task import Task
 
-Part = tuple[Number, Ints]
+Part = tuple[Number, PairTable]
 
 
 @dataclass(frozen=True)
@@ -52,20 +53,17 @@ class CheapestPairs:
 
     Attributes
     ----------
-    most_pairs : int
-        Largest number of partitions times members.
     most_steps : int
         Number of multipliers to try.
     """
 
-    most_pairs: int = 5_000_000
     most_steps: int = 24
     name: str = "pair flow"
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Return True if pairs have costs or loads do not count, in groups that are not too large."""
-        return bool(task.goal.pairs or task.goal.kind is None) and _size(task) <= self.most_pairs
+        """Return True if pairs have costs or loads do not count."""
+        return bool(task.goal.pairs) or task.goal.kind is None
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Yield the cheapest plans and bounds on the costs. No flow starts that would outlast the time left."""
@@ -91,7 +89,7 @@ class CheapestPairs:
             plan = yield from self._flow(task, parts, factor * most, task.clock.room(found=best.found))
             if plan is None:
                 return
-            if sum(total(costs, plan.plan.member_of) for _, costs in budgeted) > most:
+            if sum(costs.total(plan.plan.member_of) for _, costs in budgeted) > most:
                 low = factor
             else:
                 high = factor
@@ -107,10 +105,7 @@ class CheapestPairs:
     ) -> Generator[Finding, None, _Cheapest | None]:
         """Yield and return the cheapest plan by these costs. With `allowed`, the multiplied budgets, yield a bound."""
         table = combined(parts)
-        if table is None:
-            costs, unit = np.zeros((len(task.problem.lags), len(task.problem.members)), np.int64), Fraction(1)
-        else:
-            costs, unit = table
+        costs, unit = (moves(task.problem).times(0), Fraction(1)) if table is None else table
         cheapest = task.cache.cheapest_plan(task.rule, costs, seconds)
         if cheapest is None:
             task.clock.ended()
@@ -130,10 +125,6 @@ class _Cheapest:
     bound: int
 
 
-def _size(task: Task) -> int:
-    return len(task.problem.lags) * len(task.problem.members)
-
-
 def _parts(task: Task) -> tuple[list[Part], list[Part], int]:
     """Return the priced costs, the budgeted costs, and the sum of the budgets."""
     goal, problem = task.goal, task.problem
@@ -141,7 +132,7 @@ def _parts(task: Task) -> tuple[list[Part], list[Part], int]:
     budgeted: list[Part] = [(1, pair.costs) for pair in goal.pairs if pair.budget is not None]
     most = sum(pair.budget for pair in goal.pairs if pair.budget is not None)
     if task.moves_matter:
-        leaves = leaving(problem.owner, len(problem.members))
+        leaves = moves(problem)
         priced += [(goal.stickiness, leaves)] if goal.stickiness else []
         if goal.max_moves is not None:
             budgeted.append((1, leaves))
@@ -318,25 +309,26 @@ def _split(
     rule = task.rule
     lags = reduced_lags(rule, floor(low)) if task.spread_matters else task.problem.lags
     classes = replace(_as_members(task.problem, members), lags=lags)
+    class_of = _class_of(task.problem, members)
     of_classes = CountRule(
         rule.balance, rule.slack,
         None if rule.topic_bounds is None else _summed(rule.topic_bounds, members), rule.topic_distance,
         _summed(rule.member_bounds, members), None, CountNetwork(classes),
     )  # fmt: skip
     away = np.rint((1 - shares.clip(0, 1)) * PARTS).astype(np.int64)
-    start = cheapest_plan(of_classes, away, task.clock.room(found=True))
+    start = cheapest_plan(of_classes, PairTable.by_class(away, np.arange(len(members))), task.clock.room(found=True))
     if start is None:
         return None
     pairs = (
-        replace(pair, costs=np.stack([pair.costs[:, each].min(axis=1) for each in members], axis=1), budget=most)
+        replace(pair, costs=_of_classes(pair.costs, members, class_of), budget=most)
         for pair, most in zip(task.goal.pairs, budgets, strict=True)
     )
     goal = replace(task.goal, stickiness=0, max_moves=None, ceiling=None, pairs=tuple(pairs))
     turn = Turn(STEPS * len(members), stop)
-    class_of = local_search(Plan(classes, start.member_of), of_classes, goal, turn).member_of
-    costs = PARTS + leaving(task.problem.owner, len(task.problem.members)).astype(np.int64)
-    for k, each in enumerate(members):
-        costs[np.ix_(class_of == k, each)] -= PARTS
+    chosen = local_search(Plan(classes, start.member_of), of_classes, goal, turn).member_of
+    elsewhere = PARTS * (chosen[:, None] != np.arange(len(members) + 1)).astype(np.int64)
+    outside = np.where(class_of == NOBODY, len(members), class_of)  # the last class: members of none
+    costs = PairTable.by_class(elsewhere, outside).plus(moves(task.problem))
     found = cheapest_plan(rule, costs, task.clock.room(found=True))
     return None if found is None else Plan(task.problem, found.member_of)
 
@@ -351,11 +343,24 @@ def _redistribute(state: SearchState, members: Whole, window: tuple[Number, Numb
     pairs.worst_first(turn)
 
 
-def _as_members(problem: Problem, classes: list[Whole]) -> Problem:
-    """Return the problem whose members are classes, each with the weight of its members."""
-    class_of = np.full(len(problem.members) + 1, NOBODY, dtype=np.int32)
+def _class_of(problem: Problem, classes: list[Whole]) -> Whole:
+    """Return the class of each member (M,); `NOBODY` for members of none."""
+    class_of = np.full(len(problem.members), NOBODY, dtype=np.int64)
     for k, members in enumerate(classes):
         class_of[members] = k
+    return class_of
+
+
+def _of_classes(costs: PairTable, classes: list[Whole], class_of: Whole) -> PairTable:
+    """Return the least cost of each partition on the members of each class, as costs of classes."""
+    table = costs.table[:, [costs.class_of[members[0]] for members in classes]]
+    home = np.where(costs.home == NOBODY, NOBODY, class_of[costs.home]).astype(np.int32)
+    return PairTable(table, np.arange(len(classes)), home, np.where(home == NOBODY, 0, costs.at_home))
+
+
+def _as_members(problem: Problem, classes: list[Whole]) -> Problem:
+    """Return the problem whose members are classes, each with the weight of its members."""
+    class_of = np.append(_class_of(problem, classes), NOBODY).astype(np.int32)
     weights = tuple(Fraction(int(problem.relative_weights[members[0]]) * len(members)) for members in classes)
     return replace(
         problem,

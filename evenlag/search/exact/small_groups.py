@@ -102,7 +102,7 @@ def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
     factors = problem.load_factors[active]
     most = max(future.total_lag for future in futures)
     largest = most * int(max(factors)) * max(sum(per_load), most * sum(per_square))
-    costs = [pair.costs[here, plans].sum(axis=1) for pair in goal.pairs]
+    costs = [pair.costs.at(here, plans).sum(axis=1) for pair in goal.pairs]
     priced = zip(costs, goal.pairs, strict=True)
     largest += sum(int(cost.max(initial=0)) * int(pair.price * common) for cost, pair in priced)
     number = np.int64 if largest + per_move * len(here) < SMALL else object

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.objective import ObjectiveKind
+from evenlag.model.pair_table import PairTable
 from evenlag.model.problem import NOBODY
 from evenlag.search.improve import kernel
 from evenlag.search.improve.state import NO_LIMIT, Column, SearchState
@@ -218,10 +219,11 @@ class Exchanges:
         moves: Whole = ((ours == me).astype(np.int64)[:, None] + taken) - (ours[:, None] == self.holder)
         return moves
 
-    def _change(self, costs: Column) -> Column:
+    def _change(self, costs: PairTable) -> Column:
         """Return the change of a pair cost for every exchange."""
-        give = costs[self.ours][:, self.holder] - costs[self.ours, self.me][:, None]
-        change: Column = give + (costs[self.theirs, self.me] - costs[self.theirs, self.holder])
+        ours, theirs, me = self.ours, self.theirs, self.me
+        give = np.where(ours[:, None] == NOBODY, 0, costs.at(ours[:, None], self.holder) - costs.at(ours, me)[:, None])
+        change: Column = give + np.where(theirs == NOBODY, 0, costs.at(theirs, me) - costs.at(theirs, self.holder))
         return change
 
     def cost(self, per_move: float) -> Floats:

@@ -14,7 +14,7 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-#define VERSION 1
+#define VERSION 2
 #define NO_LIMIT ((int64_t)1 << 62)
 #define NOBODY (-1)
 #define LEAST_GAIN 1e-9
@@ -26,22 +26,24 @@
 
 enum {
     TABLE, LOADS, FACTORS, LOWS, HIGHS, WEIGHTS, UNITS, ITEMS, STARTS, MEMBER_OF, OWNER, TOPIC_OF, ALLOWED,
-    COUNTS, COUNT_LO, COUNT_HI, RANK_BASE, RANK_STEPS, TOPIC_COUNTS, TOPIC_LO, TOPIC_HI, SUMS, COSTS, USED, BUDGETS,
-    PAIR_PRICES, RATES, ACTIVE, ARRAYS
+    COUNTS, COUNT_LO, COUNT_HI, RANK_BASE, RANK_STEPS, TOPIC_COUNTS, TOPIC_LO, TOPIC_HI, SUMS, COSTS, FIRST_COST,
+    CLASS_OF, HOME, AT_HOME, USED, BUDGETS, PAIR_PRICES, RATES, ACTIVE, ARRAYS
 };
 
 /* Size of an entry of each array in bytes; 1 in `changed` if calls write to the array. */
-static const int entry_of[ARRAYS] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 1, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8};
-static const int changed[ARRAYS] = {0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0};
+static const int entry_of[ARRAYS] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 1, 8, 8, 8,
+                                     8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 8, 8, 8, 8, 8, 8};
+static const int changed[ARRAYS] = {0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0,
+                                    0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0};
 
 typedef struct {
     Py_buffer views[ARRAYS];
     int64_t P, M, S, T, K, A;
     const int64_t *table, *factors, *lows, *highs, *units, *count_lo, *count_hi, *rank_base, *rank_steps;
-    const int64_t *topic_lo, *topic_hi, *costs, *budgets, *pair_prices, *active;
+    const int64_t *topic_lo, *topic_hi, *costs, *first_cost, *class_of, *at_home, *budgets, *pair_prices, *active;
     int64_t *loads, *items, *starts, *counts, *topic_counts, *sums, *used;
     int32_t *member_of;
-    const int32_t *owner, *topic_of;
+    const int32_t *owner, *topic_of, *home;
     const uint8_t *allowed;
     const double *weights, *rates;
     int by_topic, ranked, topics, worst_counts, spread;
@@ -52,6 +54,7 @@ typedef struct {
 typedef struct {
     int64_t id, off, moves;
     const int64_t *lags;
+    int64_t *costs;
     int32_t topic;
     uint8_t fits;
 } Side;
@@ -78,7 +81,7 @@ static int consistent(State *s) {
     int64_t wanted[ARRAYS] = {
         (s->P + 1) * s->S, s->M * s->S, s->M, s->S, s->S, s->S, s->S, free_ones, s->M + 1, s->P, s->P, s->P, cells,
         s->M, s->M, s->M, s->ranked * s->M, 2 * s->ranked * s->M, cells, s->topics * cells, s->topics * cells, 3,
-        s->K * (s->P + 1) * s->M, s->K, s->K, s->K, s->K, s->A};
+        length(s, COSTS), s->K + 1, s->K * s->M, s->K * s->P, s->K * s->P, s->K, s->K, s->K, s->K, s->A};
     for (int i = 0; i < ARRAYS; i++)
         if (length(s, i) != wanted[i]) return 0;
     const int64_t *starts = s->views[STARTS].buf, *items = s->views[ITEMS].buf, *active = s->views[ACTIVE].buf;
@@ -92,6 +95,11 @@ static int consistent(State *s) {
         if (topic_of[p] < 0 || topic_of[p] >= s->T) return 0;
     for (int64_t i = 0; i < s->A; i++)
         if (active[i] < 0 || active[i] >= s->M) return 0;
+    const int64_t *first = s->views[FIRST_COST].buf, *class_of = s->views[CLASS_OF].buf;
+    if (first[0] != 0 || first[s->K] * s->P != length(s, COSTS)) return 0;
+    for (int64_t k = 0; k < s->K; k++)
+        for (int64_t m = 0; m < s->M; m++)
+            if (class_of[k * s->M + m] < 0 || class_of[k * s->M + m] >= first[k + 1] - first[k]) return 0;
     return 1;
 }
 
@@ -130,6 +138,8 @@ static PyObject *prepare(PyObject *module, PyObject *args) {
     s->count_hi = s->views[COUNT_HI].buf, s->rank_base = s->views[RANK_BASE].buf;
     s->rank_steps = s->views[RANK_STEPS].buf, s->topic_counts = s->views[TOPIC_COUNTS].buf;
     s->topic_lo = s->views[TOPIC_LO].buf, s->topic_hi = s->views[TOPIC_HI].buf, s->sums = s->views[SUMS].buf;
+    s->first_cost = s->views[FIRST_COST].buf, s->class_of = s->views[CLASS_OF].buf;
+    s->home = s->views[HOME].buf, s->at_home = s->views[AT_HOME].buf;
     s->costs = s->views[COSTS].buf, s->used = s->views[USED].buf, s->budgets = s->views[BUDGETS].buf;
     s->pair_prices = s->views[PAIR_PRICES].buf, s->rates = s->views[RATES].buf, s->active = s->views[ACTIVE].buf;
     s->by_topic = by_topic, s->worst_counts = worst_counts, s->spread = spread, s->topic_distance = topic_distance;
@@ -167,8 +177,11 @@ static int may_shift(const State *s, int64_t source, int64_t target) {
     return s->sums[2] - saved + added <= s->rank_total;
 }
 
-static const int64_t *pair_costs(const State *s, int64_t k, int64_t p) {
-    return s->costs + (k * (s->P + 1) + (p == NOBODY ? s->P : p)) * s->M;
+/* Return the k-th cost of a pair: that of the member's class, or less at home. */
+static int64_t pair_cost(const State *s, int64_t k, int64_t p, int64_t m) {
+    if (s->home[k * s->P + p] == m) return s->at_home[k * s->P + p];
+    const int64_t first = s->first_cost[k], width = s->first_cost[k + 1] - first;
+    return s->costs[first * s->P + p * width + s->class_of[k * s->M + m]];
 }
 
 /* List the partitions that one member may give to another, and none as the last entry. */
@@ -182,9 +195,11 @@ static int64_t fill(const State *s, Side *side, int64_t source, int64_t target, 
         side[i].fits = s->allowed[topic * s->M + target];
         side[i].off = s->by_topic ? off(s, topic, source, -1) + off(s, topic, target, 1) : 0;
         side[i].moves = (s->owner[p] == source) - (s->owner[p] == target);
+        for (int64_t k = 0; k < s->K; k++) side[i].costs[k] = pair_cost(s, k, p, target) - pair_cost(s, k, p, source);
     }
-    Side none = {NOBODY, 0, 0, s->table + s->P * s->S, -1, (uint8_t)nothing_fits};
-    side[n] = none;
+    side[n].id = NOBODY, side[n].off = side[n].moves = 0, side[n].lags = s->table + s->P * s->S;
+    side[n].topic = -1, side[n].fits = (uint8_t)nothing_fits;
+    for (int64_t k = 0; k < s->K; k++) side[n].costs[k] = 0;
     return n + 1;
 }
 
@@ -196,16 +211,14 @@ static int64_t longest(const State *s) {
     return most + 1;
 }
 
-/* Return 1 if an exchange of `a` and `b` keeps counts and the budgets of moves and pairs. */
-static int keeps(const State *s, const Side *give, const Side *take, int64_t a, int64_t b, int64_t room,
-                 int64_t moves_left) {
+/* Return 1 if an exchange keeps counts and the budgets of moves and pairs. */
+static int keeps(const State *s, const Side *give, const Side *take, int64_t room, int64_t moves_left) {
     if (!give->fits || !take->fits || (give->id == NOBODY && take->id == NOBODY)) return 0;
     if (s->by_topic && give->topic != take->topic && give->off + take->off > room) return 0;
     if (give->moves + take->moves > moves_left) return 0;
     for (int64_t k = 0; k < s->K; k++) {
-        const int64_t *ours = pair_costs(s, k, give->id), *theirs = pair_costs(s, k, take->id);
         int64_t left = s->budgets[k] - s->used[k];
-        if (ours[b] - ours[a] + theirs[a] - theirs[b] > (left > 0 ? left : 0)) return 0;
+        if (give->costs[k] + take->costs[k] > (left > 0 ? left : 0)) return 0;
     }
     return 1;
 }
@@ -239,8 +252,10 @@ static int begin(Call *call, PyObject *capsule, long long me, PyObject *others, 
         PyErr_SetString(PyExc_ValueError, "members must be others of the state");
     } else {
         const int64_t most = longest(s);
-        call->ours = malloc(2 * (size_t)most * sizeof(Side));
+        call->ours = malloc(2 * (size_t)most * (sizeof(Side) + (size_t)s->K * sizeof(int64_t)));
         if (call->ours != NULL) {
+            int64_t *costs = (int64_t *)(call->ours + 2 * most);
+            for (int64_t i = 0; i < 2 * most; i++) call->ours[i].costs = costs + i * s->K;
             call->theirs = call->ours + most;
             return 1;
         }
@@ -306,7 +321,7 @@ static PyObject *by_distance(PyObject *module, PyObject *args) {
                     const double other = distance(*load_b - delta * fb, *s->lows, *s->highs);
                     if (!(*s->weights * ((inside - mine * mine) - other * other) > LEAST_GAIN * inside)) continue;
                 }
-                if (!keeps(s, give, take, a, b, room, moves_left)) continue;
+                if (!keeps(s, give, take, room, moves_left)) continue;
                 double gain = 0, before = 0;
                 int fits = 1;
                 for (int64_t t = 0; t < S && fits; t++) {
@@ -324,10 +339,8 @@ static PyObject *by_distance(PyObject *module, PyObject *args) {
                 }
                 if (!fits || !(gain > LEAST_GAIN * before)) continue;
                 double cost = per_move * (double)(give->moves + take->moves);
-                for (int64_t k = 0; k < s->K; k++) {
-                    const int64_t *ours = pair_costs(s, k, give->id), *theirs = pair_costs(s, k, take->id);
-                    cost = cost + s->rates[k] * (double)(ours[b] - ours[a] + theirs[a] - theirs[b]);
-                }
+                for (int64_t k = 0; k < s->K; k++)
+                    cost = cost + s->rates[k] * (double)(give->costs[k] + take->costs[k]);
                 if (!(cost <= budget)) continue;
                 double worth = gain * FREE;
                 if (cost > 0) {
@@ -409,7 +422,7 @@ static PyObject *by_objective(PyObject *module, PyObject *args) {
             if (!give->fits) continue;
             for (int64_t j = 0; j < columns; j++) {
                 const Side *take = &call.theirs[j];
-                if (!keeps(s, give, take, a, b, room, moves_left)) continue;
+                if (!keeps(s, give, take, room, moves_left)) continue;
                 int64_t then = 0, moves = give->moves + take->moves;
                 double uneven = 0;
                 int fits = 1;
@@ -427,10 +440,7 @@ static PyObject *by_objective(PyObject *module, PyObject *args) {
                 }
                 if (!fits) continue;
                 int64_t change = s->move_price * moves + (s->unit ? scale * (then - now) : 0);
-                for (int64_t k = 0; k < s->K; k++) {
-                    const int64_t *ours = pair_costs(s, k, give->id), *theirs = pair_costs(s, k, take->id);
-                    change += s->pair_prices[k] * (ours[b] - ours[a] + theirs[a] - theirs[b]);
-                }
+                for (int64_t k = 0; k < s->K; k++) change += s->pair_prices[k] * (give->costs[k] + take->costs[k]);
                 const int order = best_row < 0           ? -1
                                   : change != best       ? (change < best ? -1 : 1)
                                   : uneven != best_uneven ? (uneven < best_uneven ? -1 : 1)
@@ -487,7 +497,7 @@ static void account(State *s, int64_t p, int64_t source, int64_t target) {
     if (s->topics && s->topic_distance) s->sums[1] += off(s, topic, source, -1) + off(s, topic, target, 1);
     s->topic_counts[topic * s->M + source]--, s->topic_counts[topic * s->M + target]++;
     s->sums[0] += (s->owner[p] == source) - (s->owner[p] == target);
-    for (int64_t k = 0; k < s->K; k++) s->used[k] += pair_costs(s, k, p)[target] - pair_costs(s, k, p)[source];
+    for (int64_t k = 0; k < s->K; k++) s->used[k] += pair_cost(s, k, p, target) - pair_cost(s, k, p, source);
 }
 
 static PyObject *exchange(PyObject *module, PyObject *args) {

@@ -18,11 +18,11 @@ import numpy as np
 from evenlag.model.objective import ObjectiveKind
 
 if TYPE_CHECKING:
-    from evenlag.model.arrays import Whole
+    from evenlag.model.arrays import Ints, Whole
     from evenlag.search.improve.state import SearchState
 
 VARIABLE = "EVENLAG_KERNEL"
-VERSION = 1  # of the interface; a kernel with another version is not used
+VERSION = 2  # of the interface; a kernel with another version is not used
 
 Found = tuple[int, int, int, float] | None
 
@@ -48,7 +48,7 @@ def status() -> str:
 
 def prepare(state: SearchState) -> Any:
     """Return the handle of a state for the other calls; None: use NumPy. The arrays must keep their memory."""
-    if _compiled is None or state.dtype is not np.int64 or state.costs.dtype == object:
+    if _compiled is None or state.dtype is not np.int64 or state.used.dtype == object:
         return None
     rule, problem = state.rule, state.problem
     none = np.zeros(0, np.int64)
@@ -60,7 +60,9 @@ def prepare(state: SearchState) -> Any:
         *((none, none) if ranks is None else (ranks.base, ranks.steps)),
         state.topic_counts,
         *((none, none) if topics is None else (topics.lo, topics.hi)),
-        *(state.sums, state.costs, state.used, state.budgets, state.pair_prices, state.rates, state.active),
+        state.sums,
+        *_costs(state),
+        *(state.used, state.budgets, state.pair_prices, state.rates, state.active),
     )
     kinds = [np.float64 if a.dtype == np.float64 else a.dtype if a.dtype in _SMALL else np.int64 for a in arrays]
     fixed = tuple(np.ascontiguousarray(a, kind) for a, kind in zip(arrays, kinds, strict=True))
@@ -69,6 +71,18 @@ def prepare(state: SearchState) -> Any:
         state.unit, state.move_price, min(state.ceiling, 2**62), state.worst_counts,
         state.goal.kind == ObjectiveKind.SPREAD,
     )  # fmt: skip
+
+
+def _costs(state: SearchState) -> tuple[Ints, ...]:
+    """Return the pair costs one after the other, with the first class of each, and classes, homes and costs there."""
+    tables = state.costs
+    if not tables:
+        none = np.zeros(0, np.int64)
+        return none, np.zeros(1, np.int64), none, np.zeros(0, np.int32), none
+    first = np.cumsum([0, *(each.table.shape[1] for each in tables)])
+    flat = np.concatenate([each.table.ravel() for each in tables])
+    more = ([getattr(each, name) for each in tables] for name in ("class_of", "home", "at_home"))
+    return flat, first, *(np.concatenate(each) for each in more)
 
 
 _SMALL = (np.dtype(np.int32), np.dtype(np.bool_))

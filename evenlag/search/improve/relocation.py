@@ -19,10 +19,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from evenlag.model.arrays import Ints, leaving
 from evenlag.model.backends import fits
 from evenlag.model.objective import CEILING, PAIRS, Across, Objective, ObjectiveKind
+from evenlag.model.pair_costs import moves
 from evenlag.model.pair_flow import combined
+from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, Plan
 from evenlag.search.construct.fresh import fresh_plan, relabel
 from evenlag.search.construct.start_plans import Greedy
@@ -182,8 +183,8 @@ def _cheapest(task: Task, best: Incumbent) -> Plan:
     Budgeted costs get a price as well, which rises until a plan keeps the limits.
     """
     goal, problem = task.goal, task.problem
-    leaves = leaving(problem.owner, len(problem.members))
-    parts: list[tuple[Number, Ints]] = [(pair.price, pair.costs) for pair in goal.pairs]
+    leaves = moves(problem)
+    parts: list[tuple[Number, PairTable]] = [(pair.price, pair.costs) for pair in goal.pairs]
     parts.append((goal.stickiness, leaves))
     budgeted = [pair.costs for pair in goal.pairs if pair.budget is not None]
     budgeted += [leaves] if goal.max_moves is not None else []

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Ints, Whole, leaving
+from evenlag.model.arrays import Bools, Ints, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import reduction
 from evenlag.model.objective import Across, Objective, ObjectiveKind
@@ -99,6 +99,8 @@ class SearchState:
         Free partitions of each member: views of `items`.
     sums : int64 array (3,)
         Moves, distance of topic counts from their bounds, and rank sum of counts; 0 if the rule lacks them.
+    costs : tuple of PairTable
+        The pair costs of the goal.
     used : int64 or object array (K,)
         Units of each pair cost of the goal that the plan uses.
     tabu : bool array (A,)
@@ -149,7 +151,7 @@ class SearchState:
         self.topic_counts = np.zeros((len(problem.topics), members), np.int64)
         self.items, self.starts = np.zeros(int(self.free.sum()), np.int64), np.zeros(members + 1, np.int64)
         self.held = Held(self.items, self.starts)
-        self.sums, self.used = np.zeros(3, np.int64), np.zeros(len(goal.pairs), self.costs.dtype)
+        self.sums, self.used = np.zeros(3, np.int64), np.zeros(len(goal.pairs), self.budgets.dtype)
         self.start_from(plan.member_of)
         self.kernel = kernel.prepare(self)
 
@@ -168,7 +170,7 @@ class SearchState:
         units = [self.unit] * len(shares) if self.worst_counts else [int(share * self.unit) for share in shares]
         self.move_price, *of_pairs = (int(price * unit) for price in prices)
         factor, dearest = max((int(f) for f in problem.load_factors), default=1), len(problem.lags) * self.move_price
-        dearest += sum(price * int(p.costs.max(initial=0)) * 4 for price, p in zip(of_pairs, goal.pairs, strict=True))
+        dearest += sum(price * p.costs.most * 4 for price, p in zip(of_pairs, goal.pairs, strict=True))
         largest = 8 * max(most, 1) * factor * max(factor, unit) + dearest
         self.dtype: Any = np.int64 if largest < NO_LIMIT else object
         self.units, self.pair_prices = np.array(units, self.dtype), np.array(of_pairs, self.dtype)
@@ -176,16 +178,13 @@ class SearchState:
         self._take_costs()
 
     def _take_costs(self) -> None:
-        """Convert the pair costs to one table; use Python integers if their sums may exceed 64 bits."""
+        """Take the pair costs; use Python integers for their sums if these may exceed 64 bits."""
         goal, problem = self.goal, self.problem
-        most = sum(int(pair.costs.max(initial=0)) for pair in goal.pairs) * len(problem.lags)  # most units of any plan
-        wide = most >= NO_LIMIT or any(pair.costs.dtype == object for pair in goal.pairs)
-        shape = len(goal.pairs), len(problem.lags) + 1, len(problem.members)
-        self.costs: Column = np.zeros(shape, object if wide else np.int64)
-        for table, pair in zip(self.costs, goal.pairs, strict=True):
-            table[:-1] = pair.costs
+        most = sum(pair.costs.most for pair in goal.pairs) * len(problem.lags)  # most units of any plan
+        wide = most >= NO_LIMIT or any(pair.costs.wide for pair in goal.pairs)
+        self.costs = tuple(pair.costs for pair in goal.pairs)
         budgets = [most if pair.budget is None else min(pair.budget, most) for pair in goal.pairs]
-        self.budgets = np.array(budgets, self.costs.dtype)
+        self.budgets: Column = np.array(budgets, object if wide else np.int64)
         self.rates = np.array([float(pair.price) for pair in goal.pairs])  # in messages
 
     def aim_at(self, window: tuple[Any, Any]) -> None:
@@ -217,7 +216,7 @@ class SearchState:
         self.sums[0] = ((owner != NOBODY) & (member_of != owner)).sum()
         self.sums[1] = 0 if rule.topic_bounds is None else rule.topic_bounds.distance(self.topic_counts)
         self.sums[2] = 0 if rule.ranks is None else rule.ranks.cost(self.counts)
-        self.used[:] = [costs[placed, holder].sum() for costs in self.costs]
+        self.used[:] = [costs.at(placed, holder).sum() for costs in self.costs]
         self._stale = None
 
     # ---- the window ----------------------------------------------------------------------------------------------
@@ -322,13 +321,27 @@ class SearchState:
             return 0
         return int(most) if ranks is None else int(ranks.allows(self.counts, source, target))
 
-    @cached_property
-    def prices(self) -> NDArray[np.float64]:
-        """Cost of each pair in messages, moves included; (P, M)."""
-        price = float(self.goal.stickiness) * leaving(self.problem.owner, len(self.problem.members)).astype(np.float64)
+    def prices_at(self, partitions: Whole, members: Ints) -> NDArray[np.float64]:
+        """Return the cost of pairs in messages, moves included."""
+        owner = self.problem.owner[partitions]
+        moves = ((owner != NOBODY) & (owner != members)).astype(np.float64)
+        prices: NDArray[np.float64] = float(self.goal.stickiness) * moves
         for rate, costs in zip(self.rates, self.costs, strict=True):
-            price += rate * costs[:-1].astype(np.float64)
-        return price
+            prices = prices + rate * costs.at(partitions, members).astype(np.float64)
+        return prices
+
+    def _cheapest_member(self) -> Whole:
+        """Return for each partition the member where it costs least (P,)."""
+        every, members = np.arange(len(self.problem.lags)), len(self.problem.members)
+        of_classes = [costs.class_of for costs in self.costs]
+        _, first = np.unique(np.stack([np.zeros(members, np.int64), *of_classes]), axis=1, return_index=True)
+        homes = [self.problem.owner, *(costs.home for costs in self.costs)]
+        least, at = np.full(len(every), np.inf), np.zeros(len(every), np.int64)
+        for some in (*np.sort(first).tolist(), *(np.where(home == NOBODY, 0, home) for home in homes)):
+            price = self.prices_at(every, some)
+            at = np.where(price < least, some, at)
+            least = np.minimum(price, least)
+        return at
 
     @cached_property
     def home(self) -> Index:
@@ -336,8 +349,8 @@ class SearchState:
         owner = self.problem.owner
         if not self.goal.terms:
             return owner
-        least, at = self.prices.argmin(axis=1).astype(np.int32), np.arange(len(owner))
-        owned = self.prices[at, owner] <= self.prices[at, least]
+        least, at = self._cheapest_member().astype(np.int32), np.arange(len(owner))
+        owned = self.prices_at(at, owner) <= self.prices_at(at, least)
         home: Index = np.where((owner != NOBODY) & owned, owner, least)
         return home
 
@@ -345,7 +358,7 @@ class SearchState:
         """Return the extra cost of each partition on `b` over `a`: in moves, if they count, and in each pair cost."""
         owner = self.problem.owner[items]
         moves = [(owner == a).astype(np.int64) - (owner == b)] if self.moves_count else []
-        return [*moves, *(costs[items, b] - costs[items, a] for costs in self.costs)]
+        return [*moves, *(costs.at(items, b) - costs.at(items, a) for costs in self.costs)]
 
     def spent(self) -> float:
         """Return the cost of the plan: moves, or messages if the goal has terms beyond loads and moves."""
@@ -358,7 +371,7 @@ class SearchState:
         home, at = self.home, np.arange(len(self.home))
         away = (home != NOBODY) & (home != self.member_of)
         if self.goal.terms:
-            away &= self.prices[at, self.member_of] > self.prices[at, home]
+            away &= self.prices_at(at, self.member_of) > self.prices_at(at, home)
         found: Whole = np.flatnonzero(self.free & away & self.problem.active[home])
         return found
 
@@ -421,7 +434,7 @@ class SearchState:
         if ranks is not None:
             self.sums[2] = ranks.cost(self.counts)
         for k, costs in enumerate(self.costs):
-            self.used[k] += (costs[items, target] - costs[items, source]).sum()
+            self.used[k] += (costs.at(items, target) - costs.at(items, source)).sum()
 
     def carry_out(self, a: int, b: int, give: Column, take: Column) -> None:
         """Let `a` give the partitions `give` to `b` and take `take`."""

@@ -17,7 +17,6 @@ from evenlag.errors import InfeasibleError
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective
-from evenlag.model.pair_costs import total
 from evenlag.model.plan import Plan
 from evenlag.search.exact.choice_program import Solution
 from evenlag.search.exact.class_program import ClassProgram
@@ -189,8 +188,8 @@ def test_an_exchange_costs_the_difference_of_its_plans(seed: int) -> None:
         after[[q] if q >= 0 else []] = me
         plan = Plan(problem, after)
         moved = 7 * (plan.moves - before.moves)
-        assert cost[i, j] == moved + 30 * (total(costs, after) - total(costs, member_of))
-        kept = total(costs, after) <= max(budget, total(costs, member_of))
+        assert cost[i, j] == moved + 30 * (costs.total(after) - costs.total(member_of))
+        kept = costs.total(after) <= max(budget, costs.total(member_of))
         assert table.fits[i, j] == (kept and not p == q == -1)
 
 
@@ -221,6 +220,6 @@ def test_repartitioned_pairs_cost_no_more_where_crossings_or_moves_count(seed: i
     PairSearch(state).worst_first(iter([False] * 200 + [True] * 10_000).__next__)
     plan = state.plan()
     assert task.rule.violation(plan.topic_counts) is None
-    assert total(costs, plan.member_of) == total(costs, start.member_of) == state.used[0]
+    assert costs.total(plan.member_of) == costs.total(start.member_of) == state.used[0]
     assert plan.moves == start.moves or not seed % 2
     assert plan.spread < start.spread
