@@ -65,14 +65,17 @@ class BuiltIn:
 
     @property
     def best(self) -> list[str]:
-        """The other assignors with the lowest spread, by name; empty if there are none."""
-        least = min((plan.spread for plan in self.others.values()), default=None)
-        return [name for name, plan in self.others.items() if plan.spread == least]
+        """The assignors with the lowest spread of those that do not raise the largest load; empty if none."""
+        today = current_plan(self.problem).makespan
+        no_worse = {name: plan for name, plan in self.others.items() if plan.makespan <= today}
+        least = min((plan.spread for plan in no_worse.values()), default=None)
+        return [name for name, plan in no_worse.items() if plan.spread == least]
 
     @property
     def saved(self) -> Number:
         """Messages of spread that the best of the others saves; 0 if there are none."""
-        return current_plan(self.problem).spread - self.others[self.best[0]].spread if self.others else 0
+        names = self.best
+        return current_plan(self.problem).spread - self.others[names[0]].spread if names else 0
 
     @property
     def saves_much(self) -> bool:

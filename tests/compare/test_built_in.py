@@ -3,7 +3,7 @@
 import pytest
 
 import evenlag
-from evenlag.compare.built_in import setting_notes
+from evenlag.compare.built_in import built_in, setting_notes
 from evenlag.model.problem import Problem
 
 TOPICS = {f"t{n:02}": [10 * n + 10, 7 * n + 5] for n in range(10)}
@@ -37,6 +37,28 @@ def test_a_kip_848_group_changes_the_setting_of_its_broker() -> None:
     (note,) = setting_notes(owned_as("range", 10, assignor="range", facts={"protocol": "consumer"}))
     assert "uniform gives" in note
     assert note.endswith("change group.remote.assignor of the consumers")
+
+
+def test_an_assignor_that_raises_the_largest_load_is_not_proposed() -> None:
+    owned = {"a": [("t", 0)], "b": [("t", 1), ("u", 0)], "c": [("u", 1)]}
+    setting = built_in(Problem.from_lags({"t": [10, 60], "u": [10, 70]}, ["a", "b", "c"], owned=owned))
+    assert setting is not None
+    assert setting.others["range"].makespan == 130
+    assert "range" not in setting.best
+    assert all(setting.others[name].makespan <= 70 for name in setting.best)
+
+
+def test_a_new_assignor_of_clients_begins_without_owners() -> None:
+    owned = {"a": [("t00", 0), ("t01", 0), ("t02", 0)], "b": [("t00", 1), ("t01", 1), ("t02", 1)], "c": []}
+    topics = {name: TOPICS[name] for name in ("t00", "t01", "t02")}
+    setting = built_in(Problem.from_lags(topics, ["a", "b", "c"], owned=owned))
+    fresh = evenlag.assign(Problem.from_lags(topics, ["a", "b", "c"]), "sticky")
+    assert setting is not None
+    assert setting.others["sticky"].assignment == fresh.assignment
+    assert fresh.assignment != evenlag.assign(setting.problem, "sticky").assignment
+    of_brokers = built_in(Problem.from_lags(topics, ["a", "b", "c"], owned=owned, facts={"protocol": "consumer"}))
+    assert of_brokers is not None
+    assert of_brokers.others["uniform"].assignment == evenlag.assign(of_brokers.problem, "uniform").assignment
 
 
 @pytest.mark.parametrize(
