@@ -92,8 +92,7 @@ def moves_count(task: Task, _best: Incumbent) -> bool:
 
 def owners_cost(task: Task, _best: Incumbent) -> bool:
     """Return True if moves or the sizes of moved partitions have a price or a budget; False with scenarios."""
-    sized = any(pair.costs.has_homes for pair in task.goal.pairs)
-    return task.has_owners and not task.problem.futures and (task.moves_matter or sized)
+    return not task.problem.futures and any(pair.costs.has_homes for pair in task.costs)
 
 
 def nothing_found(task: Task, best: Incumbent) -> bool:

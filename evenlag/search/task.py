@@ -9,7 +9,8 @@ from functools import cached_property
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.defaults import MOST_SEED
-from evenlag.model.objective import Objective, ObjectiveKind
+from evenlag.model.objective import MOVES, Objective, ObjectiveKind, PairCost
+from evenlag.model.pair_costs import moves
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import SolveCache
@@ -109,6 +110,14 @@ class Task:
     def moves_matter(self) -> bool:
         """True if moves have a price or a budget."""
         return self.has_owners and bool(self.goal.stickiness or self.goal.max_moves is not None)
+
+    @cached_property
+    def costs(self) -> tuple[PairCost, ...]:
+        """All pair costs of the objective; the number of moves is the last of them, if it matters."""
+        goal = self.goal
+        if not self.moves_matter:
+            return goal.pairs
+        return *goal.pairs, PairCost(MOVES, moves(self.problem), goal.stickiness, goal.max_moves)
 
     @property
     def spread_matters(self) -> bool:

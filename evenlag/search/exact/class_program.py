@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import NOBODY, Bools, Ints, Whole
 from evenlag.model.bounds import reduction_floors, reductions
-from evenlag.model.pair_costs import moves
 from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, whole
 from evenlag.search.exact.choice_program import ChoiceProgram, Limits, Solution, Terms
@@ -75,7 +74,7 @@ class _Columns:
     item, class_of, home : int64 arrays (N,)
         Index among the assignable partitions, class, and owner (`NOBODY` if it moves or moves do not matter).
     costs : list of arrays (N,)
-        Costs of the columns by each pair cost of the objective, then moves.
+        Costs of the columns by each cost of the task.
     """
 
     item: Whole
@@ -95,7 +94,7 @@ class Relaxed:
     shares : float array (P, K)
         Share of each partition that a class has.
     spent : list of float
-        Cost by each pair cost of the objective, then moves; last the lowest load, scaled, if it counts.
+        Cost by each cost of the task; last the lowest load, scaled, if it counts.
     limits : list of (lo, hi)
         Limits of each entry of `spent`.
     barred : int64 array
@@ -126,23 +125,19 @@ class ClassProgram:
     def __init__(self, task: Task, classes: MemberClasses, value: Number | None, least: Number) -> None:
         self._task, self._classes, self._value = task, classes, value
         problem, goal = task.problem, task.goal
-        prices = [Fraction(price) / problem.load_unit for price in (*(p.price for p in goal.pairs), goal.stickiness)]
+        prices = [Fraction(pair.price) / problem.load_unit for pair in task.costs]
         self._unit = lcm(*(price.denominator for price in prices))  # program objective per unit of load
         whole_prices = [int(price * self._unit) for price in prices]
         self._mean = max(float(problem.mean_load / problem.load_unit), 1.0)
         self._items = np.flatnonzero(problem.assignable)
-        self._owners_cost = task.has_owners and (
-            task.moves_matter or any(pair.costs.has_homes for pair in goal.pairs)
-        )  # fmt: skip
+        self._owners_cost = any(pair.costs.has_homes for pair in task.costs)
         self._columns = self._all_columns()
         price: Ints = np.zeros(len(self._columns.item), dtype=object)
         for each, costs in zip(whole_prices, self._columns.costs, strict=True):
             price = price + each * costs.astype(object)
         scale = self._unit * self._mean if goal.kind is not None else float(max(price, default=1) or 1)
         self._program = ChoiceProgram(self._columns.item, price, scale)
-        self._limits: list[Limits] = [
-            *((None, pair.budget) for pair in goal.pairs), (None, goal.max_moves if task.moves_matter else None)
-        ]  # fmt: skip
+        self._limits: list[Limits] = [(None, pair.budget) for pair in task.costs]
         self._limited = self._add_costs(whole_prices)  # row of each limit
         self._cuts: dict[int, list[int]] = {}  # rows that hold if the lowest load is at most the key
         self._lowest: int | None = None
@@ -160,7 +155,7 @@ class ClassProgram:
         stays = at[(owner != NOBODY) & may[at, owner]] if self._owners_cost else at[:0]
         elsewhere = may.copy()
         elsewhere[stays, owner[stays]] = False
-        tables = [*(pair.costs for pair in self._task.goal.pairs), moves(problem)]
+        tables = [pair.costs for pair in self._task.costs]
         at_home = [table.at(items[stays], owner[stays]) for table in tables]
         parts = [(stays, self._classes.of[owner[stays]], owner[stays], at_home)]
         for k, members in enumerate(self._classes.members):

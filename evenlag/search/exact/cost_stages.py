@@ -127,17 +127,9 @@ class _Cheapest:
 
 def _parts(task: Task) -> tuple[list[Part], list[Part], int]:
     """Return the priced costs, the budgeted costs, and the sum of the budgets."""
-    goal, problem = task.goal, task.problem
-    priced: list[Part] = [(pair.price, pair.costs) for pair in goal.pairs if pair.price]
-    budgeted: list[Part] = [(1, pair.costs) for pair in goal.pairs if pair.budget is not None]
-    most = sum(pair.budget for pair in goal.pairs if pair.budget is not None)
-    if task.moves_matter:
-        leaves = moves(problem)
-        priced += [(goal.stickiness, leaves)] if goal.stickiness else []
-        if goal.max_moves is not None:
-            budgeted.append((1, leaves))
-            most += goal.max_moves
-    return priced, budgeted, most
+    priced: list[Part] = [(pair.price, pair.costs) for pair in task.costs if pair.price]
+    budgeted: list[Part] = [(1, pair.costs) for pair in task.costs if pair.budget is not None]
+    return priced, budgeted, sum(pair.budget for pair in task.costs if pair.budget is not None)
 
 
 # ---- classes of members ----------------------------------------------------------------------------------------------

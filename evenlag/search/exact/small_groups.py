@@ -94,18 +94,18 @@ def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
     shares = [problem.load_unit * weight / sum(weights) for weight in weights]
     if goal.across == Across.WORST:
         shares = [problem.load_unit for _ in weights]
-    prices = [Fraction(goal.stickiness), *(Fraction(pair.price) for pair in goal.pairs)]
+    prices = [Fraction(pair.price) for pair in task.costs]
     common = lcm(*(price.denominator for price in prices), *(share.denominator for share in shares))
-    per_load, per_move = [int(share * common) for share in shares], int(goal.stickiness * common)
+    per_load = [int(share * common) for share in shares]
     counted = lcm(*(weight.denominator for weight in weights))
     per_square = [int(weight * counted) for weight in weights]
     factors = problem.load_factors[active]
     most = max(future.total_lag for future in futures)
     largest = most * int(max(factors)) * max(sum(per_load), most * sum(per_square))
-    costs = [pair.costs.at(here, plans).sum(axis=1) for pair in goal.pairs]
-    priced = zip(costs, goal.pairs, strict=True)
+    costs = [pair.costs.at(here, plans).sum(axis=1) for pair in task.costs]
+    priced = zip(costs, task.costs, strict=True)
     largest += sum(int(cost.max(initial=0)) * int(pair.price * common) for cost, pair in priced)
-    number = np.int64 if largest + per_move * len(here) < SMALL else object
+    number = np.int64 if largest < SMALL else object
     loads_count = goal.kind is not None
     bases, uneven, ceilings = [], [], []
     for future, per_one, squared in zip(futures, per_load, per_square, strict=True):
@@ -120,17 +120,16 @@ def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
     base = np.max(bases, axis=0) if goal.across == Across.WORST else np.sum(bases, axis=0)
     owner = problem.owner[here]
     moves = ((plans != owner) & (owner != NOBODY)).sum(axis=1)
-    values = base + moves.astype(number) * per_move
-    keeps = np.ones(len(plans), dtype=bool) if goal.max_moves is None else moves <= goal.max_moves
-    for cost, pair in zip(costs, goal.pairs, strict=True):
+    values, keeps = base, np.ones(len(plans), dtype=bool)
+    for cost, pair in zip(costs, task.costs, strict=True):
         values = values + cost.astype(number) * int(pair.price * common)
         keeps = keeps if pair.budget is None else keeps & (cost <= pair.budget)
     kept = np.flatnonzero(np.logical_and.reduce([keeps, *ceilings]))
     if not len(kept):
         return None
     ties = kept[values[kept] == values[kept].min()]
-    spent = np.zeros(len(plans), number) if goal.max_moves is None or not loads_count else moves.astype(number)
-    for cost, pair in zip(costs, goal.pairs, strict=True):
+    spent = np.zeros(len(plans), number)
+    for cost, pair in zip(costs, task.costs, strict=True):
         spent = spent + cost if pair.budget is not None and loads_count else spent
     judged = [spent, np.sum(uneven, axis=0), moves]
     best = min(zip(*(each[ties].tolist() for each in judged), ties.tolist(), strict=True))[-1]

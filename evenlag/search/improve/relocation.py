@@ -21,7 +21,6 @@ import numpy as np
 
 from evenlag.model.backends import fits
 from evenlag.model.objective import CEILING, PAIRS, Across, Objective, ObjectiveKind
-from evenlag.model.pair_costs import moves
 from evenlag.model.pair_flow import combined
 from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, Plan
@@ -162,13 +161,12 @@ class Relocation:
 
 def _costs_matter(task: Task) -> bool:
     """Return True if moves or pairs cost something."""
-    return task.moves_matter or bool(task.goal.pairs)
+    return bool(task.costs)
 
 
 def _worth(task: Task, best: Incumbent) -> float | None:
     """Return the most messages that moves and pairs may cost in a better plan; None if they have no price."""
-    goal = task.goal
-    priced = goal.stickiness or any(pair.price for pair in goal.pairs)
+    priced = any(pair.price for pair in task.costs)
     return float(best.value - best.base_bound) if priced else None
 
 
@@ -183,11 +181,8 @@ def _cheapest(task: Task, best: Incumbent) -> Plan:
     Budgeted costs get a price as well, which rises until a plan keeps the limits.
     """
     goal, problem = task.goal, task.problem
-    leaves = moves(problem)
-    parts: list[tuple[Number, PairTable]] = [(pair.price, pair.costs) for pair in goal.pairs]
-    parts.append((goal.stickiness, leaves))
-    budgeted = [pair.costs for pair in goal.pairs if pair.budget is not None]
-    budgeted += [leaves] if goal.max_moves is not None else []
+    parts: list[tuple[Number, PairTable]] = [(pair.price, pair.costs) for pair in task.costs]
+    budgeted = [pair.costs for pair in task.costs if pair.budget is not None]
     for share in FACTORS[: None if budgeted else 1]:
         factor = share * max(ceil(task.scale), 1)
         table = combined([*parts, *((factor, costs) for costs in budgeted)])
