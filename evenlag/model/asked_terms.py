@@ -146,7 +146,7 @@ class _Wishes:
         """Return the objective extended by these terms."""
         pairs = self._pairs()
         named = {pair.name for pair in pairs}
-        first = tuple(name for name in self.first if name in named or name == MOVES)
+        first = tuple(dict.fromkeys(name for name in self.first if name in named or name == MOVES))
         ceiling = None if self.asked.max_load is None else Fraction(self.asked.max_load)
         budgeted = ceiling is not None or any(pair.budget is not None for pair in pairs)
         fewest = first == (MOVES,) and MOVES not in named and not budgeted
