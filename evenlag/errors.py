@@ -1,6 +1,7 @@
 """Errors that evenlag raises on purpose. Each message names the place of the error and says what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 
 class EvenlagError(Exception):
@@ -12,11 +13,22 @@ class InvalidProblemError(EvenlagError, ValueError):
 
 
 class InfeasibleError(EvenlagError):
-    """No plan can satisfy the given pins, caps or budgets; the message says by how much they fall short."""
+    """No plan can satisfy the given pins, caps or budgets; the message says by how much they fall short.
+
+    Attributes
+    ----------
+    enough : mapping of str to number
+        Limits, by the name of the parameter or the cost, each with a value; with these values a plan exists. Empty if
+        none is known.
+    """
+
+    def __init__(self, message: str, enough: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.enough = dict(enough or {})
 
 
 class NoPlanFoundError(InfeasibleError):
-    """No plan within the limits was found in time, though one may exist; allow more time or raise a limit."""
+    """No plan within the limits was found, though one may exist; raise a limit, or allow more time if that ended."""
 
 
 class InvalidPlanError(EvenlagError):

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from numbers import Rational
 
 
 def number(value: int | float | Fraction | str | None) -> str:
     """Format a number with thousands separators; whole numbers and those from 1,000 up have no decimals."""
     if value is None:
         return "–"
-    value = value if isinstance(value, int) else float(value)
-    return f"{value:,.0f}" if isinstance(value, int) or value.is_integer() or abs(value) >= 1000 else f"{value:,.2f}"
+    if isinstance(value, Rational) and (value.denominator == 1 or abs(value) >= 1000):
+        return f"{round(value):,}"  # exact: floats have no whole numbers beyond 2^53
+    value = float(value)
+    return f"{value:,.0f}" if value.is_integer() or abs(value) >= 1000 else f"{value:,.2f}"
+
+
+def at_least(value: int | Fraction) -> str:
+    """Format a number >= 0 like `number`, rounded up: a limit of this value can be kept if one of `value` can."""
+    return number(Fraction(math.ceil(value * 100), 100) if value < 1000 else math.ceil(value))
+
+
+def at_most(value: int | Fraction) -> str:
+    """Format a number >= 0 like `number`, rounded down: a lower bound stays one."""
+    return number(Fraction(math.floor(value * 100), 100) if value < 1000 else math.floor(value))
+
+
+def exactly(value: int | Fraction) -> str:
+    """Format a number >= 0 with all digits before the point, and up to six after it."""
+    whole, rest = divmod(Fraction(value), 1)
+    if not whole:
+        return f"{float(rest):.10g}"
+    return f"{int(whole):,}" + (f"{float(rest):.6f}".rstrip("0").removeprefix("0") if rest else "")
 
 
 def percent(share: float | None) -> str:
@@ -24,6 +45,18 @@ def percent(share: float | None) -> str:
 def quantity(count: int, what: str) -> str:
     """Return a count with its noun, plural unless the count is 1; `what` is the singular."""
     return f"{count:,} {what}" + ("s" if count != 1 else "")
+
+
+def messages(value: int | float | Fraction) -> str:
+    """Return a number of messages with its noun."""
+    return f"{number(value)} message" + ("s" if value != 1 else "")
+
+
+def span(fewest: int, most: int, what: str) -> str:
+    """Return a range of counts with its noun; `what` is the singular."""
+    if fewest == most:
+        return quantity(most, what)
+    return f"at most {quantity(most, what)}" if not fewest else f"{fewest:,} to {quantity(most, what)}"
 
 
 def duration(seconds: Fraction | float | None) -> str:

@@ -27,7 +27,7 @@ from evenlag.model.pair_costs import PAIR_COSTS, moves, pair_costs, unknown_lead
 from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.model.values import amount, is_whole
+from evenlag.model.values import amount, exact, is_whole
 
 
 class FetchFrom(Name):
@@ -62,6 +62,7 @@ class AskedTerms:
 
 
 NO_TERMS = AskedTerms()
+PARAMETERS = {MOVES: "max_moves", MOVED_SIZE: "max_moved", CROSSINGS: "max_crossings"}  # of the budgets of costs
 NEEDED = {CROSSINGS: "racks of members and of partitions are needed"}
 
 
@@ -92,7 +93,7 @@ def resolve_objective(
     price = 0 if fewest else move_price(stickiness, mean_load)
     if asked is NO_TERMS and not rule.problem.pairs:
         if fewest or max_moves is not None:
-            max_moves = _budget_of_moves(rule, max_moves, fewest)
+            max_moves = _budget_of_moves(rule, {} if max_moves is None else {PARAMETERS[MOVES]: max_moves}, fewest)
         return replace(goal, stickiness=price, max_moves=max_moves, fewest=fewest)
     first = (*asked.first, *((MOVES,) if fewest and MOVES not in asked.first else ()))
     prices = {name: move_price(each, mean_load, name) for name, each in asked.prices.items()}
@@ -117,6 +118,7 @@ class _Wishes:
 
     def __post_init__(self) -> None:
         self.budgets = {name: most for name, most in self.asked.budgets.items() if most is not None}
+        self.given = self.max_moves
 
     def measure_moves(self, share: bool) -> None:
         """Express moves in their final measure; if `share`, the price applies to a move of the mean size.
@@ -136,7 +138,8 @@ class _Wishes:
         elif MOVED_SIZE in self.budgets:  # every partition has size 1
             most = self.budgets.pop(MOVED_SIZE)
             self.max_moves = most if self.max_moves is None else min(most, self.max_moves)
-        if MOVES in self.problem.pairs.matrices:  # moving a unit makes several moves
+        units = self.problem.pairs.matrices.get(MOVES)
+        if units is not None and units.any():  # moving a unit makes several moves
             if sizes is None:
                 self.prices[MOVES], self.price = self.price, 0
             if self.max_moves is not None:
@@ -146,13 +149,14 @@ class _Wishes:
         """Return the objective extended by these terms."""
         pairs = self._pairs()
         named = {pair.name for pair in pairs}
-        first = tuple(name for name in self.first if name in named or name == MOVES)
-        ceiling = None if self.asked.max_load is None else Fraction(self.asked.max_load)
+        first = tuple(dict.fromkeys(name for name in self.first if name in named or name == MOVES))
+        ceiling = exact(self.asked.max_load)
         budgeted = ceiling is not None or any(pair.budget is not None for pair in pairs)
         fewest = first == (MOVES,) and MOVES not in named and not budgeted
         max_moves = self.max_moves
         if fewest or max_moves is not None:
-            max_moves = _budget_of_moves(rule, max_moves, fewest)
+            given = {} if max_moves is None else limits_of_moves(self.given, self.asked)
+            max_moves = _budget_of_moves(rule, given, fewest, alone=not budgeted)
         return replace(
             goal, stickiness=0 if MOVES in first else self.price, max_moves=max_moves, fewest=fewest, pairs=pairs,
             ceiling=ceiling, first=() if fewest else first,
@@ -203,19 +207,32 @@ def _count_moves(problem: Problem, sizes: PairTable) -> bool:
 def _per_unit(price: Number, sizes: PairTable) -> Number:
     """Return the price per unit of size at which a move of the mean size has the given price, to about three digits."""
     largest = [size for size in sizes.largest.tolist() if size]
-    mean = max(sum(largest) // max(len(largest), 1), 1)
-    parts = 2 ** max(mean.bit_length() + 10 - max(int(price), 1).bit_length(), 0)
+    mean = Fraction(sum(largest), len(largest)) if largest else Fraction(1)
+    parts = 2 ** max(math.ceil(mean).bit_length() + 10 - max(int(price), 1).bit_length(), 0)
     return whole(Fraction(round(Fraction(price) / mean * parts), parts))
 
 
-def _budget_of_moves(rule: CountRule, max_moves: int | None, fewest: bool) -> int | None:
-    """Return the budget of moves: the fewest that the balance needs, or the given one; None if all may move."""
+def limits_of_moves(max_moves: int | None, asked: AskedTerms) -> dict[str, int]:
+    """Return the limits on the number of moves by parameter, for partitions that all have size 1."""
+    limits = {MOVES: max_moves, MOVED_SIZE: asked.budgets.get(MOVED_SIZE)}
+    return {PARAMETERS[name]: most for name, most in limits.items() if most is not None}
+
+
+def _budget_of_moves(rule: CountRule, given: dict[str, int], fewest: bool, *, alone: bool = True) -> int | None:
+    """Return the budget of moves: the fewest that the balance needs, or the given one; None if all may move.
+
+    If no other limits are given (`alone`), raise InfeasibleError if the balance needs more.
+    """
     needed, _ = rule.fewest_moves()
-    if max_moves is not None and needed > max_moves:
+    low = {name: most for name, most in given.items() if most < needed}
+    if alone and low:
+        limits = " and ".join(f"{name} is {most:,}" for name, most in low.items())
         raise InfeasibleError(
-            f"max_moves is {max_moves}, but {rule.balance} balance needs {quantity(needed, 'move')}: "
-            f"allow {needed}, or relax the balance"
+            f"{limits}, but {rule.balance} balance needs {quantity(needed, 'move')}: allow {needed:,}, or relax the "
+            "balance",
+            dict.fromkeys(low, needed),
         )
+    max_moves = min(given.values(), default=None)
     max_moves = needed if fewest else max_moves
     owned = int((rule.problem.owner != NOBODY).sum())
     return None if max_moves is None or max_moves >= owned else max_moves

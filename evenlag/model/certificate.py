@@ -174,7 +174,7 @@ class Proof:
 
     def to_dict(self) -> Document:
         """Return the document `Result.certificate`."""
-        goal = self.goal
+        goal, terms = self.goal, self._terms()
         if self.certificate is None:
             proof = {"kind": "none", "reason": "its stage writes no certificate"}
         else:
@@ -188,7 +188,8 @@ class Proof:
                 "price": exact(goal.stickiness),
                 "max_moves": goal.max_moves,
                 "fewest": bool(goal.fewest),
-                **self._terms(),
+                **({"fetch_from": str(self.fetch_from)} if self.problem.pairs or terms else {}),
+                **terms,
             },
             "bound": exact(self.bound),
             "proof": proof,
@@ -204,5 +205,4 @@ class Proof:
             "pairs": [{"name": pair.name, "price": exact(pair.price), "budget": pair.budget} for pair in goal.pairs],
             "max_load": None if goal.ceiling is None else exact(goal.ceiling),
             "first": [list(criterion) for criterion in self.first],
-            "fetch_from": str(self.fetch_from),
         }

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.figures import exactly
 from evenlag.model.defaults import DEFAULT_STICKINESS as DEFAULT_STICKINESS
 from evenlag.model.names import Name
 from evenlag.model.pair_table import PairTable
@@ -225,9 +226,7 @@ class Objective:
         if self.ceiling is not None:
             highest = max(each.makespan for each in plan.in_scenarios)
             if highest > self.ceiling:
-                return (
-                    f"a member has a load of {float(highest):,.10g} messages; max_load is {float(self.ceiling):,.10g}"
-                )
+                return f"a member has a load of {exactly(highest)} messages; max_load is {exactly(self.ceiling)}"
         return None
 
 

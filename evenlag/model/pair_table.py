@@ -151,11 +151,11 @@ class PairTable:
         """Return the costs of some partitions, chosen by a mask (P,)."""
         return PairTable(self.table[chosen], self.class_of, self.home[chosen], self.at_home[chosen])
 
-    def times(self, factor: int) -> PairTable:
-        """Return the costs multiplied by a whole number >= 0."""
-        wide = self.most * factor * max(len(self.table), 1) >= LARGEST
+    def times(self, factor: int | Whole) -> PairTable:
+        """Return the costs multiplied by a whole number >= 0, or by one for each partition (P,)."""
+        wide = self.most * int(np.max(factor, initial=0)) * max(len(self.table), 1) >= LARGEST
         table, at_home = (each.astype(object) if wide else each for each in (self.table, self.at_home))
-        return PairTable(table * factor, self.class_of, self.home, at_home * factor)
+        return PairTable(table * np.reshape(factor, (-1, 1)), self.class_of, self.home, at_home * factor)
 
     def plus(self, other: PairTable) -> PairTable:
         """Return the sums of two tables. Where both have a home, it must be the same member."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evenlag.errors import InvalidProblemError
-from evenlag.figures import percent, quantity
+from evenlag.figures import messages, number, percent, quantity
 from evenlag.model.check import plan_violation
 from evenlag.model.defaults import PAUSE as PAUSE
 from evenlag.model.objective import MOVED_SIZE, Objective
@@ -91,16 +91,14 @@ class Payoff:
         if self.necessity is not None or self.pays or not self.moves or self.saved >= HARDLY * self.today > 0:
             return None
         gain, cost = whole(self.today - self.planned), whole(self.move_cost + (self.pause_cost or 0))
-        of = f"of {_messages(self.today)} messages of {self.what}"
+        of = f"of {messages(self.today)} of {self.what}"
         one = self.moves == 1
-        does = f"save{'s' if one else ''} {_messages(gain) if gain > 0 else 'nothing'} {of}"
+        does = f"save{'s' if one else ''} {number(gain) if gain > 0 else 'nothing'} {of}"
         if gain > 0:
             does += f" ({percent(float(Fraction(gain) / self.today))})"
         elif gain < 0:
-            does = (
-                f"add{'s' if one else ''} {_messages(whole(-gain))} messages of {self.what} to {_messages(self.today)}"
-            )
-        price = f" and cost{'s' if one else ''} {_messages(cost)}" if cost else ""
+            does = f"add{'s' if one else ''} {messages(whole(-gain))} of {self.what} to {number(self.today)}"
+        price = f" and cost{'s' if one else ''} {number(cost)}" if cost else ""
         head = "Leave the group alone" if self.saved <= 0 else "Hardly worth a rebalance"
         why = f"; only the count rule asks for {'it' if one else 'them'}" if self.uneven and self.saved <= 0 else ""
         return f"{head}: {quantity(self.moves, 'move')} {does}{price}{why}."
@@ -113,10 +111,10 @@ class Payoff:
         if self.unchanged:
             anybody = self.plan.problem.active.any()
             return "the plan is today's assignment" if anybody else "there is nothing to assign"
-        of_today = f"of {_messages(self.today)} messages of {self.what} once its moves are paid"
+        of_today = f"of {messages(self.today)} of {self.what} once its moves are paid"
         if self.saved <= 0:
             return f"the plan saves nothing {of_today}"
-        saves = f"the plan saves {_messages(self.saved)} {of_today}, {_percent(Fraction(self.saved) / self.today)}"
+        saves = f"the plan saves {number(self.saved)} {of_today}, {_percent(Fraction(self.saved) / self.today)}"
         return saves if self.asked is None or self.pays else f"{saves}; {_percent(self.asked)} are asked for"
 
     def to_dict(self) -> dict[str, Any]:
@@ -227,10 +225,6 @@ def parse_rates(problem: Problem, rates: Mapping[tuple[str, int], float | Fracti
             raise InvalidProblemError(f"rates: {name[0]}-{name[1]} needs messages per second >= 0, not {shown(rate)}")
         read[name] = number
     return read
-
-
-def _messages(number: Number) -> str:
-    return f"{number:,}" if isinstance(number, int) else f"{float(number):,.2f}"
 
 
 def _percent(share: Fraction) -> str:

@@ -166,7 +166,7 @@ SCENARIOS: tuple[Step, ...] = (
 TERMS: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
-    Step(Ceiling(lambda: AUTO), 0.5),
+    Step(Ceiling(lambda problem: SCENARIOS if problem.futures else AUTO), 0.5),
     Step(CheapestPairs(), 4),
     Step(Classes(), 0.5),
     Step(Relocation(), 0.5, when=owners_cost, again=True),
@@ -178,7 +178,7 @@ TERMS: tuple[Step, ...] = (
 
 # For a fleet in a hurry with such terms: a plan within the budgets and the ceiling takes slightly longer.
 WITHIN_LIMITS: tuple[Step, ...] = (
-    Step(Ceiling(lambda: FIRST), 0.05, when=nothing_found),
+    Step(Ceiling(lambda _: FIRST), 0.05, when=nothing_found),
     Step(CheapestPairs(most_steps=8), 0.1, when=nothing_found),
 )
 LEAST_TERMS: tuple[Step, ...] = (*LEAST[:-1], *WITHIN_LIMITS, LEAST[-1])

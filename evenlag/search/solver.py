@@ -1,24 +1,20 @@
 """One call of `solve`: build the task, run the portfolio, build the result.
 
-With `first`, each criterion in turn is minimized on its own. The value reached becomes a budget for the next ones. If
-no plan keeps the budgets and the ceiling, the error names the limit and the least value that can be kept.
+With `first`, each criterion in turn is minimized on its own. The value reached becomes a budget for the next ones.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from evenlag.errors import InfeasibleError, InvalidPlanError, InvalidProblemError, NoPlanFoundError
-from evenlag.figures import number
+from evenlag.errors import InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.asked_terms import FetchFrom, not_counted, resolve_objective
+from evenlag.model.asked_terms import FetchFrom, limits_of_moves, not_counted, resolve_objective
 from evenlag.model.backends import BACKENDS
 from evenlag.model.certificate import Proof
 from evenlag.model.check import plan_violation, rule_violation, violation
@@ -29,17 +25,17 @@ from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status, StoppedBy
 from evenlag.model.units import gathered
 from evenlag.search.binding import find_binding
+from evenlag.search.broken_limits import moves_suffice, no_plan
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.improve.lag_moved import with_less_lag_moved
 from evenlag.search.incumbent import Bound, Candidate, Incumbent, Note, begin, relative_gap
 from evenlag.search.options import MOST_GAP, SolveOptions
-from evenlag.search.portfolio import AUTO, BOUND, FIRST, portfolio_of
+from evenlag.search.portfolio import BOUND, portfolio_of
 from evenlag.search.stage import Step, run_round, run_steps
 from evenlag.search.task import Target, Task
 
 CRITERION_SHARE = 0.65  # of the time left for each criterion; the rest is for the loads, which come last
-CEILING_SHARE = 0.2  # of the time left to find the least ceiling
 
 Steps = tuple[Step, ...] | Callable[[Objective], tuple[Step, ...]]
 
@@ -97,6 +93,9 @@ def search(
     if not problem.active.any():
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
         return _result(Incumbent(task), nobody, Status.EMPTY)
+    of_moves = limits_of_moves(options.max_moves, options.asked)
+    if not moves_suffice(task):
+        raise no_plan(Incumbent(task), partial(_steps_of, steps, problem), of_moves)
     if options.method in HEURISTICS:
         return _by_heuristic(task, options, BOUND if steps is None else _steps_of(steps, problem, task.goal))
     of_goal = partial(_steps_of, steps, problem, method=options.method)
@@ -106,7 +105,7 @@ def search(
         task, start, criteria, known = in_order(task, of_goal, start, known)
     best = run_steps(task, begin(Incumbent(task), start, known), of_goal(task.goal))
     if not best.found:
-        raise no_plan(best, AUTO if steps is None else FIRST)
+        raise no_plan(best, partial(_steps_of, steps, problem), of_moves)
     for name in wanted[len(criteria) :]:
         best.take(Note(f"{name}: not minimized, because no plan within the limits was found in time"), "start")
     for text in not_counted(problem, options.asked, options.fetch_from):
@@ -330,51 +329,3 @@ def in_order(
     if known is None and before is not None:
         known = replace(before, bound=0, bound_by=None, moves_bound=0, proof=None)
     return replace(task, goal=replace(goal, first=())), start, tuple(found), known
-
-
-# ---- no plan within the limits ---------------------------------------------------------------------------------------
-
-
-def no_plan(best: Incumbent, steps: tuple[Step, ...]) -> InfeasibleError:
-    """Return the error for a task without a plan; `steps` search for the least ceiling."""
-    task, goal = best.task, best.task.goal
-    place = f"group {task.problem.group!r}"
-    for pair in goal.pairs:
-        if pair.budget is None:
-            continue
-        least = task.cache.cheapest_plan(task.rule, pair.costs, task.clock.room(found=False))
-        if least is not None and least.bound > pair.budget:
-            return InfeasibleError(
-                f"{place}: the budget of {pair.name} is {pair.budget:,}, but {task.rule.balance} balance needs "
-                f"{least.bound:,}: allow that, or relax the balance"
-            )
-    if goal.ceiling is not None:
-        reached, bound = _least_ceiling(task, steps)
-        if bound > goal.ceiling:
-            needed = f"{_no_less(bound)} messages" if bound >= reached else f"at least {number(bound)} messages"
-            return InfeasibleError(
-                f"{place}: max_load is {float(goal.ceiling):,.10g}, but the fullest member needs {needed}: "
-                f"{_no_less(reached)} can be kept; raise max_load to that, or add members"
-            )
-    limits = [f"{pair.name} {pair.budget:,}" for pair in goal.pairs if pair.budget is not None]
-    limits += [f"{MOVES} {goal.max_moves}"] if goal.max_moves is not None else []
-    limits += [f"max_load {number(goal.ceiling)}"] if goal.ceiling is not None else []
-    together = f"all of these limits together: {', '.join(limits)}"
-    if best.exhausted:
-        return InfeasibleError(f"{place}: no plan keeps {together}; raise one of them")
-    return NoPlanFoundError(
-        f"{place}: no plan that keeps {together} was found within the time; give it more time, or raise one of them"
-    )
-
-
-def _least_ceiling(task: Task, steps: tuple[Step, ...]) -> tuple[Number, Number]:
-    """Return the lowest largest load found, and its lower bound, without limits on moves and pair costs."""
-    goal = Objective(ObjectiveKind.MAKESPAN, across=task.goal.across)
-    side = replace(task, goal=goal, clock=task.clock.afterwards(CEILING_SHARE), target=Target(), tie_break=False)
-    found = run_steps(side, Incumbent(side), steps)
-    return found.value, max(found.bound, side.least_base)
-
-
-def _no_less(load: Number) -> str:
-    """Return a load as text, rounded up so that `max_load` of this value can be kept."""
-    return number(Fraction(math.ceil(load * 100), 100) if load < 1000 else math.ceil(load))

@@ -10,16 +10,17 @@ from math import lcm
 
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import Counts
+from evenlag.verifier.effort import Effort
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError, moves_of
 
 MOST_PARTITIONS = 400  # recursion depth: one call a partition
-STEPS_A_WAY = 100  # effort for one complete plan
+STEPS = 5  # effort for a place that is tried, and for a lag that is added
 
 Holder = list[int | None]
 
 
-def allowed_plans(group: Group, counts: Counts, effort: int) -> Iterator[Holder]:
+def allowed_plans(group: Group, counts: Counts, effort: Effort) -> Iterator[Holder]:
     """Yield every plan that the balance allows, depth first. Budgets of moves are ignored.
 
     Raises
@@ -27,7 +28,7 @@ def allowed_plans(group: Group, counts: Counts, effort: int) -> Iterator[Holder]
     UncheckedError
         There are too many plans.
     """
-    here, most = group.here, effort // STEPS_A_WAY
+    here = group.here
     if len(here) > MOST_PARTITIONS:
         raise UncheckedError("there are too many plans to enumerate")
     holder: Holder = [None] * len(group.partitions)
@@ -36,19 +37,15 @@ def allowed_plans(group: Group, counts: Counts, effort: int) -> Iterator[Holder]
     lacking = sum(lo for lo, _ in counts.totals.values())
     lacking_of = Counter({t: sum(lo for (name, _), (lo, _) in counts.cells.items() if name == t) for t in topic})
     left_of = Counter(topic[p] for p in here)
-    looked = 0
 
     def fill(place: int, lacking: int) -> Iterator[Holder]:
-        nonlocal looked
         if place == len(here):
             yield holder
             return
         p = here[place]
         t = topic[p]
         for m in group.takers[p]:
-            looked += 1
-            if looked > 10 * most:
-                raise UncheckedError("there are too many plans to enumerate")
+            effort.spend(STEPS)
             (lo, hi), n = counts.totals[m], total[m]
             cell_lo, cell_hi = counts.cells.get((t, m), (0, len(here)))
             inside = cell.get((t, m), 0)
@@ -78,18 +75,21 @@ class Best:
     ----------
     value : Fraction or None
         The lowest objective within budgets and ceiling; None if no plan keeps them.
-    criteria : tuple of int or None
-        The lowest values of the criteria that come first, in their order.
+    criteria : dict of str to int
+        The lowest value of each criterion that comes first, in plans with no more of those before it than the budgets.
+    moves : int or None
+        The fewest moves within budgets and ceiling.
     plans : int
         Number of plans that the count balance allows.
     """
 
     value: Fraction | None
-    criteria: tuple[int, ...] | None
+    criteria: dict[str, int]
+    moves: int | None
     plans: int
 
 
-def best_of_all(group: Group, question: Question, counts: Counts, terms: Terms, effort: int) -> Best:
+def best_of_all(group: Group, question: Question, counts: Counts, terms: Terms, effort: Effort) -> Best:
     """Return the optimum over all plans that the count balance allows.
 
     Raises
@@ -97,16 +97,22 @@ def best_of_all(group: Group, question: Question, counts: Counts, terms: Terms, 
     UncheckedError
         There are too many plans.
     """
-    value, number = _Valued(group, question), 0
-    values, criteria = list[Fraction](), list[tuple[int, ...]]()
+    valued, number = _Valued(group, question), 0
+    value, moves, least = None, None, dict[str, int]()
+    steps = STEPS * len(group.partitions) * (len(group.judged_by) + 2 * len(terms.pairs) + 1)
+    budgets = terms.budgets(question)
     for holder in allowed_plans(group, counts, effort):
         number += 1
+        effort.spend(steps)
         if terms.first and terms.broken(question, holder, asked=True) is None:
-            criteria.append(terms.criteria(holder))
+            for name, units, budget in zip(terms.first, terms.criteria(holder), budgets, strict=True):
+                least[name] = min(least.get(name, units), units)
+                if budget is not None and units > budget:
+                    break
         if terms.broken(question, holder) is None:
-            values.append(Fraction(value.of(holder), value.scale) + terms.price(holder))
-            values = [min(values)]
-    return Best(min(values, default=None), min(criteria, default=None), number)
+            here, taken = Fraction(valued.of(holder), valued.scale) + terms.price(holder), moves_of(group, holder)
+            value, moves = here if value is None else min(value, here), taken if moves is None else min(moves, taken)
+    return Best(value, {name: least[name] for name in terms.first if name in least}, moves, number)
 
 
 class _Valued:

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from evenlag.verifier.costs_of_pairs import Costs, Terms, costs_of
 from evenlag.verifier.count_limits import Cell, Counts
+from evenlag.verifier.effort import Effort
 from evenlag.verifier.flow import Arc, Flow
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import UncheckedError
 
-MOST_PAIRS = 20_000
 
+def cheapest(
+    group: Group, counts: Counts, terms: Terms, holder: Sequence[int | None], effort: Effort
+) -> tuple[list[list[int]], Counts]:
+    """Return the takers of each partition, and the counts, in all plans that are lowest in the criteria.
 
-def cheapest(group: Group, counts: Counts, terms: Terms, holder: Sequence[int | None]) -> tuple[Group, Counts]:
-    """Return the group and counts restricted to plans that are optimal in the criteria; `holder` is such a plan.
+    `holder` is such a plan.
 
     Raises
     ------
     UncheckedError
-        Some plan has lower criteria (budgets or a ceiling may forbid it), or there are too many pairs.
+        Some plan has lower criteria (budgets or a ceiling may forbid it), or it takes more than the effort allowed.
     """
     pairs = [(p, m) for p in group.here for m in group.takers[p]]
-    if len(pairs) > MOST_PAIRS:
-        raise UncheckedError(
-            "criteria come before the objective, and there are too many pairs to prove that they are lowest"
-        )
     costs, topic = _in_order(group, terms), {p: group.partitions[p][0] for p in group.here}
     cells = sorted({(topic[p], m) for p, m in pairs})
     of_cell, of_member = Counter[Cell](), Counter[int]()
@@ -40,7 +38,7 @@ def cheapest(group: Group, counts: Counts, terms: Terms, holder: Sequence[int | 
     arcs += [Arc(cell, cell[1], limits, partial(_constant, 0)) for cell, limits in zip(cells, within, strict=True)]
     arcs += [Arc(m, None, limits, partial(_constant, 0)) for m, limits in counts.totals.items()]
     held = [int(holder[p] == m) for p, m in pairs]
-    flow = Flow(arcs, [*held, *(of_cell[cell] for cell in cells), *(of_member[m] for m in counts.totals)])
+    flow = Flow(arcs, [*held, *(of_cell[cell] for cell in cells), *(of_member[m] for m in counts.totals)], effort)
     if flow.cycle() is not None:
         raise UncheckedError("criteria come before the objective, and are not proven to be lowest")
     flow.narrow()
@@ -50,7 +48,7 @@ def cheapest(group: Group, counts: Counts, terms: Terms, holder: Sequence[int | 
         takers[p] += [m] * most
     cut = len(pairs) + len(cells)
     totals, of_cells = dict(zip(counts.totals, limits[cut:], strict=True)), limits[len(pairs) : cut]
-    return replace(group, only=takers), Counts(totals, dict(zip(cells, of_cells, strict=True)))
+    return takers, Counts(totals, dict(zip(cells, of_cells, strict=True)))
 
 
 def _constant(cost: int, _amount: int) -> int:
@@ -63,6 +61,7 @@ def _in_order(group: Group, terms: Terms) -> Costs:
     factor, total = 1, [[0] * len(group.members) for _ in group.partitions]
     for name in reversed(terms.first):
         table = by_name.get(name) or costs_of(group, name, "followers")
+        assert table is not None
         total = [[a + factor * b for a, b in zip(*rows, strict=True)] for rows in zip(total, table, strict=True)]
         factor *= 1 + sum(map(max, table))
     return total

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from evenlag.errors import InvalidProblemError
-from evenlag.verifier.costs_of_pairs import costs_of
+from evenlag.verifier.costs_of_pairs import Costs, costs_of
 from evenlag.verifier.group import Group, read_group
 from evenlag.verifier.load_arguments import Loads
 from evenlag.verifier.other_plans import Other, OtherPlans
@@ -73,7 +73,7 @@ class ClaimCheck:
         self.check = Check(document, group, effort)
         self.whole, self.holds = self.check.whole, self.check.holds
         self.group, self.holder, self.question = self.check.group, self.check.holder, self.check.question
-        self.now = list(group.owner)  # the assignment before the next step
+        self.now = list(self.whole.owner)  # the assignment before the next step
         self.steps: int | None = None
 
     def verdict(self, claim: Claim) -> Verdict:
@@ -234,7 +234,7 @@ class ClaimCheck:
         return {"rule": rule}
 
     def _is_cost(self, claim: Claim) -> Data:
-        costs = costs_of(self.whole, claim["name"], self.document.get("fetch_from", "followers"))
+        costs = self._costs(claim["name"])
         before = _units(costs, self.whole.owner) if self._owned else None
         return {"name": claim["name"], "before": before, "after": _units(costs, self.holds)}
 
@@ -250,7 +250,7 @@ class ClaimCheck:
     def _is_fewest_moves(self, _: Claim) -> Data:
         if not self.question.fewest:
             raise RefusedError("moves do not come first")
-        fewest = self.check._moves(self.check.certificate)
+        fewest = self.check.moves_by(self.check.certificate)
         return {"moves": moves_of(self.group, self.holder), "fewest": fewest}
 
     def _is_ceiling(self, _: Claim) -> Data:
@@ -378,8 +378,16 @@ class ClaimCheck:
 
     def _two(self, name: str, there: Sequence[int | None]) -> tuple[int, int]:
         """Return the units of a cost, of the plan and of another assignment of partitions."""
-        costs = costs_of(self.whole, name, self.document.get("fetch_from", "followers"))
+        costs = self._costs(name)
         return _units(costs, self.holds), _units(costs, there)
+
+    def _costs(self, name: str) -> Costs:
+        if name not in self.document["costs"]:
+            raise RefusedError(f"the result has no cost {name!r}")
+        costs = costs_of(self.whole, name, self.check.fetch_from)
+        if costs is None:
+            raise UncheckedError(f"the checker does not know the cost {name!r}")
+        return costs
 
     # ---- a member
 

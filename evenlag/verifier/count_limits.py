@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import partial
 from math import lcm
 
+from evenlag.verifier.effort import Effort
 from evenlag.verifier.flow import Arc, Flow, Range
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, RefusedError
@@ -37,7 +38,7 @@ class Counts:
     cells: dict[Cell, Range]
 
 
-def counts_of(group: Group, question: Question, holder: Sequence[int | None]) -> Counts:
+def counts_of(group: Group, question: Question, holder: Sequence[int | None], effort: Effort) -> Counts:
     """Return the limits that the count balance sets.
 
     Parameters
@@ -46,11 +47,12 @@ def counts_of(group: Group, question: Question, holder: Sequence[int | None]) ->
     question : Question
     holder : list of int or None (P,)
         A plan to start from, which keeps pins, caps and subscriptions.
+    effort : Effort
 
     Raises
     ------
     UncheckedError
-        The optimal counts are too far from those of the plan.
+        It takes more than the effort allowed.
     """
     sizes, slack = Counter(group.partitions[p][0] for p in group.here), question.slack
     by_group, by_topic = question.balance in ("both", "group"), question.balance in ("both", "topic")
@@ -58,7 +60,8 @@ def counts_of(group: Group, question: Question, holder: Sequence[int | None]) ->
     hard = _hard(group, sizes)
     if not (even or question.balance == "none" or (question.balance == "topic" and not group.sided)):
         shares = shares_of(group, sizes) if by_topic else {}
-        best = _best(group, hard, shares, even=by_group, held=held_by(group, holder), extreme=bool(slack))
+        held = held_by(group, holder)
+        best = _best(group, hard, shares, effort, even=by_group, held=held, extreme=bool(slack))
         if not slack:
             return best
         totals = {m: _wider(best.totals[m], slack, hard.totals[m]) if by_group else hard.totals[m] for m in best.totals}
@@ -114,7 +117,14 @@ def shares_of(group: Group, sizes: Counter[str]) -> dict[Cell, Range]:
 
 
 def _best(
-    group: Group, hard: Counts, shares: dict[Cell, Range], *, even: bool, held: Counter[Cell], extreme: bool
+    group: Group,
+    hard: Counts,
+    shares: dict[Cell, Range],
+    effort: Effort,
+    *,
+    even: bool,
+    held: Counter[Cell],
+    extreme: bool,
 ) -> Counts:
     """Return limits of the optimal counts: nearest to the shares, then, if `even`, with the lowest sum of n² / weight.
 
@@ -132,7 +142,7 @@ def _best(
     def uneven(m: int, n: int) -> int:
         return (2 * n + 1) * steps[m]
 
-    flow = Flow(_arcs(hard, far, uneven), _amounts(hard, held))
+    flow = Flow(_arcs(hard, far, uneven), _amounts(hard, held), effort)
     flow.narrow()
     limits = flow.extremes() if extreme else [arc.limits for arc in flow.arcs]
     totals, cells = limits[len(hard.cells) :], limits[: len(hard.cells)]
@@ -171,36 +181,79 @@ def held_by(group: Group, holder: Sequence[int | None]) -> Counter[Cell]:
     return Counter((group.partitions[p][0], m) for p, m in enumerate(holder) if m is not None)
 
 
-def fewest_moves(group: Group, counts: Counts, held: Counter[Cell]) -> int:
-    """Check that these counts reach the fewest moves that the balance allows, and return their moves.
+class MoveCounts:
+    """The moves that counts of partitions need, and the counts that need the fewest.
 
-    Raises
-    ------
-    RefusedError
-        Other counts need fewer moves, or the balance does not allow these.
+    Parameters
+    ----------
+    group : Group
+    counts : Counts
+        Limits that the balance sets.
+    effort : Effort
     """
-    sizes = Counter(group.partitions[p][0] for p in group.here)
-    hard = _hard(group, sizes)
-    limits = Counts(counts.totals, {c: counts.cells.get(c, limits) for c, limits in hard.cells.items()})
-    limits.cells.update({cell: (max(lo, hard.cells[cell][0]), hi) for cell, (lo, hi) in limits.cells.items()})
-    owned, owners, settled = Counter[Cell](), 0, 0  # `settled` partitions stay where they are by their pins
-    for p in group.here:
-        owner, pin = group.owner[p], group.pin[p]
-        owners += owner is not None
-        settled += owner is not None and pin == owner
-        if owner in group.active and pin is None:
-            owned[group.partitions[p][0], owner] += 1
 
-    def moved(cell: Cell, n: int) -> int:
-        return -(n - hard.cells[cell][0] < owned[cell])
+    def __init__(self, group: Group, counts: Counts, effort: Effort) -> None:
+        self.group, self.effort = group, effort
+        self.sizes = Counter(group.partitions[p][0] for p in group.here)
+        self.hard = _hard(group, self.sizes)
+        self.cells = {
+            cell: (max(lo, hard[0]), hi)
+            for cell, hard in self.hard.cells.items()
+            for lo, hi in [counts.cells.get(cell, hard)]
+        }
+        self.totals = counts.totals
+        self.owned, self.needed = Counter[Cell](), 0  # `needed`: moves if no member keeps a partition without a pin
+        for p in group.here:
+            owner, pin = group.owner[p], group.pin[p]
+            self.needed += owner is not None and pin != owner
+            if owner in group.active and pin is None:
+                self.owned[group.partitions[p][0], owner] += 1
 
-    flow = Flow(_arcs(limits, moved, lambda _m, _n: 0), _amounts(limits, held))
-    of_topic = Counter[str]()
-    for (topic, _), n in held.items():
-        of_topic[topic] += n
-    within = all(arc.limits[0] <= n <= arc.limits[1] for arc, n in zip(flow.arcs, flow.amounts, strict=True))
-    if not within or of_topic != sizes or any(cell not in limits.cells for cell in held):
-        raise RefusedError("the counts of the fewest moves break the balance")
-    if flow.cycle() is not None:
-        raise RefusedError("other counts take fewer moves than those of the certificate")
-    return owners - settled - sum(min(held[cell] - hard.cells[cell][0], n) for cell, n in owned.items())
+    def fewest(self, held: Counter[Cell]) -> int:
+        """Check that these counts reach the fewest moves that the balance allows, and return their moves.
+
+        Raises
+        ------
+        RefusedError
+            Other counts need fewer moves, or the balance does not allow these.
+        """
+        limits = Counts(self.totals, self.cells)
+        flow = Flow(_arcs(limits, self._kept, lambda _m, _n: 0), _amounts(limits, held), self.effort)
+        of_topic = Counter[str]()
+        for (topic, _), n in held.items():
+            of_topic[topic] += n
+        within = all(arc.limits[0] <= n <= arc.limits[1] for arc, n in zip(flow.arcs, flow.amounts, strict=True))
+        if not within or of_topic != self.sizes or any(cell not in self.cells for cell in held):
+            raise RefusedError("the counts of the fewest moves break the balance")
+        if flow.cycle() is not None:
+            raise RefusedError("other counts take fewer moves than those of the certificate")
+        kept = (min(held[cell] - self.hard.cells[cell][0], n) for cell, n in self.owned.items())
+        return self.needed - sum(kept)
+
+    def search(self, holder: Sequence[int | None]) -> Counter[Cell]:
+        """Return counts that need the fewest moves, from today's and, where nobody owns a partition, from a plan's."""
+        group, far = self.group, len(self.group.here) + 1  # `far` outweighs all moves
+        here = set(group.here)
+        start = [
+            pin if pin is not None else owner if owner in group.active and p in here else m
+            for p, (pin, owner, m) in enumerate(zip(group.pin, group.owner, holder, strict=True))
+        ]
+
+        def outside(limits: Range, n: int) -> int:
+            return far * ((n >= limits[1]) - (n < limits[0]))
+
+        def of_cell(cell: Cell, n: int) -> int:
+            return outside(self.cells[cell], n) + self._kept(cell, n)
+
+        def of_total(m: int, n: int) -> int:
+            return outside(self.totals[m], n)
+
+        cells = {cell: (lo, len(group.here)) for cell, (lo, _) in self.hard.cells.items()}
+        wide = Counts(dict.fromkeys(self.totals, (0, len(group.here))), cells)
+        flow = Flow(_arcs(wide, of_cell, of_total), _amounts(wide, held_by(group, start)), self.effort)
+        flow.optimize()
+        return Counter({cell: n for cell, n in zip(self.cells, flow.amounts, strict=False) if n})
+
+    def _kept(self, cell: Cell, n: int) -> int:
+        """Return the cost of one partition more at a member: -1 if it keeps one, else 0."""
+        return -(n - self.hard.cells[cell][0] < self.owned[cell])

@@ -6,10 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from evenlag.verifier.question import UncheckedError
-
-MOST_CYCLES = 300  # negative cycles that are cancelled before giving up
-MOST_FREE = 1000  # arcs whose extremes are computed, at most
+from evenlag.verifier.effort import Effort
 
 Range = tuple[int, int]
 Node = object
@@ -35,15 +32,18 @@ class Flow:
     arcs : list of Arc
     amounts : list of int
         Flow on each arc, within its limits.
+    effort : Effort
+        Every method raises UncheckedError if it takes more.
     """
 
-    def __init__(self, arcs: list[Arc], amounts: list[int]) -> None:
-        self.arcs, self.amounts = arcs, amounts
+    def __init__(self, arcs: list[Arc], amounts: list[int], effort: Effort) -> None:
+        self.arcs, self.amounts, self.effort = arcs, amounts, effort
         self.potential: dict[Node, int] = {}
 
     def _steps(self) -> list[Step]:
         """Return all changes of one arc by one unit."""
         steps: list[Step] = []
+        self.effort.spend(2 * len(self.arcs))
         for i, (arc, n) in enumerate(zip(self.arcs, self.amounts, strict=True)):
             if n < arc.limits[1]:
                 steps.append((arc.tail, arc.head, arc.cost(n), i, 1))
@@ -59,6 +59,7 @@ class Flow:
         changed = True
         while changed:
             changed = False
+            self.effort.spend(len(steps))
             for step in steps:
                 a, b, cost = step[:3]
                 if potential[a] + cost < potential[b]:
@@ -68,21 +69,15 @@ class Flow:
         self.potential = potential
         return None
 
-    def narrow(self) -> None:
-        """Make the flow optimal, and narrow the limits to the flows that are optimal too.
-
-        Raises
-        ------
-        UncheckedError
-            The flow is too far from an optimal one.
-        """
-        for _ in range(MOST_CYCLES):
-            if (found := self.cycle()) is None:
-                break
+    def optimize(self) -> None:
+        """Make the flow optimal."""
+        while (found := self.cycle()) is not None:
             for i, sign in found:
                 self.amounts[i] += sign
-        else:
-            raise UncheckedError("the optimal counts are too far from those of the plan")
+
+    def narrow(self) -> None:
+        """Make the flow optimal, and narrow the limits to the flows that are optimal too."""
+        self.optimize()
         for i, (arc, n) in enumerate(zip(self.arcs, self.amounts, strict=True)):
             differ, (lo, hi) = self.potential[arc.head] - self.potential[arc.tail], (n, n)
             while hi < arc.limits[1] and arc.cost(hi) == differ:
@@ -92,16 +87,8 @@ class Flow:
             self.arcs[i] = replace(arc, limits=(lo, hi))
 
     def extremes(self) -> list[Range]:
-        """Return the lowest and highest flow on each arc over all flows within the limits, at any cost.
-
-        Raises
-        ------
-        UncheckedError
-            There are too many arcs.
-        """
+        """Return the lowest and highest flow on each arc over all flows within the limits, at any cost."""
         free = [i for i, arc in enumerate(self.arcs) if arc.limits[0] < arc.limits[1]]
-        if len(free) > MOST_FREE:
-            raise UncheckedError("the extremes of too many counts would have to be computed")
         least, greatest = self.amounts[:], self.amounts[:]
         for i in free:
             for sign, end in ((1, self.arcs[i].limits[1]), (-1, self.arcs[i].limits[0])):

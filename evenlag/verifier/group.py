@@ -20,6 +20,7 @@ class Group:
 
     Attributes
     ----------
+    name : str
     partitions : list of (str, int)
         Topic and number.
     lags : list of int (P,)
@@ -47,6 +48,7 @@ class Group:
         Members that each partition is restricted to; None: no restriction.
     """
 
+    name: str
     partitions: list[tuple[str, int]]
     lags: list[int]
     futures: list[tuple[Fraction, list[int]]]
@@ -179,6 +181,7 @@ def _read(document: Mapping[str, Any]) -> Group:
         future = _lags(each["topics"])
         futures.append((_number(each.get("weight"), 1), [future[name] for name in partitions]))
     return Group(
+        name=document.get("group", "group"),
         partitions=partitions,
         lags=[lags[name] for name in partitions],
         futures=futures,

@@ -14,12 +14,14 @@ from itertools import product
 from math import lcm
 
 from evenlag.verifier.count_limits import Counts
+from evenlag.verifier.effort import Effort
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError
 from evenlag.verifier.reduced_costs import Option, places, reduced
 
 AT_ONCE = 0.5  # share of the effort for joining the complete lists of members alike
 STEPS = 15  # effort for a set that fits; one that does not takes 1
+SUBSET = 12  # effort for a subset of one member's partitions
 
 Label = tuple[int, int, int]  # lowest load, highest load (at least the proven minimum - 1), moves
 Subsets = dict[tuple[int, ...], tuple[list[int], list[int]]]  # by counts: loads and sets
@@ -41,13 +43,12 @@ class Search:
         Lower bound on the largest load, upper bound on the smallest.
     bound : Fraction
         In messages.
-    effort : int
-        Number of sets and pairs of sets to try before giving up.
+    effort : Effort
     """
 
     def __init__(
         self, group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], bound: Fraction,
-        effort: int,
+        effort: Effort,
     ) -> None:  # fmt: skip
         self.group, self.counts, self.effort = group, counts, effort
         price = Fraction(question.price)
@@ -95,11 +96,11 @@ class Search:
             return None
         lists = {m: self._options(m) for m in self.group.active}
         if self._alike:
-            whole, self.effort = self.effort, int(AT_ONCE * self.effort)
+            whole, self.effort = self.effort, self.effort.part(AT_ONCE)
             try:
                 return self._joined_all(lists)
             except UncheckedError:
-                self.effort = whole - int(AT_ONCE * whole)
+                self.effort = whole
         return self._by_moves(lists)
 
     @property
@@ -158,9 +159,7 @@ class Search:
         return able, self.factor[m], self.counts.totals[m], cells, forced
 
     def _spend(self, amount: int) -> None:
-        self.effort -= amount
-        if self.effort < 0:
-            raise UncheckedError("trying all plans takes too long; a larger effort may do")
+        self.effort.spend(amount)
 
     # ---- sets of one member
 
@@ -186,7 +185,7 @@ class Search:
             self._spend(len(loads))
             for load, held in zip(loads, sets, strict=True):
                 first, last = bisect_left(other_loads, low - load), bisect_right(other_loads, high - load)
-                self._spend(last - first)
+                self._spend(2 * (last - first) + 1)
                 for i in range(first, last):
                     both = held | other_sets[i]
                     if both & forced == forced:
@@ -205,7 +204,7 @@ class Search:
             limit = self.counts.cells.get((topic, m), (0, most))[1]
             load, bit = group.lags[self.here[i]] * factor, 1 << i
             takes, keeps = elsewhere >> i & 1, own >> i & 1
-            self._spend(number)
+            self._spend(SUBSET * number)
             for held, sum_, counts in many[:number]:
                 if counts[at] >= limit or sum(counts[2:]) >= most or self.width(counts[0] + takes) < 0:
                     continue

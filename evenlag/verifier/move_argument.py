@@ -13,15 +13,16 @@ from itertools import accumulate
 from math import ceil, floor, lcm
 
 from evenlag.verifier.count_limits import Counts
+from evenlag.verifier.effort import Effort
 from evenlag.verifier.group import Group
-from evenlag.verifier.question import Question, RefusedError, UncheckedError
+from evenlag.verifier.question import Question, RefusedError
 
-MOST_WINDOWS = 2_000_000  # windows to try
+STEPS = 12  # effort for a window
 
 
 def check_moves(
     group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int, base: Fraction,
-    bound: Fraction,
+    bound: Fraction, effort: Effort,
 ) -> None:  # fmt: skip
     """Raise RefusedError unless the moves into any narrow window make every plan in it cost at least the bound.
 
@@ -38,21 +39,20 @@ def check_moves(
         Lower bound on the spread (makespan), at any number of moves.
     bound : Fraction
         In messages.
+    effort : Effort
     """
     price, budget = Fraction(question.price), question.max_moves
     scale = lcm(group.scale, price.denominator, bound.denominator)
     argument = _Argument(group, question, counts, pair, fewest, scale)
     unit = group.load_unit(group.lags)
-    moves, looked = fewest, 0
+    moves = fewest
     while budget is None or moves <= budget:
         width = (
             ceil((bound - price * moves) / unit) - 1
         ) * unit  # the widest window of a plan below the bound with `moves` moves
         if width < base or width < 0:
             return
-        looked += len(argument.breaks[0]) + len(argument.breaks[1])
-        if looked > MOST_WINDOWS:
-            raise UncheckedError(f"more than {MOST_WINDOWS:,} windows of loads would have to be tried")
+        effort.spend(STEPS * (len(argument.breaks[0]) + len(argument.breaks[1])))
         needed = argument.fewest_within(int(width * scale))
         if needed <= moves:
             raise RefusedError(f"some window of loads may take only {moves} moves, which costs less than the bound")

@@ -40,6 +40,8 @@ class OtherPlans:
     ) -> None:
         self.group, self.question, self.terms, self.counts = group, question, terms, counts
         self.holder, self.effort = holder, effort
+        if terms.unknown:
+            raise UncheckedError(f"the checker does not know the cost {terms.unknown[0]!r}")
         self.held, self.totals = held_by(group, holder), Counter(m for m in holder if m is not None)
         self.loads = []
         for _, lags in group.judged_by:
@@ -117,7 +119,8 @@ class OtherPlans:
             return None
         value = question.combined(group, measures) + question.price * moves
         for pair, spent in zip(terms.pairs, self.spent, strict=True):
-            units = spent + sum(pair.costs[x][to] - pair.costs[x][self.holder[x] or 0] for x, to in moved.items())
+            costs = pair.costs or []
+            units = spent + sum(costs[x][to] - costs[x][self.holder[x] or 0] for x, to in moved.items())
             if pair.budget is not None and units > pair.budget:
                 return None
             value += pair.price * units

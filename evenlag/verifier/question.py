@@ -59,12 +59,13 @@ class Question:
         try:
             budget = asked["max_moves"]
             question = cls(
-                asked["objective"], asked["balance"], int(asked["slack"]), asked["across"], Fraction(asked["price"]),
-                None if budget is None else int(budget), bool(asked["fewest"]),
+                asked["objective"], asked["balance"], whole(asked["slack"]), asked["across"], exact(asked["price"]),
+                None if budget is None else whole(budget), asked["fewest"],
             )  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             raise RefusedError(f"cannot read the question in the certificate ({error!r})") from error
         known = question.kind in KINDS and question.balance in BALANCES and question.across in ACROSS
+        known = known and isinstance(question.fewest, bool)
         free = not (question.fewest and question.price)  # moves are minimized first or have a price, not both
         if not known or not free or question.slack < 0 or question.price < 0:
             raise RefusedError("the question in the certificate is not one that evenlag asks")
@@ -87,6 +88,22 @@ class Question:
         """Return the objective of a plan, in messages."""
         each = [self.measured(group, holder, lags) for _, lags in group.judged_by]
         return self.combined(group, each) + self.price * moves_of(group, holder)
+
+
+def whole(number: Any) -> int:
+    """Return a whole number of a document; raise ValueError for anything else."""
+    if type(number) is not int:
+        raise ValueError(f"not a whole number: {number!r}")
+    return number
+
+
+def exact(number: Any) -> Number:
+    """Return a number that a certificate writes exactly: whole, or a fraction as text; raise ValueError otherwise."""
+    if type(number) is int:
+        return number
+    if isinstance(number, str) and (fraction := Fraction(number)).denominator > 1:
+        return fraction
+    raise ValueError(f"neither a whole number nor a fraction as text: {number!r}")
 
 
 def moves_of(group: Group, holder: Sequence[int | None]) -> int:

@@ -235,7 +235,7 @@ def test_conflicting_options_are_wrong_usage(group: Path, words: tuple[str, ...]
         (("--rack-price", "3", "--price", "crossings=4"), "--rack-price is 3, but prices has crossings: 4"),
         (("--price", "moved_size=3", "--stickiness", "2"), "stickiness is 2, but prices has moved_size: 3"),
         (("--max-moved", "3", "--budget", "moved_size=4"), "--max-moved is 3, but budgets has moved_size: 4"),
-        (("--max-crossings", "0", "--max-moved", "0"), "raise one of them"),
+        (("--max-crossings", "0", "--max-moved", "0"), "needs 49 with --max-crossings 0: allow that, or raise"),
         (("--move-sizes", "u=3"), "there is no topic 'u'"),
     ],
 )

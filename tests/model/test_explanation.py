@@ -145,3 +145,20 @@ def test_an_argument_on_loads_is_told_with_its_number(argument: str) -> None:
     claim = claim_of(explanation, kind)
     assert (claim["argument"], claim["value"]) == (argument, value)
     assert words in str(explanation)
+
+
+def test_numbers_of_one_have_singular_nouns_and_ranges_from_none_say_at_most() -> None:
+    one = evenlag.solve(evenlag.Problem.from_lags({"t": [1, 0]}, ["a", "b"]))
+    text = f"{one.explain()} {one.explain('a')} {one.explain('b')}"
+    assert "some member has at least 1 message:" in text
+    assert "with 1 message: t-0 (1)" in text
+    assert " 1 messages" not in text
+    idle = evenlag.solve(evenlag.Problem.from_lags({"t": [1, 5, 3]}, list("abcd")))
+    assert "hold at most 1 partition; it holds 1" in str(idle.explain("a"))
+
+
+def test_members_with_equal_loads_are_neither_the_busiest_nor_the_least_loaded() -> None:
+    for members in ("a", "ab"):
+        result = evenlag.solve(evenlag.Problem.from_lags({"t": [4, 4]}, list(members)))
+        assert "busiest" not in str(result.explain("a"))
+        assert "least loaded" not in str(result.explain("a"))

@@ -276,3 +276,15 @@ def test_a_cost_without_data_of_pairs_counts_everywhere(monkeypatch: pytest.Monk
     assert found.payoff is not None
     assert same.payoff is not None
     assert found.payoff.today == same.payoff.today == 600
+
+
+def test_a_share_as_stickiness_prices_a_move_of_the_exact_mean_size() -> None:
+    """The mean load is 75, and 8 % of it are 6; sizes 1 and 2 have the mean 1.5, so a unit costs 4."""
+    owned = {"a": [("t", 0), ("t", 1)]}
+    problem = Problem.from_lags({"t": [100, 50]}, ["a", "b"], owned=owned, move_sizes={"t": [1, 2]})
+    assert solve(problem, stickiness="8%").stickiness == 4
+
+
+def test_stickiness_is_reported_as_given_where_nothing_can_move() -> None:
+    problem = Problem.from_lags({"a": [3], "b": [4]}, ["x"], together=[("a", "b")], owned={"x": [("a", 0), ("b", 0)]})
+    assert solve(problem, stickiness=5).stickiness == 5

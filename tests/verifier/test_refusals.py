@@ -16,6 +16,7 @@ import evenlag
 from evenlag.verifier.all_plans import best_of_all
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import counts_of
+from evenlag.verifier.effort import Effort
 from evenlag.verifier.group import read_group
 from evenlag.verifier.load_arguments import Loads
 from evenlag.verifier.move_argument import check_moves
@@ -137,16 +138,18 @@ def test_moves_prove_no_bound_above_the_best_plan() -> None:
             continue
         if not group.active:
             continue
-        counts = counts_of(group, question, first)
-        least = best_of_all(group, question, counts, Terms(group, {}), 10**8).value
+        counts = counts_of(group, question, first, Effort(10**8))
+        least = best_of_all(group, question, counts, Terms(group, {}, {}), Effort(10**8)).value
         assert least is not None
         loads = Loads(group, counts, group.lags)
         high, low = (Fraction(end) for end in loads.rounded(loads.mean(0)))
         base = max(high - (low if kind == "spread" else 0), Fraction(0))
         with pytest.raises(RefusedError, match="some window of loads may take only"):
-            check_moves(group, question, counts, (high, low), 0, base, Fraction(least) + Fraction(1, 10**9))
+            check_moves(
+                group, question, counts, (high, low), 0, base, Fraction(least) + Fraction(1, 10**9), Effort(10**8)
+            )
         try:
-            check_moves(group, question, counts, (high, low), 0, base, base + question.price)
+            check_moves(group, question, counts, (high, low), 0, base, base + question.price, Effort(10**8))
             helped += 1
         except RefusedError:
             continue

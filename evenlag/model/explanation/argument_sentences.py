@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evenlag.figures import number, quantity
+from evenlag.figures import messages, number, quantity
 from evenlag.model.explanation.phrases import joined, named, partitions
 
 Data = Mapping[str, Any]
@@ -14,18 +14,18 @@ Data = Mapping[str, Any]
 def largest_load(data: Data) -> str:
     """Return the sentence on the largest load."""
     why = _REASONS[data["argument"]](data, True)
-    return f"In any plan some member has at least {number(data['value'])} messages: {why}."
+    return f"In any plan some member has at least {messages(data['value'])}: {why}."
 
 
 def smallest_load(data: Data) -> str:
     """Return the sentence on the smallest load."""
     why = _REASONS[data["argument"]](data, False)
-    return f"In any plan some member has at most {number(data['value'])} messages: {why}."
+    return f"In any plan some member has at most {messages(data['value'])}: {why}."
 
 
 def _mean(data: Data, _: bool) -> str:
     members = quantity(data["members"], "member")
-    return f"{number(data['total'])} messages are shared by {members}"
+    return f"{members} share{'s' * (data['members'] == 1)} {messages(data['total'])}"
 
 
 def _oversized(data: Data, largest: bool) -> str:
@@ -85,9 +85,9 @@ def _pairs(_: Data, __: bool) -> str:
 
 
 def _companions(data: Data, _: bool) -> str:
-    total, members = number(data["total"]), quantity(data["members"], "member")
+    total, members = messages(data["total"]), quantity(data["members"], "member")
     return (
-        f"{total} messages are not enough to give each of {members} more. A partition goes to one member as a whole: "
+        f"{total} are not enough to give each of {members} more. A partition goes to one member as a whole: "
         "a member whose big partition is just short needs another one, and then has more than it needs"
     )
 

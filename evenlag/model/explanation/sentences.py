@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evenlag.figures import number, percent, quantity
+from evenlag.figures import messages, number, percent, quantity, span
 from evenlag.model.explanation.argument_sentences import largest_load, smallest_load
 from evenlag.model.explanation.claims import Claim
 from evenlag.model.explanation.phrases import joined, listed, named, partition, partitions, priced
@@ -53,26 +53,26 @@ def _empty(data: Data) -> str:
 
 def _outcome(data: Data) -> str:
     of = _measure(data) if data["scenarios"] else "the busiest member"
-    unit = " messages for its weight" if data["weighted"] and not data["scenarios"] else " messages"
+    unit = " for its weight" if data["weighted"] and not data["scenarios"] else ""
     moved = [quantity(data["moves"], "move")] if data["moves"] else []
     moved += [f"{quantity(data['assigned'], 'new assignment')}"] if data["assigned"] else []
     how, before, after = " and ".join(moved), data["before"], data["after"]
     if not moved:
         kept = "Today's assignment is kept" if data["pays"] is False else "Nothing moves"
-        text = f"{kept}: {of} {'stays at' if data['scenarios'] else 'has'} {number(after)}{unit}"
+        text = f"{kept}: {of} {'stays at' if data['scenarios'] else 'has'} {messages(after)}{unit}"
     elif before is None:
         verb = "give" if data["moves"] + data["assigned"] > 1 else "gives"
-        text = f"{_capital(how)} {verb} {of} {number(after)}{unit}"
+        text = f"{_capital(how)} {verb} {of} {messages(after)}{unit}"
     elif before == after:
         verb = "leave" if data["moves"] + data["assigned"] > 1 else "leaves"
-        text = f"{_capital(how)} {verb} {of} at {number(after)}{unit}"
+        text = f"{_capital(how)} {verb} {of} at {messages(after)}{unit}"
     elif before < after and data["assigned"]:
         verb = "raise" if data["moves"] + data["assigned"] > 1 else "raises"
         unread = f"{quantity(data['assigned'], 'partition')} {'has' if data['assigned'] == 1 else 'have'} no member"
-        text = f"{_capital(how)} {verb} {of} from {number(before)} to {number(after)}{unit}, as {unread} today"
+        text = f"{_capital(how)} {verb} {of} from {number(before)} to {messages(after)}{unit}, as {unread} today"
     else:
         verb = "bring" if data["moves"] + data["assigned"] > 1 else "brings"
-        text = f"{_capital(how)} {verb} {of} from {number(before)} to {number(after)}{unit}"
+        text = f"{_capital(how)} {verb} {of} from {number(before)} to {messages(after)}{unit}"
     if data["floor"] is None:
         return text + "."
     if data["floor"] == after:
@@ -84,7 +84,7 @@ def _left_alone(data: Data) -> str:
     moves, share = quantity(data["moves"], "move"), percent(float(data["asked"]))
     if data["saved"] <= 0:
         return f"The best plan found saves nothing once its {moves} are paid."
-    saved = f"{number(data['saved'])} of {number(data['today'])} messages"
+    saved = f"{number(data['saved'])} of {messages(data['today'])}"
     return f"The best plan found saves {saved} once its {moves} are paid, less than the {share} that were asked for."
 
 
@@ -93,10 +93,11 @@ def _objective(data: Data) -> str:
     if data["measure"] == ObjectiveKind.SPREAD and not data["scenarios"]:
         text += ", the largest load less the smallest,"
     text += f" is {number(data['after'])}" if data["before"] is None else f" {_change(data)}"
+    text += " message" + "s" * (data["after"] != 1)
     terms = [_term(*each) for each in data["priced"] if each[1]]
     if not terms:
-        return f"{text} messages."
-    return f"{text} messages. Counting {joined(terms)}, the plan comes to {number(data['objective'])} (the objective)."
+        return f"{text}."
+    return f"{text}. Counting {joined(terms)}, the plan comes to {number(data['objective'])} (the objective)."
 
 
 def _term(name: str, units: int, price: Number) -> str:
@@ -159,8 +160,7 @@ def _counts(data: Data) -> str:
     fewest, most = data["fewest"], data["most"]
     if fewest is None:
         return text + "."
-    span = number(fewest) if fewest == most else f"{number(fewest)} to {number(most)}"
-    return f"{text}: each member holds {span} partitions."
+    return f"{text}: each member holds {span(fewest, most, 'partition')}."
 
 
 def _stickiness(data: Data) -> str:
@@ -177,7 +177,7 @@ _LIMITS: dict[str, Callable[[Data], str]] = {
     "subscriptions": lambda _: "Limited by the subscriptions: members may not take every topic.",
     "pins": lambda data: f"Limited by {quantity(data['pins'], 'pin')}.",
     "pair-costs": lambda data: f"Limited by prices, budgets or the order of {joined(_spoken(data['costs']))}.",
-    "max-load": lambda data: f"Limited by the ceiling of {number(data['max_load'])} messages.",
+    "max-load": lambda data: f"Limited by the ceiling of {messages(data['max_load'])}.",
 }
 
 
@@ -211,7 +211,7 @@ def _fewest(data: Data) -> str:
 
 
 def _ceiling(data: Data) -> str:
-    return f"No member may have more than {number(data['max_load'])} messages; the most is {number(data['highest'])}."
+    return f"No member may have more than {messages(data['max_load'])}; the most is {number(data['highest'])}."
 
 
 def _assigned(data: Data) -> str:
@@ -236,7 +236,7 @@ def _more_steps(data: Data) -> str:
 
 def _place(data: Data) -> str:
     owners, member, several = data["owners"], data["member"], len(data["partitions"]) > 1
-    what = f"{partitions(data['partitions'])} ({number(data['lag'])} messages{' together' if several else ''})"
+    what = f"{partitions(data['partitions'])} ({messages(data['lag'])}{' together' if several else ''})"
     stay, move, go = ("stay", "move", "go") if several else ("stays", "moves", "goes")
     if member is None:
         return f"{what} {go} to nobody: no member is known to subscribe to {'them' if several else 'it'}."
@@ -316,12 +316,12 @@ def _consequences(data: Data) -> str:
 
 def _holds(data: Data) -> str:
     member = named(data["member"])
-    text = f"{member} holds {quantity(data['count'], 'partition')} with {number(data['load'])} messages"
+    text = f"{member} holds {quantity(data['count'], 'partition')} with {messages(data['load'])}"
     if data["count_today"] is not None:
         text += f"; today {number(data['count_today'])} with {number(data['load_today'])}"
     text += f". Its fair share is {number(data['share'])}"
     ends = [name for name, there in (("the busiest", data["most"]), ("the least loaded", data["least"])) if there]
-    return f"{text}; it is {' and '.join(ends)} member." if ends else f"{text}."
+    return f"{text}; it is {ends[0]} member." if len(ends) == 1 else f"{text}."  # both: all loads are equal
 
 
 def _idle(data: Data) -> str:
@@ -342,8 +342,8 @@ def _gets(data: Data) -> str:
 
 
 def _given(verb: str, data: Data, names: Sequence[str]) -> str:
-    number_of, lag = quantity(data["number"], "partition"), number(data["lag"])
-    return f"{named(data['member'])} {verb} {number_of} with {lag} messages: {listed(names, data['number'])}."
+    number_of, lag = quantity(data["number"], "partition"), messages(data["lag"])
+    return f"{named(data['member'])} {verb} {number_of} with {lag}: {listed(names, data['number'])}."
 
 
 def _somebody(member: str | None) -> str:
@@ -354,14 +354,12 @@ def _count(data: Data) -> str:
     fewest, most, member = data["fewest"], data["most"], named(data["member"])
     if fewest == most:
         return f"The count balance gives {member} {quantity(fewest, 'partition')}, no fewer and no more."
-    return (
-        f"The count balance lets {member} hold {number(fewest)} to {number(most)} partitions; it holds {data['count']}."
-    )
+    return f"The count balance lets {member} hold {span(fewest, most, 'partition')}; it holds {data['count']}."
 
 
 def _subscribed(data: Data) -> str:
     topics = listed([named(topic) for topic in data["listed"]], data["topics"])
-    what = f"{quantity(data['partitions'], 'partition')} with {number(data['lag'])} messages"
+    what = f"{quantity(data['partitions'], 'partition')} with {messages(data['lag'])}"
     return f"{named(data['member'])} may take {what}: those of {topics}."
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.objective import EVERY_TERM, Objective, ObjectiveKind
+from evenlag.model.objective import EVERY_TERM, Across, Objective, ObjectiveKind
+from evenlag.model.problem import Problem
 from evenlag.search.construct.fresh import fresh_plan, greedy, relabel
 from evenlag.search.incumbent import Candidate, Exhausted, Finding, Incumbent, begin
 from evenlag.search.stage import Step, run_round
@@ -98,26 +99,27 @@ class Ceiling:
     Attributes
     ----------
     steps : callable
-        Returns that portfolio.
+        Returns that portfolio for a problem.
     """
 
-    steps: Callable[[], tuple[Step, ...]]
+    steps: Callable[[Problem], tuple[Step, ...]]
     name: str = "ceiling"
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, task: Task, best: Incumbent) -> bool:
         """Return True if loads have a ceiling and no plan keeps it yet."""
-        return task.goal.ceiling is not None and not best.found and not task.problem.futures
+        return task.goal.ceiling is not None and not best.found
 
     def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
         """Yield the plan with the lowest makespan found, and Exhausted if no plan can keep the ceiling."""
         ceiling = task.goal.ceiling
         assert ceiling is not None
-        goal = Objective(ObjectiveKind.MAKESPAN, max_moves=task.goal.max_moves, across=task.goal.across)
+        goal = Objective(ObjectiveKind.MAKESPAN, max_moves=task.goal.max_moves, across=Across.WORST)
         target = Target(cutoff=ceiling + task.problem.load_unit)
         side = replace(task, goal=goal, clock=task.clock, target=target, tie_break=False)
         found = begin(Incumbent(side))
-        run_round(side, found, self.steps(), side.clock.allowance())
-        yield Candidate(found.plan, found.method)
+        run_round(side, found, self.steps(task.problem), side.clock.allowance())
+        if found.found:
+            yield Candidate(found.plan, found.method)
         if found.bound > ceiling:
             yield Exhausted()

@@ -10,6 +10,7 @@ Finally pairs of members redistribute partitions that cost the same on both, whi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -43,6 +44,9 @@ from evenlag.search.task import Task
 
 Part = tuple[Number, PairTable]
 
+FINEST = 1000  # largest denominator of a weight
+UNEVEN = (16, 65)  # random weights of partitions, from and below
+
 
 @dataclass(frozen=True)
 class CheapestPairs:
@@ -68,7 +72,8 @@ class CheapestPairs:
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Yield the cheapest plans and bounds on the costs. No flow starts that would outlast the time left."""
         stop = task.clock.stop()
-        priced, budgeted, most = _parts(task)
+        priced, budgeted, budgets = _parts(task)
+        most = sum(budgets)
         if not (budgeted and task.clock.passed()):  # otherwise only a plan within the budgets is wanted
             found = yield from self._flow(task, priced, 0, task.clock.room(found=best.found))
             if found is None or not budgeted or task.goal.broken(found.plan) is None:
@@ -80,6 +85,8 @@ class CheapestPairs:
         if first.bound > most:
             yield Exhausted()  # even the cheapest plan costs more than all budgets together
             return
+        if len(budgets) > 1 and not best.found and task.goal.broken(first.plan) is not None:
+            yield from self._weighed(task, of_budgets, budgets, stop)
         low, high = Fraction(0), None
         factor = Fraction(1)
         for _ in range(self.most_steps):
@@ -100,6 +107,33 @@ class CheapestPairs:
             else:
                 factor = (low + high) / 2 if low else high / 16
 
+    def _weighed(
+        self, task: Task, budgeted: list[Part], budgets: list[int], stop: Callable[[], bool]
+    ) -> Iterator[Finding]:
+        """Yield plans that are cheapest in weighted sums of the budgeted costs; those above their budgets weigh more.
+
+        Each cost also has a random weight for each partition. Without them many pairs cost the same at some weights of
+        the sums, and the flow jumps from one budget exceeded to another.
+        """
+        random = np.random.default_rng(task.seed)
+        uneven = [costs.times(random.integers(*UNEVEN, len(task.problem.lags))) for _, costs in budgeted]
+        weights = [1.0] * len(budgets)
+        for _ in range(self.most_steps):
+            if stop():
+                return
+            parts: list[Part] = [
+                (Fraction(weight / max(weights)).limit_denominator(FINEST), costs)
+                for weight, costs in zip(weights, uneven, strict=True)
+            ]  # fmt: skip
+            found = yield from self._flow(task, parts, None, task.clock.room(found=False))
+            if found is None or task.goal.broken(found.plan) is None:
+                return
+            spent = [costs.total(found.plan.member_of) for _, costs in budgeted]
+            weights = [
+                weight * math.sqrt((units + 1) / (most + 1))
+                for weight, units, most in zip(weights, spent, budgets, strict=True)
+            ]
+
     def _flow(
         self, task: Task, parts: list[Part], allowed: Number | None, seconds: float
     ) -> Generator[Finding, None, _Cheapest | None]:
@@ -114,22 +148,22 @@ class CheapestPairs:
         yield Candidate(plan)
         if allowed is not None:
             yield Bound(whole(task.least_base + cheapest.bound * unit - allowed))
-        return _Cheapest(plan, cheapest.bound)
+        return _Cheapest(plan, cheapest.bound * unit)
 
 
 @dataclass(frozen=True)
 class _Cheapest:
-    """A cheapest plan, and a lower bound on the cost of any plan, in units of the cost table."""
+    """A cheapest plan, and a lower bound on the cost of any plan."""
 
     plan: Plan
-    bound: int
+    bound: Number
 
 
-def _parts(task: Task) -> tuple[list[Part], list[Part], int]:
-    """Return the priced costs, the budgeted costs, and the sum of the budgets."""
+def _parts(task: Task) -> tuple[list[Part], list[Part], list[int]]:
+    """Return the priced costs, the budgeted costs, and their budgets."""
     priced: list[Part] = [(pair.price, pair.costs) for pair in task.costs if pair.price]
     budgeted: list[Part] = [(1, pair.costs) for pair in task.costs if pair.budget is not None]
-    return priced, budgeted, sum(pair.budget for pair in task.costs if pair.budget is not None)
+    return priced, budgeted, [pair.budget for pair in task.costs if pair.budget is not None]
 
 
 # ---- classes of members ----------------------------------------------------------------------------------------------
