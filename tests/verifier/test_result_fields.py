@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import evenlag
-from evenlag.model.arrays import Ints
 from evenlag.model.pair_costs import PAIR_COSTS
+from evenlag.model.pair_table import PairTable
 from evenlag.model.parse_pairs import COSTS_OF_OURS
 from evenlag.verifier.costs_of_pairs import COSTS
 from evenlag.verifier.result_fields import UNCHECKED
@@ -137,8 +137,9 @@ def test_every_known_cost_has_a_function_of_its_own_in_the_checker() -> None:
 def test_a_registered_cost_is_left_unchecked_and_never_refused(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def spot(problem: evenlag.Problem, _: str) -> Ints:
-        return np.array([[m + p % 2 for m in range(len(problem.members))] for p in range(len(problem.lags))])
+    def spot(problem: evenlag.Problem, _: str) -> PairTable:
+        costs = [[m + p % 2 for m in range(len(problem.members))] for p in range(len(problem.lags))]
+        return PairTable.of_pairs(np.array(costs))
 
     assert "spread" in COSTS_OF_OURS  # a problem file cannot have it
     monkeypatch.setitem(PAIR_COSTS, "spread", spot)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from evenlag.figures import number
-from evenlag.model.backends import BACKENDS, WITNESSES, Backend, Limits, Outcome, fits
+from evenlag.model.backends import AUTO_BACKEND, BACKENDS, WITNESSES, Backend, Limits, Outcome, fits
 from evenlag.model.backends.runner import run as run_backend
 from evenlag.model.certificate import by_solver
 from evenlag.model.check import violation
@@ -98,7 +98,7 @@ class MipStage:
             return
         second = self._run(WITNESSES[self.backend](), mip, task, best, WITNESS_SHARE)
         if second is not None and second.values is not None:
-            yield from self._solution(mip.decode(second.values), task, best)
+            yield from self._solution(mip.decode(second.values), task, best, AUTO_BACKEND)
         if outcome.infeasible:
             confirmed = second is not None and second.infeasible
             yield Exhausted() if confirmed else Note(f"{self.backend}: finds no plan, but {UNCONFIRMED}")
@@ -106,10 +106,15 @@ class MipStage:
         if second is None or second.bound is None or outcome.bound is None:
             yield Note(f"{self.backend}: claims a bound of {number(claim)}, but {UNCONFIRMED}")
             return
+        if outcome.stopped == "proof" and second.bound < outcome.bound:
+            least = number(mip.in_messages(second.bound))
+            yield Note(f"{self.backend}: claims a bound of {number(claim)}, but a second run confirms only {least}")
         certificate = by_solver(self.backend, boolean_count(task.problem), task.bounds)
         yield Bound(mip.in_messages(min(outcome.bound, second.bound)), certificate=certificate)
 
-    def _solution(self, member_of: Index | None, task: Task, best: Incumbent) -> Iterator[Finding]:
+    def _solution(
+        self, member_of: Index | None, task: Task, best: Incumbent, method: str | None = None
+    ) -> Iterator[Finding]:
         if member_of is None:
             yield Note(f"{self.backend}: discarded a solution that gives a partition to no member or to two")
             return
@@ -118,6 +123,6 @@ class MipStage:
         if broken is not None:
             yield Note(f"{self.backend}: discarded a solution that breaks a rule: {broken}")
         elif not best.found or task.goal.value(plan) < best.value:
-            yield Candidate(plan)
+            yield Candidate(plan, method)
             if not task.problem.futures:
-                yield Candidate(local_search(plan, task.rule, task.goal, task.clock.stop()))
+                yield Candidate(local_search(plan, task.rule, task.goal, task.clock.stop()), method)
