@@ -65,7 +65,7 @@ class BuiltIn:
 
     @property
     def best(self) -> list[str]:
-        """The assignors with the lowest spread of those that do not raise the largest load; empty if none."""
+        """Assignors with the lowest spread among those that do not raise the largest load; may be empty."""
         today = current_plan(self.problem).makespan
         no_worse = {name: plan for name, plan in self.others.items() if plan.makespan <= today}
         least = min((plan.spread for plan in no_worse.values()), default=None)
@@ -97,8 +97,8 @@ class BuiltIn:
 def built_in(problem: Problem, answer: Callable[[str], Plan] | None = None) -> BuiltIn | None:
     """Return the built-in assignors of a group.
 
-    Where the input does not tell the assignor, it is the one that gives exactly today's assignment, if only one of
-    those without a memory does.
+    If the input does not name the assignor, it is inferred: it is the assignor without a memory that gives today's
+    assignment, if exactly one does.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ DEADLINE = Fraction(3600)  # seconds in which a group that never catches up shou
 SPARE = Fraction(6, 5)  # times the seconds that its backlog, or its hottest partition alone, takes
 STILL = Fraction(15)  # seconds without a commit before a member counts as stuck
 MINUTE = 60
-REPLACED = Fraction(1, 2)  # share of the record's intervals in which members change, from which on it is unsettled
+REPLACED = Fraction(1, 2)  # share of intervals with changes of members at which a group counts as unsettled
 PARTS = 4  # questions among which the time of a call is shared; the first plan gets two parts
 
 
@@ -151,7 +151,7 @@ class Case:
 
     @property
     def assumed_speed(self) -> str | None:
-        """A sentence on the speed of members where the record shows it; None if it is given, or differs by member."""
+        """A sentence on the members' speed in the record; None if the speed is given or differs between members."""
         capacity = self.pace.capacity
         if capacity is None or capacity.source == GIVEN or self.speeds:
             return None
@@ -160,7 +160,7 @@ class Case:
 
     @cached_property
     def deadline(self) -> Fraction:
-        """Seconds in which the group should read all its lag; if not asked for, whole minutes that are in its reach."""
+        """Seconds in which the group should read all its lag: the given time, or whole minutes that it can achieve."""
         if self.drain_seconds is not None:
             return self.drain_seconds
         course, needed = self.course(self.problem, self.pace.rates_in(self.problem)), [DEADLINE]

@@ -128,7 +128,7 @@ class Foresight:
         return Record(self._times, self._produced[:, columns], problem.topic_of, self._rebalances, self._watched)
 
     def capacity(self, problem: Problem, snapshot: int) -> float | None:
-        """Return the messages per second that the whole group reads, as far as the record shows it by the snapshot."""
+        """Return the group's capacity in messages per second: the given one, or an estimate from the record so far."""
         known = self._given
         if known is None:
             try:
@@ -139,7 +139,7 @@ class Foresight:
 
 
 def _aligned(step: Interval) -> list[Offsets]:
-    """Return the offsets in `before` of the partitions of `after`; unknown for new ones and for older rows."""
+    """Return the partitions' offsets at the start of an interval; unknown for new partitions and for older rows."""
     before, nothing = step.before, Offsets(step.before.micros, None, None)
     found = [nothing if p == NOBODY else before.offsets[p] for p in step.source.tolist()]
     return [each if each.micros == before.micros else nothing for each in found]

@@ -36,7 +36,7 @@ BEYOND = 2  # sizes tried beyond the answer
 TRIES = 10  # sizes tried to find the one from which the hottest partition binds
 SHARE = 0.15  # share of the time left for one size while the relevant ones are unknown
 IN_TIME = 0.95  # share of the time limit used: the last search ends slightly late
-PER_CELL = 2e-6  # approximate seconds per topic and member of a size, whatever the limit
+PER_CELL = 2e-6  # approximate seconds per topic and member for one group size; no time limit shortens them
 COUNTS = 20  # number of solves that share the work of a deterministic call
 
 SIZE_FIGURES = (

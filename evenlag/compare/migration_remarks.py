@@ -26,7 +26,7 @@ class Online(StrEnum):
 
     POSSIBLE = "possible"
     REFUSED = "refused"
-    UNKNOWN = "unknown"  # the input does not tell the user data of assignments
+    UNKNOWN = "unknown"  # the input does not contain the user data of assignments
     DONE = "done"  # the group uses KIP-848
     HALF_WAY = "half-way"  # the group uses KIP-848, some members do not
     NO_MEMBERS = "no-members"  # nothing to upgrade

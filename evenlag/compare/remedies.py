@@ -410,7 +410,7 @@ def _split(case: Case, topic: str, size: int) -> tuple[Result, Time | None] | No
 
 
 def _rehashed_rates(case: Case, after: Problem, topic: str) -> list[Fraction]:
-    """Return the rates after a topic has more partitions; those that share a partition's keys share its rate."""
+    """Return the rates after a topic gets more partitions, which take over equal shares of an old one's keys."""
     rates = dict(zip(case.problem.partitions, case.pace.rates_in(case.problem), strict=True))
     before = [rate for (name, _), rate in rates.items() if name == topic]
     times = sum(name == topic for name, _ in after.partitions) // len(before)

@@ -78,8 +78,8 @@ class Staff:
             raise InvalidProblemError(f"group {group!r}: pins name {self.fewest} members; raise most to at least that")
         if self.most is not None and most > self.most:
             raise InvalidProblemError(
-                f"group {group!r}: its members read different topics, so the topics of new ones are unknown: "
-                f"add them to the input, or set most to {self.most}, the members it has, or less"
+                f"group {group!r}: its members read different topics, so those of new members are unknown. "
+                f"Add the new members to the input, or set most to at most {self.most}, today's number of members"
             )
 
     def _enough(self, alike: bool) -> int:

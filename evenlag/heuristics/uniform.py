@@ -148,7 +148,7 @@ class _Ends:
     counts : dict of member to int
         Current number of partitions of each subscriber.
     low, high : int
-        The count that the emptiest have left, and the count that the fullest have.
+        The count that the emptiest members just left, and the count of the fullest.
     """
 
     def __init__(self, order: list[int], counts: dict[int, int]) -> None:
@@ -157,7 +157,7 @@ class _Ends:
         self.high = counts[order[-1]] + 1
         self._order = order
         self._low_end = self._low_next = 0  # order[:low_end] are at `low`, or one above if before low_next
-        self._high_start = self._high_end = len(order)  # those at `high`; beyond are those with nothing to give
+        self._high_start = self._high_end = len(order)  # members at `high`; later ones have nothing to give
         self._high_next = len(order) - 1
 
     def emptiest(self) -> int:

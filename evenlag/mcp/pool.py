@@ -132,7 +132,7 @@ async def _started() -> _Worker:
 
 
 async def _end(worker: _Worker, *, idle: bool = False) -> None:
-    """Interrupt a process, so that it ends those that it started; then kill it. An idle one is killed at once.
+    """Interrupt a process so that it can end its child processes, then kill it. Kill an idle process at once.
 
     A process that is still starting would print the interrupt.
     """

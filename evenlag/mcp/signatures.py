@@ -20,7 +20,7 @@ Schema = dict[str, Any]
 
 _PLAIN = {bool: "boolean", int: "integer", float: "number", Fraction: "number", str: "string"}
 _HEADING = re.compile(r"\n(\w+)\n-+\n")
-_TELLING = re.compile(r"^[^{]*(share|mapping)")  # in the type of a docstring: more than a schema tells
+_TELLING = re.compile(r"^[^{]*(share|mapping)")  # in the type of a docstring: more than a schema says
 _REFERENCE = re.compile(r"As in `(\w+)`")
 _DATA_FRAME = re.compile(r"A DataFrame .*?\.(\s|$)", re.DOTALL)  # a client has none
 

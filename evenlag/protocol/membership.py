@@ -130,12 +130,12 @@ class GroupRecords:
     Parameters
     ----------
     topic_names : mapping of str to str
-        Names of topics by their ids, for KIP-848 groups, whose records have ids alone.
+        Topic names by topic id. Records of KIP-848 groups contain only ids.
 
     Attributes
     ----------
     rebalances : list of Rebalance
-        Those seen so far. The first record of a group whose past is not known is none.
+        Rebalances seen so far. A group's first record is not counted if its past is unknown.
     unnamed : set of str
         Ids of topics without a name; their partitions are left out.
     """

@@ -182,7 +182,7 @@ class Incumbent:
         return {"objective": self.value, "base": self.task.goal.base(self.plan), "moves": self.plan.moves}
 
     def _refute(self, author: str, figure: str, bound: Number) -> None:
-        """Withdraw all bounds of an author because a valid plan lies below one of them; tell the user once."""
+        """Withdraw all bounds of an author because a valid plan lies below one of them; warn the user once."""
         if author not in self._claims.distrusted:
             self._claims.withdraw(author)
             self._note(

@@ -24,7 +24,7 @@ SHOWN = (
     "crossings", "violation", "error",
 )  # fmt: skip
 WHY = ("objective", "bound", "largest load", "smallest load", "limit", "first", "fewest moves", "ceiling")
-MOST_TRIED = 1_000  # moves for which the page tells what each brings
+MOST_TRIED = 1_000  # most moves for which the page lists the gain of each
 
 
 def group_document(
@@ -149,9 +149,9 @@ def _moves(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _frontier(seen: Overview) -> dict[str, Any] | None:
-    """Return the frontier; a point's plan is what it changes in the owners, as `[partition, member]` by index.
+    """Return the frontier. A point's plan lists its changes of owners, as indices `[partition, member]`.
 
-    Large groups have plans at some of the points alone.
+    Large groups have plans only at some of the points.
     """
     curve = seen.frontier
     if curve is None:

@@ -15,16 +15,16 @@ MOST_GIANTS = 512  # of a group with several classes; what is left is difference
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Members to fill, as columns, and what is left to place. Places are those of `Classes.order`.
+    """Members to fill, as columns, and the partitions left to place. Places index `Classes.order`.
 
     Attributes
     ----------
     column_of : int64 array (N,)
-        Column of each place, right for those that are placed.
+        Column of each place; only valid once the partition is placed.
     head, tail : int64 arrays (K,)
         The places head[k]:tail[k] of each class are left.
     full : int64 array (G,)
-        Columns of each group that are full: the first ones.
+        Number of full columns in each group; they come first.
     """
 
     column_of: Whole

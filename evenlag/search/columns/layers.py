@@ -62,13 +62,13 @@ def _halvings(height: Whole) -> Whole:
 def _fill(
     columns: Columns, rules: CountRules, part: Whole, layers: Whole, height: Whole, rest: Bools, times: int
 ) -> None:
-    """Place what is left of some groups, in descending order of their numbers of layers (`height`)."""
+    """Place the remaining partitions of these groups, which are sorted by layers (`height`), most first."""
     lags = rules.classes.lags
     classes, of = rules.classes.of_groups(part)
     width = (rules.groups.members - columns.full)[part]
     head, tail, layers = columns.head[classes], columns.tail[classes], layers[classes]
     below = np.cumsum(layers) - layers
-    below -= below[np.searchsorted(of, of)]  # layers of the group under those of each class
+    below -= below[np.searchsorted(of, of)]  # layers of the same group below each class's own
     table = Table(width, height, times)
     sizes = np.minimum(tail - head, layers * width[of])
     places, which = spans(head, sizes)
@@ -161,7 +161,7 @@ class Table:
         return ranges
 
     def _ranges(self, negated: Whole, height: Whole) -> Whole:
-        """Return the range of each layer, `MISSING` for those that are missing; shape (B, H)."""
+        """Return the range of each layer, `MISSING` for missing layers; shape (B, H)."""
         there = np.arange(negated.shape[1]) < height[:, None]
         ranges: Whole = np.where(there, self._range(np.arange(len(negated)), negated), MISSING)
         return ranges

@@ -114,6 +114,6 @@ def spans(starts: Whole, sizes: Whole) -> tuple[Whole, Whole]:
 
 
 def numbered(counts: Whole) -> tuple[Whole, Whole]:
-    """Return each index k of `counts` as often as counts[k] says, and the numbers 1 … counts[k] next to it."""
+    """Return k and 1 … counts[k] for each index k, as two arrays."""
     numbers, which = spans(np.ones_like(counts), counts)
     return which, numbers

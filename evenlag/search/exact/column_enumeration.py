@@ -309,7 +309,7 @@ def completed(
 
 
 class Completion:
-    """Completion bounds: what each member can give and take, and its least reduced cost, by its list.
+    """Completion bounds from the members' lists: partitions each can give and take, and its lowest reduced cost.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ class Completion:
         theirs, able = np.zeros((2, len(changed)), dtype=np.uint64)
         for i in rest:
             theirs |= self._members[i].inside
-        for i in rest:  # only the owner gives a partition
+        for i in rest:  # only its owner can give a partition away
             able |= self._changes[i] & (self._members[i].inside | ~theirs)
         called_for = changed ^ self._members[0].unowned_bits[:, None]  # with unowned ones, unless they are taken
         never = (called_for & ~able[:, None]).any(axis=0)

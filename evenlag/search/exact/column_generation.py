@@ -106,7 +106,7 @@ class Packing:
     counts : Counts or None
         None for any number of partitions.
     stop : callable
-        Called before each table.
+        Stop criterion, called before each table of the pricing problem.
     """
 
     def __init__(self, items: Items, members: int, counts: Counts | None, stop: Callable[[], bool]) -> None:

@@ -249,7 +249,7 @@ Floats = NDArray[np.float64]
 # ---- plans from fractions --------------------------------------------------------------------------------------------
 
 PARTS = 1000  # resolution of shares when they are rounded
-ROUNDS = 30  # largest number of rounds of relocation and pairs
+ROUNDS = 30  # most rounds; each relocates units, then exchanges pairs
 NOISE = 0.5  # of the relocation that begins every round but the first
 STEPS = 20  # of pairs in a round, per member
 

@@ -102,7 +102,7 @@ class PartialPlans:
 
 
 def joined(one: PartialPlans, i: Whole, two: PartialPlans, j: Whole) -> PartialPlans:
-    """Return the partial plans that these pairs form."""
+    """Join plan i[k] of one set of members with plan j[k] of another, for each k."""
     low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
     gives, load, lost = one.gives[i] + two.gives[j], one.load[i] + two.load[j], one.lost[i] + two.lost[j]
     idle = one.idle[i] + two.idle[j]

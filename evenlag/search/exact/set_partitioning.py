@@ -94,7 +94,7 @@ class Candidates:
         self.lags: Whole = rule.problem.lags[self.items]
         self.min_load_ub, self.max_load_lb = int(bounds.min_load_ub // 1), -int(-bounds.max_load_lb // 1)
         reduced = reduced_lags(rule, self.min_load_ub)
-        if reduced[self.idle].any():  # partitions left out must count 0
+        if reduced[self.idle].any():  # the idle partitions are left out, so each must count 0
             reduced = np.minimum(rule.problem.lags, max(self.min_load_ub, 0))
         self.reduced = reduced[self.items]
         self.raised = int(np.maximum(self.reduced - self.lags, 0).sum())
@@ -358,7 +358,7 @@ class SetPartitioning:
     Attributes
     ----------
     full_seconds : float
-        Time from which on the largest enumeration limits apply; with less time they are lower.
+        With at least this much time the enumeration limits are highest.
     """
 
     full_seconds: float = 0.3

@@ -32,7 +32,7 @@ from evenlag.search.improve.state import Column, SearchState, Stagnation
 
 # ---- best pair
 MOST_SLOTS = 7  # most partitions of a member
-MOST_SPLITS = 600_000  # most splits of one member with all others
+MOST_SPLITS = 600_000  # most splits between one member and all others
 SPLITS_OF_A_STEP = 20_000  # splits that count as one step of the clock
 
 # ---- three-way search

@@ -74,7 +74,7 @@ def with_numbers(df: DataFrame, times: Sequence[int]) -> DataFrame:
 
 
 def each_snapshot(intervals: DataFrame) -> DataFrame:
-    """Return a row for each snapshot, `number`, from `since` until before `until`."""
+    """Return one row per snapshot in [`since`, `until`), with its index in `number`."""
     numbers = sf.explode(sf.sequence("since", sf.col("until") - 1))
     return intervals.filter("since < until").withColumn("number", numbers).drop("since", "until")
 
