@@ -118,7 +118,7 @@ class Case:
 
     @cached_property
     def solved(self) -> Result:
-        """The best plan of the group as it is."""
+        """The best plan of the unchanged group."""
         return self.solve(self.problem, 2) if self.known is None else replace(self.known, plan=self.known.found)
 
     @property

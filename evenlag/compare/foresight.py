@@ -65,7 +65,7 @@ class Foresight:
             self._columns.append(self._columns[-1] if same else self._columns_of(snapshot.problem))
         times: list[int] = []
         produced: list[Table] = []
-        self._place: list[int] = []  # of each snapshot in the times of the record
+        self._place: list[int] = []  # index of each snapshot in the times of the record
         for n, snapshot in enumerate(snapshots):
             produced += self._arrivals(n, snapshot)
             times += [*([] if snapshot.log_ends is None else snapshot.log_ends.times.tolist()), snapshot.micros]
@@ -153,7 +153,7 @@ def kind_of(expected: Forecast) -> str:
 def with_foresight(problem: Problem, several: Sequence[Scenario]) -> Problem:
     """Return the problem with scenarios, at least one."""
     found = problem.with_scenarios(several)
-    # Simplified as the search would do it: its caches are keyed by this very problem.
+    # Simplify here as the search would: its caches are keyed by this very object.
     return found.simplified if found.simplified.scenario_weights else found
 
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CLOSE = 1e-6  # share of the mean load to which bounds are closed, unless the deadline needs more
-ALL = 24  # number of group sizes up to which all are tried; more are tried in growing steps
+ALL = 24  # up to this many group sizes, all are tried; of more, some in growing steps
 GROWTH = 1.25  # growth of these steps
 BEYOND = 2  # sizes tried beyond the answer
-TRIES = 10  # sizes tried to find the one from which the hottest partition binds
+TRIES = 10  # sizes tried to find the first at which the hottest partition binds
 SHARE = 0.15  # share of the time left for one size while the relevant ones are unknown
 IN_TIME = 0.95  # share of the time limit used: the last search ends slightly late
 PER_CELL = 2e-6  # approximate seconds per topic and member for one group size; no time limit shortens them
@@ -224,7 +224,7 @@ class Size:
 
     @property
     def slower(self) -> list[tuple[SizeRow, SizeRow]]:
-        """Sizes provably slower than a smaller one, each with the smallest that is faster."""
+        """Sizes provably slower than a smaller size, each with the smallest faster size."""
         found = []
         for place, row in enumerate(self.sizes):
             faster = next((less for less in self.sizes[:place] if less.drain_seconds < row.bound_seconds), None)
@@ -516,7 +516,7 @@ class _Sizing:
                 return
 
     def _open(self) -> list[int]:
-        """Return the sizes below the answer for which the deadline is not proven out of reach."""
+        """Return the sizes below the answer that are not proven to miss the deadline."""
         made = [members for members, each in self.counted.items() if each.drain <= self.deadline]
         if self.course.floor > self.deadline:
             return []

@@ -22,7 +22,7 @@ MOST_NAMED = 3  # members that a remark names
 
 
 class Online(StrEnum):
-    """Possibility of an upgrade of a group while it reads."""
+    """Outcome of the check for an upgrade while the group reads."""
 
     POSSIBLE = "possible"
     REFUSED = "refused"
@@ -37,7 +37,7 @@ class Severity(StrEnum):
     """Kind of a remark."""
 
     STOPS = "stops"  # the online upgrade is refused
-    CHANGES = "changes"  # something works otherwise, or no more
+    CHANGES = "changes"  # something works differently, or no longer works
     CHECK = "check"  # brokers do not know it
 
 

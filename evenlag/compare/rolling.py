@@ -18,8 +18,8 @@ from evenlag.model.plan import Number, Plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 
 MOST_DRAWS = 20
-MOST_CALLS = 1_000  # of an assignor, in all draws
-MOST_CELLS = 5_000_000  # partitions times members; beyond, one call takes too long
+MOST_CALLS = 1_000  # calls of an assignor in all draws together
+MOST_CELLS = 5_000_000  # partitions times members; above it, one call takes too long
 REST = "cooperative-sticky"  # shares out the partitions of the first member that leaves, if today's assignor is unknown
 
 

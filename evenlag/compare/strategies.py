@@ -244,7 +244,7 @@ def _of_today(today: AuditRow | None, best: Result) -> str:
 
 
 def _above(objective: float | Fraction, best: Result) -> str:
-    """Return the distance of an objective from the best one, with its unit."""
+    """Return the distance of an objective from the best objective, with its unit."""
     of = "spread" if best.objective == best.spread else "objective"
     return f"{number(objective - best.objective)} messages of {of}"
 

@@ -94,7 +94,7 @@ def _hash_set_order(problem: Problem, partitions: Whole) -> Whole:
 
 
 def _heterogeneous(problem: Problem) -> Index:
-    """Fill up topic by topic, those with the most partitions per subscriber first; then even out topic by topic."""
+    """Fill up topics one by one, those with the most partitions per subscriber first; then even out each topic."""
     subscribers = [np.flatnonzero(subscribed) for subscribed in problem.subscribed]
     readers = np.array([len(members) for members in subscribers])
     member_of, counts = problem.owner.copy(), owned_counts(problem)

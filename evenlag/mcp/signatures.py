@@ -47,7 +47,7 @@ def summary_of(call: Callable[..., Any]) -> str:
 
 @cache
 def parameters_of(call: Callable[..., Any]) -> Mapping[str, Parameter]:
-    """Return the parameters of a call that JSON can express, with the parameters behind `**solving`."""
+    """Return the parameters of a call that JSON can express, including those of `**solving`."""
     found: dict[str, Parameter] = {}
     for name, each in inspect.signature(call).parameters.items():
         if each.kind is each.VAR_KEYWORD:

@@ -168,7 +168,7 @@ def check_arguments(given: Mapping[str, Any], schema: Schema) -> None:
     known = schema["properties"]
     for name in given:
         if name not in known:
-            raise InvalidProblemError(f"there is no parameter {name!r}{did_you_mean(name, known)}")
+            raise InvalidProblemError(f"unknown parameter {name!r}{did_you_mean(name, known)}")
     for name in schema["required"]:
         if name not in given:
             raise InvalidProblemError(f"{name} is missing")

@@ -14,8 +14,8 @@ from evenlag.model.values import check_fields, check_name, is_whole, kind, shown
 CLASSIC, CONSUMER, FOLLOW = "classic", "consumer", "follow"
 UNIFORM, STREAM = "uniform", "stream"
 STREAMS, CONNECT = "streams", "connect"
-MEMBERSHIP = "membership"  # of the facts that may be assumed
-_SOME = "rebalancing"  # in one of the states below
+MEMBERSHIP = "membership"  # key in `Facts.assumed`
+_SOME = "rebalancing"  # one of the states below, which one is unknown
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", _SOME)
 STABLE, EMPTY = "Stable", "Empty"
 _STATES = (STABLE, EMPTY, "Dead", *REBALANCING[:-1])

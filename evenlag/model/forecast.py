@@ -35,7 +35,7 @@ BY_CLOCK = 4  # weight of each earlier day relative to the standing guess of one
 UNEVEN = (0.1, 0.3, 1.0)  # excess shares of a member for which critical windows are determined
 PARTS = 3  # scenarios for each window in which a member falls behind
 MOST_SCENARIOS = 12
-_LEAST = 1e-9  # of the largest rate: replaces zero in divisions
+_LEAST = 1e-9  # share of the largest rate: replaces zero in divisions
 
 
 @dataclass(frozen=True, eq=False)

@@ -391,7 +391,7 @@ class Claims:
             return
         known = self._claims.setdefault(figure, {})
         if by not in known or claim.value > known[by].value:
-            known.pop(by, None)  # of equal bounds, the first one keeps the credit
+            known.pop(by, None)  # re-insert at the end: among equal bounds, the earliest gets the credit
             known[by] = claim
 
     def refuted_by(self, figures: Mapping[str, Number]) -> tuple[str, str, Number] | None:

@@ -323,7 +323,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         except SourceError as error:
             self._say_once(f"lags are not being recorded: {error}")
         except SolverError as error:
-            self._say_once(f"unknown if a rebalance would pay: {error}")
+            self._say_once(f"cannot tell if a rebalance would pay: {error}")
         except Exception as error:  # the next check may succeed
             self._say_once(f"lags are not being checked: {type(error).__name__}: {error}", exc_info=True)
 

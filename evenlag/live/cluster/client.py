@@ -211,7 +211,7 @@ class Cluster:
     def first_since(
         self, partitions: Collection[TopicPartition], millis: int
     ) -> dict[TopicPartition, tuple[int, int] | Failure]:
-        """Return offset and timestamp of each partition's first message at a time or later; (-1, -1) without one.
+        """Return offset and timestamp of each partition's first message at or after a time; (-1, -1) if none.
 
         Call `partitions` for the topics first. `millis`, like the timestamps, is in milliseconds since the epoch.
         """
@@ -248,7 +248,7 @@ class Cluster:
         asked: Asked[str],
         size: int = GROUPS_A_REQUEST,
     ) -> Answers[str]:
-        """Ask the coordinators of some groups concurrently, in requests of up to `size` groups."""
+        """Ask the coordinators of these groups concurrently, in requests of up to `size` groups."""
         answers: Answers[str] = {}
         unplaced = [name for name in groups if name not in self._coordinators]
         several = (self._brokers.version(FindCoordinatorRequest) or 0) >= 4
@@ -262,7 +262,7 @@ class Cluster:
         return answers
 
     async def _find_coordinators(self, groups: Sequence[str], several: bool) -> dict[str, Failure]:
-        """Find the coordinators of some groups, and return the failures."""
+        """Find the coordinators of these groups, and return the failures."""
         if several:
             request = FindCoordinatorRequest(key_type=0, coordinator_keys=list(groups), min_version=4)
         else:

@@ -18,7 +18,7 @@ from evenlag.report.explanation_text import ON_MOVES
 from evenlag.report.payoff_text import payoff_document
 from evenlag.report.size_text import answer_to
 
-MOST_CHANGES = 50_000  # in all plans of a frontier: some 500 kB
+MOST_CHANGES = 50_000  # most changes of owner in all plans of a frontier: some 500 kB
 SHOWN = (
     "strategy", "balance", "status", "spread", "objective", "bound", "excess", "moves", "count_min", "count_max",
     "crossings", "violation", "error",

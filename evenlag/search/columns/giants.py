@@ -10,7 +10,7 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.model.group_columns import sums_over
 from evenlag.search.columns.rules import CountRules, numbered, spans
 
-MOST_GIANTS = 512  # of a group with several classes; what is left is differenced with the others
+MOST_GIANTS = 512  # giants per group with several classes; further ones are differenced with the other partitions
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,17 +19,17 @@ from evenlag.model.group_columns import alike, sums_over
 from evenlag.search.columns.giants import Columns, with_giants
 from evenlag.search.columns.rules import CountRules, spans
 
-MOST_CELLS = 1 << 18  # of the tables in use at a time: they fit in a processor's cache
-MOST_LAYERS = 64  # of more, those with the smallest ranges are merged in pairs first
+MOST_CELLS = 1 << 18  # cells of all tables in use at a time: they fit in a processor's cache
+MOST_LAYERS = 64  # with more layers, those with the smallest ranges are merged in pairs first
 ALONE = 32  # layers with the largest ranges, which are not merged in pairs
-NO_COLUMN = 1  # in place of a load, which is negated and therefore <= 0: it sorts behind all loads
-MISSING = -1  # in place of the range of a layer that a group does not have
+NO_COLUMN = 1  # stands for a missing load; loads are negated, so it sorts after all of them
+MISSING = -1  # range of a layer that a group does not have
 NO_LOAD = np.iinfo(np.int64).max
 LATER = 1 << 62  # above every load
 
 
 def differenced(rules: CountRules, chosen: Bools | None = None) -> Whole:
-    """Return fresh plans that keep the count rules, shape (N,), right for the chosen groups (G,) or for all."""
+    """Return fresh plans that keep the count rules, shape (N,), valid for the chosen groups (G,) or for all."""
     groups, classes = rules.groups, rules.classes
     chosen = np.ones(len(groups), dtype=bool) if chosen is None else chosen
     columns = with_giants(rules, chosen)
@@ -85,7 +85,7 @@ def _fill(
 
 
 class Table:
-    """Layers of some groups: one cell per group, layer and column.
+    """Layers of several groups: one cell per group, layer and column.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class CountRules:
 
     @cached_property
     def classes(self) -> Classes:
-        """Partitions that the rule does not tell apart."""
+        """Partitions that are interchangeable under the rule."""
         groups = self.groups
         apart = self.by_topic[groups.group_of_topic]
         apart[1:] |= groups.group_of_topic[1:] != groups.group_of_topic[:-1]
@@ -78,7 +78,7 @@ class CountRules:
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Partitions of all groups by class: a topic, or a whole group whose topics are not told apart.
+    """Partitions of all groups by class: a topic, or a whole group if its topics are interchangeable.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Classes:
         return np.searchsorted(self.group_of, np.arange(self.group_of.max(initial=-1) + 2))
 
     def of_groups(self, groups: Whole) -> tuple[Whole, Whole]:
-        """Return the classes of some groups, and the place of each one's group among them."""
+        """Return the classes of these groups, and the index in `groups` of each class's group."""
         return spans(self.firsts[groups], np.diff(self.firsts)[groups])
 
 

@@ -278,7 +278,7 @@ def _taken(shape: Shape) -> int:
 def completed(
     members: Sequence[MemberOptions], lists: Sequence[Exchanges | None], slack: int, stop: Callable[[], bool]
 ) -> tuple[list[Exchanges | None], Completion]:
-    """Return the lists without exchanges that no others complete, and their completion bounds.
+    """Drop exchanges that the other lists cannot complete; return the lists and their completion bounds.
 
     If one list is empty, there is no plan and the other lists are of no use.
 

@@ -111,10 +111,10 @@ def joined(one: PartialPlans, i: Whole, two: PartialPlans, j: Whole) -> PartialP
 
 
 def compatible(mine: Bits, inside: Bits, theirs: Bits, their_inside: Bits) -> tuple[Whole, Whole]:
-    """Return the pairs in which each takes from the other only what it gives, and both take nothing in common.
+    """Return the pairs in which neither takes a partition that the other keeps or takes.
 
-    The bits of partitions that a set of members holds are inverted. A conflict is then a common bit, whether one takes
-    what the other keeps, or both take the same partition.
+    The bits of partitions that a set of members holds are inverted. Both conflicts are
+    then a common bit: one takes what the other keeps, or both take the same partition.
     """
     mine, theirs = mine ^ inside[:, None], theirs ^ their_inside[:, None]
     clash = theirs[0][:, None] & mine[0]
@@ -327,7 +327,7 @@ class JoinDP:
         return self._best_of(cost, [(one, i), (two, j)])
 
     def _completed(self, plans: PartialPlans) -> Found | None:
-        """Return the best plan in which the unlisted member does what the others leave to it."""
+        """Return the best plan in which the unlisted member makes the exchange that the others leave to it."""
         assert self.options.unlisted is not None
         last, idle = self.members[self.options.unlisted], self._idle_left(plans)
         inside = last.inside[:, None]

@@ -40,7 +40,7 @@ SMOOTHED = 0.7  # weight of the best prices so far in the prices to try (Wentges
 ROUNDS_AT_ONCE = 10  # rounds between two checks of progress
 LEAST_PROGRESS = 0.1  # progress that a check requires, as a share of the gap to excluding a window
 NEAR = 0.05  # moves between the program's cost and the proven bound at which generation ends
-COARSER = 2.0  # a grid serves objectives down to its own divided by this
+COARSER = 2.0  # a grid made for an objective also serves smaller ones, down to its value divided by this
 MOST_KEPT = 3  # grids kept for values of different sizes
 
 NEAR_FIT = 7  # where to ask about a window that may not fit, in eighths of the way from the bound to what fits
@@ -368,7 +368,7 @@ class _Ends:
 
 
 def _ask_ends(patterns: MovePatterns, window: Window, known: int, ends: _Ends) -> Answer:
-    """Ask about one-sided windows that contain this one; return UNDECIDED if none of them is excluded.
+    """Test one-sided windows that contain this one; return UNDECIDED if none of them is excluded.
 
     If such a window holds no plan, neither does any window with that end, however wide. So one question may answer many
     for windows away from the mean load. There a single end binds: it keeps loads from their mean or from today's loads.

@@ -201,7 +201,7 @@ class FleetSolver:
 
     @property
     def until(self) -> float | None:
-        """The time (epoch) at which running jobs are cancelled; tasks that could start end before."""
+        """The time (epoch) at which running jobs are cancelled; tasks that got to start end earlier."""
         limit, _ = self._limits
         return None if limit is None else self._started + limit * (1 + BEYOND) + GRACE
 
@@ -270,7 +270,7 @@ class FleetSolver:
         return max(WRITING, min(WRITING_TO_READING * taken, MOST_WRITING * (limit - taken)) / limit)
 
     def _report_cut(self, spark: SparkSession, place: Place, total: int) -> None:
-        """Report the progress of a job that still runs, counted by the rows of its completed tasks, if soon counted."""
+        """Report the progress of a running job, as rows of completed tasks, if they can be counted quickly."""
         if self._progress is None:
             return
         counts = of_groups(place.read()).agg(sf.count("*"), sf.count("error"))

@@ -57,7 +57,7 @@ def _kind(counted: Column, number: Column, minute: Column, apart: Column) -> Col
 
 
 def _sums() -> list[Column]:
-    """Return the aggregates of both kinds of rows; those of minutes are 0 or null in the others."""
+    """Return the aggregates of both kinds of rows; aggregates of minutes are 0 or null in other rows."""
     counted, offset, was = sf.col("counted"), sf.col("commit_offset"), sf.col("was")
     place = sf.when(counted & offset.isNotNull(), sf.col("offset"))
     rises = counted & (offset > was) & (sf.col("millis") >= 0)

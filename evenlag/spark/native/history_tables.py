@@ -1,4 +1,4 @@
-"""The tables of a history, in native Spark columns, from decoded commits and what groups went through.
+"""Tables of a history, in native Spark columns, from decoded commits and the groups' courses.
 
 `commits` has the columns of decoded records, `course` the rows of `worker.history_task.FromRecords`.
 """
@@ -195,7 +195,7 @@ def _pauses(handed: DataFrame, made: DataFrame, usual: DataFrame) -> DataFrame:
 
 
 def _near(rows: DataFrame, made: DataFrame, time: str, key: list[str]) -> DataFrame:
-    """Join rows with the commits at most `LONGEST_WAIT` before or after a time of theirs, by slots of that length."""
+    """Join rows with commits at most `LONGEST_WAIT` before or after the row's time, using slots of that length."""
     slot = 1000 * LONGEST_WAIT
     own = sf.floor(sf.col(time) / slot)
     around = rows.withColumn("slot", sf.explode(sf.sequence(own - 1, own + 1)))

@@ -38,7 +38,7 @@ from evenlag.tables.ordinary_groups import OrdinaryGroups
 from evenlag.tables.outputs import audit_fields
 
 MOST_PRICED = 2.0**61  # messages of all moves of a group: objectives fit 64 bits
-BASELINE = "swap-balance"  # of the published heuristics that are not made by columns, the one most often better
+BASELINE = "swap-balance"  # most often the best of the heuristics without a column version
 NOT_COMPARED = "the published strategies were not compared before the call's time limit"
 
 
