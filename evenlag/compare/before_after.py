@@ -271,7 +271,7 @@ def whatif(
 
 
 def _changed(before: Problem, after: Problem) -> str:
-    """Return the words on the changed numbers of members and partitions."""
+    """Describe the changed numbers of members and partitions."""
     counts = {"member": (len(before.members), len(after.members)), "partition": (len(before.lags), len(after.lags))}
     parts = [f"{quantity(now, noun)} instead of {then:,}" for noun, (then, now) in counts.items() if now != then]
     return f"With {' and '.join(parts)}" if parts else "With this change"

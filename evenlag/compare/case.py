@@ -133,7 +133,7 @@ class Case:
 
     @cached_property
     def unruled(self) -> Result:
-        """The best plan without a rule on counts."""
+        """The best plan without a count balance."""
         return self.solve(self.problem, balance=Balance.NONE) if self.free is None else self.free
 
     @cached_property
@@ -145,7 +145,7 @@ class Case:
 
     @property
     def knows_capacity(self) -> bool:
-        """True if members cannot read faster: the capacity is given, or members with a backlog show it."""
+        """True if members cannot read faster: the capacity is given, or measured under a backlog."""
         capacity = self.pace.capacity
         return capacity is not None and capacity.source in (BACKLOG, GIVEN)
 
@@ -223,7 +223,7 @@ class Case:
 
     @cached_property
     def stuck(self) -> list[int]:
-        """Members with a growing lag that committed nothing at the end of the record, while others may have."""
+        """Members with a growing lag that committed nothing at the end of the record."""
         if not self.steps:
             return []
         return [m for m in range(len(self.problem.members)) if self._stands_still(m)]

@@ -32,7 +32,7 @@ def ahead_micros(horizon: float | str) -> int:
 
 
 class Foresight:
-    """A group's record, and the forecasts that its beginning allows at each snapshot.
+    """A group's record, and forecasts at each snapshot from the record up to then.
 
     Parameters
     ----------

@@ -359,7 +359,7 @@ def run(
     rates: Sequence[float | Fraction] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Size:
-    """Size a group like `size`, with checked options, but without the least that must move."""
+    """Size a group like `size`, with checked options, but without the plan that moves least."""
     check_problem(problem)
     problem = problem.now
     incoming = _rates(problem, rates)
@@ -438,7 +438,7 @@ class _Sizing:
         return members in self.counted and self.counted[members].solved
 
     def _too_large(self, members: int) -> bool:
-        """Return True if a group of this size would take more than the call's time before any search begins."""
+        """Return True if setting up a group of this size would take longer than the call's time limit."""
         return len(self.staff.problem.topics) * members * PER_CELL > self.options.time_limit
 
     def _part(self, seconds: float) -> Clock:
@@ -456,7 +456,7 @@ class _Sizing:
         return low
 
     def _decide(self) -> None:
-        """Go up from the least size that the bounds allow to the first that meets the deadline."""
+        """Try sizes from the smallest that the bounds allow up to the first that meets the deadline."""
         if self.course.floor > self.deadline:
             return
         first = self._least_for(self.deadline)
@@ -469,7 +469,7 @@ class _Sizing:
                 return
 
     def _bind(self) -> None:
-        """Go up, for a few sizes, from the least possible one to where the hottest partition binds."""
+        """Try a few sizes, from the smallest possible up to where the hottest partition binds."""
         if self.course.floor == NEVER:
             return
         tried, stop = 0, self.clock.stop(SHARE)

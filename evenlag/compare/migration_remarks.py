@@ -1,4 +1,4 @@
-"""The changes for one group on the way to KIP-848, and the steps there: each only if it applies to the group."""
+"""Changes and steps for one group on the way to KIP-848; only those that apply to the group."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Readiness:
 
 
 def remarks(group: Readiness) -> list[Remark]:
-    """Return what breaks or changes for a group, the gravest first."""
+    """Return what breaks or changes for a group, most severe first."""
     if group.online in (Online.DONE, Online.NOT_KAFKAS, Online.NO_MEMBERS):
         return []
     found = [

@@ -106,7 +106,7 @@ class _Roll:
         self._converted = False
 
     def run(self) -> int:
-        """Restart every member; return the number of times that a partition goes to another one."""
+        """Restart every member; return how often a partition goes to another member."""
         moves = 0
         for member in range(len(self._names)):
             static = self._names[member] in self._instances
@@ -136,7 +136,7 @@ class _Roll:
         self._converted = True
 
     def _take(self, after: Index) -> int:
-        """Assign; return the number of partitions that go to another member, or from none to one."""
+        """Assign partitions; return the number that get another member, or a first one."""
         moved = int(((after != self.owner) & (after != NOBODY)).sum())
         self.owner = after
         return moved

@@ -249,7 +249,7 @@ def run(
 
 
 class _Runner:
-    """One strategy on its way through the history: its assignment and the resulting lags."""
+    """State of one strategy in the replay: its assignment and the resulting lags."""
 
     def __init__(
         self,
@@ -417,7 +417,7 @@ def _mean(values: list[tuple[int, Number]]) -> Number:
 
 
 def _quantile(values: list[tuple[int, Number]]) -> Number:
-    """Return the least value that is not exceeded during 99 % of the time; 0 if there are none."""
+    """Return the smallest value that is not exceeded 99 % of the time; 0 without values."""
     total, passed = sum(micros for micros, _ in values), 0
     for micros, value in sorted(values, key=lambda pair: pair[1]):
         passed += micros

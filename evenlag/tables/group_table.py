@@ -180,7 +180,7 @@ class GroupTable:
 
     @cached_property
     def planned(self) -> dict[str, Sequence[Any]]:
-        """The values of the members on which plans depend, for columns that have any."""
+        """Member values that affect plans, by column; columns without values are omitted."""
         if self._members is None:
             return {}
         rows = self.member_rows[2]

@@ -18,14 +18,14 @@ MOST_SUMMED = 2.0**61  # messages of an ordinary group: sums of them fit 64 bits
 
 
 class OrdinaryGroups:
-    """The groups of a table whose members are alike, subscribe to all its topics, and move without sizes or traffic."""
+    """Groups of a table with interchangeable members, subscribed to all topics, and without sizes or traffic."""
 
     def __init__(self, table: GroupTable) -> None:
         self._table = table
 
     @cached_property
     def chosen(self) -> Bools:
-        """True for groups with members alike, subscribed to all topics, and without sizes and traffic; shape (G,)."""
+        """True for groups with interchangeable members that read all topics, without sizes and traffic; shape (G,)."""
         alike = (self._table.sizes > 0) & (np.diff(self._table.member_starts) > 0) & (self._totals < MOST_SUMMED)
         number_of = self._table.member_rows[0]
         for name, values in self._table.planned.items():

@@ -147,7 +147,7 @@ class Board:
 
 
 def share(left: float, groups: int, least: float, most: float) -> float:
-    """Return the seconds for the next of some groups that share a time: an even part within limits.
+    """Return the seconds for the next group: an equal share of the time left for `groups`, within limits.
 
     Examples
     --------

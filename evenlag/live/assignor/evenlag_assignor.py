@@ -190,7 +190,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             self._record = LagRecord(self._horizon)  # a new one, as a thread may still add to the old one
 
     def close(self) -> None:
-        """End the solver's process and the reading of lags, which otherwise run until the program ends."""
+        """Stop the solver process and the reading of lags. Otherwise they run until the program ends."""
         if self._looks is not None:
             self._looks.set()
             self._looks = None

@@ -153,7 +153,7 @@ class Cluster:
         return [topic.name for topic in answer.topics if not topic.error_code]
 
     def topic_names(self) -> dict[str, str] | Failure:
-        """Return the names of all topics that the user may see, by Kafka's text of their ids; or a failure.
+        """Return the names of all topics that the user may see, by topic id as Kafka prints it; or a failure.
 
         Brokers before Kafka 2.8 have no ids.
         """
@@ -233,7 +233,7 @@ class Cluster:
         what: str,
         read: Callable[[Any], Answers[TopicPartition]],
     ) -> Answers[TopicPartition]:
-        """Return one offset of each partition, asked again where the leader has moved."""
+        """Return one offset per partition; retry partitions whose leader has moved."""
         answers: Answers[TopicPartition] = self._brokers.run(self._offsets(partitions, spec, what, read))
         moved = [key for key in partitions if _has_moved(answers[key])]
         if moved and self._brokers.in_time():
@@ -285,7 +285,7 @@ class Cluster:
         what: str,
         read: Callable[[Any], Answers[TopicPartition]] = offsets_of,
     ) -> Answers[TopicPartition]:
-        """Return one offset of each partition, as reported by its leader."""
+        """Return one offset per partition, as reported by its leader."""
         topic_of = ListOffsetsRequest.ListOffsetsTopic
         partition_of = topic_of.ListOffsetsPartition
 

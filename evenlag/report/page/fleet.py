@@ -85,7 +85,7 @@ def _group(row: Row, audit: Sequence[Row], loads: Sequence[Row], names: list[str
 
 
 def _less(today: float | None, best: float | None) -> float | None:
-    """Return by how many messages the busiest member's lag can fall; None if there is no assignment today."""
+    """Return the number of messages by which the busiest member's lag can fall; None without an assignment today."""
     return None if today is None or best is None else max(today - best, 0)
 
 

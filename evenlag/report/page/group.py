@@ -72,7 +72,7 @@ def group_document(
 
 
 def _reasons(result: Result) -> list[str]:
-    """Return the sentences on why no plan is better; moves and costs stand in tables of their own."""
+    """Return the sentences on why no plan is better; moves and costs have tables of their own."""
     explanation = result.explain()
     pairs = zip(explanation.claims, explanation.sentences, strict=True)
     return [sentence for claim, sentence in pairs if claim.kind in WHY]

@@ -103,7 +103,7 @@ class Table:
         layers = ALONE + -(-(int(height[0]) - ALONE) // 2**times) * 2**times if times else int(height[0])
         self.columns = int(width.max())
         place = np.arange(self.columns)
-        self.none = place >= width[:, None]  # columns that stand for no member, shape (B, W)
+        self.none = place >= width[:, None]  # columns without a member, shape (B, W)
         self.reverse = np.where(self.none, place, width[:, None] - 1 - place)
         self.negated = np.zeros((len(width), layers, self.columns), dtype=np.int64)
         self.negated[np.broadcast_to(self.none[:, None], self.negated.shape)] = NO_COLUMN

@@ -16,8 +16,8 @@ from evenlag.model.group_columns import GroupColumns, grouped, sums_over
 class CountRules:
     """The counts that a balance with slack 0 allows in each group.
 
-    Members are alike, so counts are bounded by ⌊P / C⌋ and ⌈P / C⌉: those of each topic (`by_topic`), those of all
-    partitions (`even`), or both. A group with one topic needs only the latter.
+    Members are alike, so counts are bounded by ⌊P / C⌋ and ⌈P / C⌉: counts per topic (`by_topic`), total counts
+    (`even`), or both. A group with one topic needs only the total counts.
     """
 
     groups: GroupColumns

@@ -132,7 +132,7 @@ class Slots:
         return may
 
     def new_moves(self, home: NDArray[np.int32], member: Whole, taker: Whole) -> NDArray[np.int8]:
-        """Return by how many the moves grow if partitions go from a member to the taker: 1, 0 or -1."""
+        """Return the change in moves if partitions go from a member to the taker: 1, 0 or -1."""
         more: NDArray[np.int8] = np.subtract(home == member, home == taker, dtype=np.int8)
         return more
 

@@ -208,7 +208,7 @@ class JoinDP:
         return plans.take(undominated(plans.low, plans.high, plans.gives, plans.idle, *plans.open))
 
     def _promising(self, plans: PartialPlans) -> Whole:
-        """Return the rows that may lead to a plan, by counts, moves, loads and reduced costs of the other members."""
+        """Return the rows that the others may complete within limits on counts, moves, loads and reduced cost."""
         rest = [i for i in range(len(self.members)) if i not in plans.members]
         left, got = sizes_of(plans.open & plans.inside[:, None]), sizes_of(plans.open & ~plans.inside[:, None])
         low, high = self._with_rest(plans.low, plans.high, self.target.reduced_total - plans.load, len(rest))
@@ -222,7 +222,7 @@ class JoinDP:
         return np.flatnonzero(kept & self._completion.possible(rest, plans.open, plans.lost))
 
     def _least_moves(self, plans: PartialPlans, rest: list[int], left: Whole, got: Whole) -> Whole:
-        """Lower-bound the moves of any completion, by what the others give and by what they take."""
+        """Lower-bound the moves of any completion: count the others' gives, and their takes."""
         idle, from_nobody = self._idle_left(plans), sizes_of(plans.open & self.unowned[:, None])
         called_for = got - from_nobody
         more = np.zeros_like(called_for)  # other partitions that some must give

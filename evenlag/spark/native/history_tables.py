@@ -179,7 +179,7 @@ def rebalances(course: DataFrame, records: DataFrame, usual: DataFrame) -> DataF
 
 
 def _pauses(handed: DataFrame, made: DataFrame, usual: DataFrame) -> DataFrame:
-    """Return for how long partitions were not read because a rebalance gave them to another member.
+    """Return how long partitions were not read because a rebalance gave them to another member.
 
     A partition stands still from its last commit until another member has it, and on until the first commit then, as
     far as that takes longer than commits usually do. The shortest of a rebalance counts, because partitions without
