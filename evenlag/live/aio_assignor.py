@@ -1,4 +1,4 @@
-"""Former name of a part of `evenlag.live.assignor`, kept for existing imports."""
+"""The former name of a part of `evenlag.live.assignor`, kept for existing imports."""
 
 from evenlag.live.assignor import AioEvenlagAssignor
 
