@@ -289,7 +289,7 @@ def of_cluster(
     brokers: Brokers, group: str | None, members: object, form: str | None, config: Mapping[str, str] | None,
     since: str | None, progress: Callable[[str, int, int], None] | None = None,
 ) -> tuple[list[Reading], list[Reading]]:  # fmt: skip
-    """Return the rows that brokers tell, as inputs of the readers.
+    """Read rows from the brokers, as inputs of the readers.
 
     Raises
     ------

@@ -66,7 +66,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Remark:
-    """A cell whose colour says if the value is good."""
+    """A cell coloured by how good its value is."""
 
     text: str
     good: bool

@@ -1,4 +1,4 @@
-"""The end of a fleet command some of whose groups failed: status 1, unless `--allow-errors` accepts as many."""
+"""Exit status of a fleet command after some groups failed: 1, unless `--allow-errors` accepts that share."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def allow_errors(lack: str, default: str | None = None) -> Command:
     """Return the option for the share of groups that may fail; `lack` is the verb for such groups."""
     return click.option(
         "--allow-errors", type=Share(), default=default, show_default=default is not None, metavar="SHARE",
-        help=f"Share of the groups that may {lack}, such as 5%; with more, the exit status is 1"
+        help=f"Share of the groups that may {lack}, such as 5%. Above it, the exit status is 1"
         f"{'.' if default is not None else ', as it is if all do.'}",
     )  # fmt: skip
 

@@ -129,7 +129,7 @@ def kafka(command: Command) -> Command:
 
 
 def assigned(address: TopicAddress, config: dict[str, str]) -> dict[str, str]:
-    """Return the option of Spark's Kafka source that names the partitions of a topic, as the brokers tell them."""
+    """Return the option of Spark's Kafka source that names the partitions of a topic, as the brokers report them."""
     partitions = live.partitions_of_topic(address.topics, address.servers, config=config)
     return {"assign": json.dumps({address.topics: partitions})}
 
@@ -189,7 +189,7 @@ class Source:
         keep_inputs(out, self.path if isinstance(self.path, Path) else None, self.members, *self.more.files)
 
     def _inputs(self, progress: Callable[[str, int, int], None]) -> tuple[Input, Input | None]:
-        """Return the inputs of the readers: the files, or the rows that brokers tell."""
+        """Return the inputs of the readers: the files, or rows from the brokers."""
         path = replace(self.path, timeout=self.timeout) if isinstance(self.path, Brokers) else self.path
         return inputs_of(path, self.members, self.group, self.form, self.config, self.since, progress)
 
@@ -223,7 +223,7 @@ def inputs_of(
     given: Brokers | Input, members: Path | None, group: str | None, form: str | None, config: Path | None,
     since: str | None, progress: Callable[[str, int, int], None],
 ) -> tuple[Input, Input | None]:  # fmt: skip
-    """Return the inputs of the readers: given files, or the rows that brokers tell.
+    """Return the inputs of the readers: the given files, or rows from the brokers.
 
     Raises
     ------

@@ -68,7 +68,7 @@ class Place(GivenPath):
     """A path, or a place for Spark: a topic, a catalog table or a path with a scheme."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a place as text, anything else as a path."""
+        """Return a place for Spark as a string, anything else as a path."""
         return value if isinstance(value, str) and _is_place(value) else super().convert(value, param, ctx)
 
 

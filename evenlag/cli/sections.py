@@ -1,4 +1,4 @@
-"""Headings of options in the help of commands: each option stands below one, for every command alike."""
+"""Headings of options in the help: each option has one, the same in every command."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class WhatIf:
     change : Change
     before, after : Result
         Results for the group today and for the changed group, whose problem is `after.plan.problem`. Each is in its own
-        unit: loads per weight refer to the mean weight of its members. Multiply those of `after` by `unit` to compare.
+        unit: loads per weight refer to the mean weight of its members. Multiply loads of `after` by `unit` to compare.
     notes : tuple of str
         Assumptions made for the user: names of new members, lags of new partitions.
     pace : Pace
@@ -85,7 +85,7 @@ class WhatIf:
 
     @property
     def unit(self) -> Fraction:
-        """Factor from loads per weight of `after` to those of `before`: the ratio of their members' mean weights."""
+        """Factor that converts loads per weight of `after` to the unit of `before`: the ratio of the mean weights."""
         return _unit(self.before.plan.problem, self.after.plan.problem)
 
     def in_unit(self, messages: Number) -> Number:
@@ -271,7 +271,7 @@ def whatif(
 
 
 def _changed(before: Problem, after: Problem) -> str:
-    """Return the words on the changed numbers of members and partitions."""
+    """Describe the changed numbers of members and partitions."""
     counts = {"member": (len(before.members), len(after.members)), "partition": (len(before.lags), len(after.lags))}
     parts = [f"{quantity(now, noun)} instead of {then:,}" for noun, (then, now) in counts.items() if now != then]
     return f"With {' and '.join(parts)}" if parts else "With this change"
@@ -288,7 +288,7 @@ def _drained(before: Fraction | None, after: Fraction | None) -> str:
 
 
 def _carried_over(plan: Plan, problem: Problem) -> Plan | None:
-    """Return the plan for a changed group with the same partitions; those of members that left become unowned."""
+    """Return the plan for a changed group with the same partitions. Members that left leave theirs unowned."""
     if len(problem.lags) != len(plan.problem.lags):
         return None
     place = {name: m for m, name in enumerate(problem.members)}

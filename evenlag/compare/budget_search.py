@@ -1,4 +1,4 @@
-"""Search over the budgets of a curve: the next to solve has the widest gap for the time that it will get."""
+"""Search over the budgets of a curve. The next budget to solve has the widest gap per unit of time."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def frontier(
 
 
 def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) -> list[Plan]:
-    """Return plans from the fewest moves to even loads, by relocation; each also has the improvements that are free."""
+    """Return plans from the fewest moves to even loads, found by relocation; each includes all free improvements."""
     if not (rule.problem.owner != NOBODY).any():
         return []
     wanted = bounds.min_load_ub, bounds.max_load_lb
@@ -176,7 +176,7 @@ def _bound_by_patterns(
 
 
 def _budgets(fewest: int, widest: int, growth: float) -> list[int]:
-    """Return every budget while they are few, then growing steps."""
+    """Return every budget if there are few, else budgets in growing steps."""
     budgets, step = [], 1.0
     budget = fewest + 1
     while budget < widest:

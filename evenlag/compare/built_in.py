@@ -1,4 +1,4 @@
-"""The gain of a setting alone: another assignor that every client of the group has."""
+"""The gain from only changing a setting: using another assignor that every client of the group has."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from evenlag.model.result import Result
 OF_BROKERS = (RANGE, UNIFORM)
 STATELESS = (RANGE, ROUNDROBIN)  # their answer does not depend on today's assignment
 _FRESH = "after the restarts that this change takes, {} {} assumed to begin without today's owners"
-LEAST_SAVED = Fraction(1, 5)  # share of today's spread
+LEAST_SAVED = Fraction(1, 5)  # least saving for a remark, as a share of today's spread
 _ASSUMED = "today's assignment is exactly what {} gives, so this is assumed to be the assignor in use"
-MOST_PARTITIONS = 5_000  # of larger groups, the assignors' answers take too long for a remark
+MOST_PARTITIONS = 5_000  # in larger groups, the assignors' answers take too long for a remark
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class BuiltIn:
 
     @property
     def best(self) -> list[str]:
-        """The assignors with the lowest spread of those that do not raise the largest load; empty if none."""
+        """Assignors with the lowest spread among those that do not raise the largest load; may be empty."""
         today = current_plan(self.problem).makespan
         no_worse = {name: plan for name, plan in self.others.items() if plan.makespan <= today}
         least = min((plan.spread for plan in no_worse.values()), default=None)
@@ -85,7 +85,7 @@ class BuiltIn:
 
     @property
     def setting(self) -> str:
-        """The name of the setting, as it is spelt where it is to be changed."""
+        """The name of the setting, as written in the place where it must be changed."""
         if self.problem.facts.protocol == CONSUMER:
             return "group.remote.assignor of the consumers"
         client = client_named(self.problem.facts.client) or JAVA
@@ -97,8 +97,8 @@ class BuiltIn:
 def built_in(problem: Problem, answer: Callable[[str], Plan] | None = None) -> BuiltIn | None:
     """Return the built-in assignors of a group.
 
-    Where the input does not tell the assignor, it is the one that gives exactly today's assignment, if only one of
-    those without a memory does.
+    If the input does not name the assignor, it is inferred: it is the assignor without a memory that gives today's
+    assignment, if exactly one does.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ DEADLINE = Fraction(3600)  # seconds in which a group that never catches up shou
 SPARE = Fraction(6, 5)  # times the seconds that its backlog, or its hottest partition alone, takes
 STILL = Fraction(15)  # seconds without a commit before a member counts as stuck
 MINUTE = 60
-REPLACED = Fraction(1, 2)  # share of the record's intervals in which members change, from which on it is unsettled
+REPLACED = Fraction(1, 2)  # share of intervals with changes of members at which a group counts as unsettled
 PARTS = 4  # questions among which the time of a call is shared; the first plan gets two parts
 
 
@@ -118,7 +118,7 @@ class Case:
 
     @cached_property
     def solved(self) -> Result:
-        """The best plan of the group as it is."""
+        """The best plan of the unchanged group."""
         return self.solve(self.problem, 2) if self.known is None else replace(self.known, plan=self.known.found)
 
     @property
@@ -133,7 +133,7 @@ class Case:
 
     @cached_property
     def unruled(self) -> Result:
-        """The best plan without a rule on counts."""
+        """The best plan without a count balance."""
         return self.solve(self.problem, balance=Balance.NONE) if self.free is None else self.free
 
     @cached_property
@@ -145,13 +145,13 @@ class Case:
 
     @property
     def knows_capacity(self) -> bool:
-        """True if members cannot read faster: the capacity is given, or members with a backlog show it."""
+        """True if members cannot read faster: the capacity is given, or measured under a backlog."""
         capacity = self.pace.capacity
         return capacity is not None and capacity.source in (BACKLOG, GIVEN)
 
     @property
     def assumed_speed(self) -> str | None:
-        """A sentence on the speed of members where the record shows it; None if it is given, or differs by member."""
+        """A sentence on the members' speed in the record; None if the speed is given or differs between members."""
         capacity = self.pace.capacity
         if capacity is None or capacity.source == GIVEN or self.speeds:
             return None
@@ -160,7 +160,7 @@ class Case:
 
     @cached_property
     def deadline(self) -> Fraction:
-        """Seconds in which the group should read all its lag; if not asked for, whole minutes that are in its reach."""
+        """Seconds in which the group should read all its lag: the given time, or whole minutes that it can achieve."""
         if self.drain_seconds is not None:
             return self.drain_seconds
         course, needed = self.course(self.problem, self.pace.rates_in(self.problem)), [DEADLINE]
@@ -223,7 +223,7 @@ class Case:
 
     @cached_property
     def stuck(self) -> list[int]:
-        """Members with a growing lag that committed nothing at the end of the record, while others may have."""
+        """Members with a growing lag that committed nothing at the end of the record."""
         if not self.steps:
             return []
         return [m for m in range(len(self.problem.members)) if self._stands_still(m)]

@@ -92,7 +92,7 @@ class Pace:
         return longest if isinstance(longest, Fraction) else None
 
     def lags_ahead(self, plan: Plan, seconds: Sequence[Fraction]) -> list[float] | None:
-        """Return the largest lag of a member at each time ahead, in messages, if rates and capacity stay the same.
+        """Return the largest member lag in messages after each of these times, at constant rates and capacity.
 
         Return None if the capacity is unknown.
         """

@@ -27,7 +27,7 @@ class Cause(Name):
 
     NO_MEMBERS = "no-members"
     UNSETTLED = "unsettled"  # a rebalance is under way
-    STUCK_MEMBER = "stuck-member"  # its commits stand still while its lag grows
+    STUCK_MEMBER = "stuck-member"  # its commits do not advance while its lag grows
     TOO_SLOW = "too-slow"  # no number of members reads as much as comes in
     TOO_FEW_MEMBERS = "too-few-members"
     LEFT_OVER = "left-over"  # most lag is of topics to which nobody subscribes

@@ -247,12 +247,12 @@ class _Edit:
 
     def _member(self, name: str) -> Any:
         if name not in self._members:
-            raise InvalidProblemError(f"there is no member {name!r} in the group; it has {_listed(self._members)}")
+            raise InvalidProblemError(f"unknown member {name!r}; the group has {_listed(self._members)}")
         return self._members[name]
 
     def _topic(self, topic: object) -> Any:
         if not isinstance(topic, str) or topic not in self._topics:
-            raise InvalidProblemError(f"there is no topic {shown(topic)} in the group; it has {_listed(self._topics)}")
+            raise InvalidProblemError(f"unknown topic {shown(topic)}; the group has {_listed(self._topics)}")
         return self._topics[topic]
 
 

@@ -30,10 +30,9 @@ def budget(capacity: Fraction, weight: Fraction, since: int, until: int) -> int:
 
 
 def share_out(work: NDArray[np.int64], member_of: Index, budgets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Let every member read from its partitions in turn, one message each, until its budget or its work is used up.
+    """Let every member read one message from each of its partitions in turn, until its budget or its work is used up.
 
-    Partitions with little work are emptied, and the others contribute equally; a remainder comes from the first of
-    them.
+    Partitions with little work are emptied; the others contribute equally. The first of them give any remainder.
 
     Parameters
     ----------

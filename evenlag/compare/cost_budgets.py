@@ -20,7 +20,7 @@ from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
 MOST_BUDGETS = 14  # budgets between the least cost and the cost of the least spread
-LEAST, WIDEST = 0.2, 0.2  # shares of the time for the two ends
+LEAST, WIDEST = 0.2, 0.2  # shares of the time for the two ends of the frontier: least cost, least spread
 SOLVING = {False: 1.0, True: 0.4}  # share of the time left, by deterministic; smaller as work may take longer
 _SIZES = "the problem needs move_sizes"
 

@@ -1,4 +1,4 @@
-"""A group of a given size: its time to drain, with a plan and a bound, and that of published strategies."""
+"""A group of a given size: its drain time, with a plan and a bound, and the published strategies' times."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Counted:
         self.bound = self.free_bound = self.drain
 
     def _begin(self) -> None:
-        """Take the best plan among the published ones and today's that keeps the balance."""
+        """Take the best of the published plans and today's that keeps the balance."""
         rule = self._cache.rule(self.options.balance, self.options.slack)
         plans = list(self.published.values())
         if len(self.today.members) == len(self.course.problem.members):
@@ -174,7 +174,7 @@ class Counted:
             self._ask(replace(options, gap=0.0), Fraction(self.course.floor), clock.left(), work / PROBES)
 
     def _close_in(self, options: SolveOptions, deadline: Fraction, clock: Clock, work: float) -> None:
-        """Search for the least makespan of the projected lags at one time after another.
+        """Search for the least makespan of the projected lags, for a sequence of times.
 
         A plan drains by time t if no member's share of the lags at t, lag + rate · t, exceeds what the member reads
         until t. If no plan has so small a makespan, none drains by t or earlier. The first t is the deadline, or the

@@ -115,7 +115,7 @@ class Frontier:
 
     @property
     def _today(self) -> Number | None:
-        """Spread of today's assignment if it breaks a rule, so that no point has it; else None, or if it is unknown."""
+        """Spread of today's assignment if it breaks a rule, so that no point has it; None otherwise or if unknown."""
         owned = (self.problem.owner[self.problem.assignable] != NOBODY).all()
         return current_plan(self.problem).spread if self.against == MOVES and self.points[0].cost and owned else None
 

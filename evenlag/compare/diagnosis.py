@@ -21,14 +21,14 @@ from evenlag.model.values import exact, shown
 from evenlag.search.clock import Clock
 from evenlag.search.options import SolveKeywords, solving_options
 
-ENOUGH = Fraction(1, 2)  # share of what the best remedy recovers that another one must recover
+ENOUGH = Fraction(1, 2)  # remedies are listed if they recover this share of the best one's recovery
 
 
 _ORDER = [str(kind) for kind in Kind]
 
 
 class Summary(NamedTuple):
-    """A diagnosis in a few words: cause, verdict, kind and brief change of the first remedy, and what it recovers."""
+    """A diagnosis in brief: cause, verdict, and the first remedy with its kind, change and recovered share."""
 
     cause: str
     verdict: str

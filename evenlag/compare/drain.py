@@ -112,7 +112,7 @@ class Course:
         return Fraction(sum(self._rates[p] for p in here), self._unit)
 
     def mean(self, weight: Fraction) -> Time:
-        """Return a lower bound on the time of members with this total weight: that of one member which reads all."""
+        """Return a lower bound on the time of members with this total weight: one such member reading everything."""
         return self._time(self.total_lag, int(self.total_rate * self._unit), weight)
 
     def of_plan(self, plan: Plan) -> Time:

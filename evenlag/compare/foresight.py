@@ -32,7 +32,7 @@ def ahead_micros(horizon: float | str) -> int:
 
 
 class Foresight:
-    """A group's record, and the forecasts that its beginning allows at each snapshot.
+    """A group's record, and forecasts at each snapshot from the record up to then.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Foresight:
             self._columns.append(self._columns[-1] if same else self._columns_of(snapshot.problem))
         times: list[int] = []
         produced: list[Table] = []
-        self._place: list[int] = []  # of each snapshot in the times of the record
+        self._place: list[int] = []  # index of each snapshot in the times of the record
         for n, snapshot in enumerate(snapshots):
             produced += self._arrivals(n, snapshot)
             times += [*([] if snapshot.log_ends is None else snapshot.log_ends.times.tolist()), snapshot.micros]
@@ -128,7 +128,7 @@ class Foresight:
         return Record(self._times, self._produced[:, columns], problem.topic_of, self._rebalances, self._watched)
 
     def capacity(self, problem: Problem, snapshot: int) -> float | None:
-        """Return the messages per second that the whole group reads, as far as the record shows it by the snapshot."""
+        """Return the group's capacity in messages per second: the given one, or an estimate from the record so far."""
         known = self._given
         if known is None:
             try:
@@ -139,7 +139,7 @@ class Foresight:
 
 
 def _aligned(step: Interval) -> list[Offsets]:
-    """Return the offsets in `before` of the partitions of `after`; unknown for new ones and for older rows."""
+    """Return the partitions' offsets at the start of an interval; unknown for new partitions and for older rows."""
     before, nothing = step.before, Offsets(step.before.micros, None, None)
     found = [nothing if p == NOBODY else before.offsets[p] for p in step.source.tolist()]
     return [each if each.micros == before.micros else nothing for each in found]
@@ -153,7 +153,7 @@ def kind_of(expected: Forecast) -> str:
 def with_foresight(problem: Problem, several: Sequence[Scenario]) -> Problem:
     """Return the problem with scenarios, at least one."""
     found = problem.with_scenarios(several)
-    # Simplified as the search would do it: its caches are keyed by this very problem.
+    # Simplify here as the search would: its caches are keyed by this very object.
     return found.simplified if found.simplified.scenario_weights else found
 
 

@@ -244,13 +244,13 @@ class Capacity:
 
 
 def telling_more(measured: Capacity | None, estimated: Capacity | None) -> Capacity | None:
-    """Return the capacity that tells more: one of members with a backlog, else the first that there is."""
+    """Return the better-founded capacity: one measured under a backlog, else the first known one."""
     known = [each for each in (measured, estimated) if each is not None]
     return next((each for each in known if each.source == BACKLOG), known[0] if known else None)
 
 
 def known_capacity(steps: Sequence[Interval], measured: Capacity | None = None) -> Capacity:
-    """Return the capacity of the record, or the measured one if that tells more.
+    """Return the record's capacity, or the measured one if that is better founded.
 
     Raises
     ------

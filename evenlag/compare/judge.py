@@ -95,7 +95,7 @@ class Judge:
         return self.breaks_balance(plan, balance) or self.goal(balance).broken(plan)
 
     def beaten(self, plan: Plan, best: Plan, balance: str) -> str | None:
-        """Return a sentence on the first criterion in which a plan has more than the best one, if any."""
+        """Return a sentence on the first criterion in which a plan is worse than the best plan, if any."""
         names = self.goal(balance).first
         for name, had, least in zip(names, self.key(plan, balance)[0], self.key(best, balance)[0], strict=True):
             if had != least:

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CLOSE = 1e-6  # share of the mean load to which bounds are closed, unless the deadline needs more
-ALL = 24  # number of group sizes up to which all are tried; more are tried in growing steps
+ALL = 24  # up to this many group sizes, all are tried; of more, some in growing steps
 GROWTH = 1.25  # growth of these steps
 BEYOND = 2  # sizes tried beyond the answer
-TRIES = 10  # sizes tried to find the one from which the hottest partition binds
+TRIES = 10  # sizes tried to find the first at which the hottest partition binds
 SHARE = 0.15  # share of the time left for one size while the relevant ones are unknown
 IN_TIME = 0.95  # share of the time limit used: the last search ends slightly late
-PER_CELL = 2e-6  # approximate seconds per topic and member of a size, whatever the limit
+PER_CELL = 2e-6  # approximate seconds per topic and member for one group size; no time limit shortens them
 COUNTS = 20  # number of solves that share the work of a deterministic call
 
 SIZE_FIGURES = (
@@ -224,7 +224,7 @@ class Size:
 
     @property
     def slower(self) -> list[tuple[SizeRow, SizeRow]]:
-        """Sizes provably slower than a smaller one, each with the smallest that is faster."""
+        """Sizes provably slower than a smaller size, each with the smallest faster size."""
         found = []
         for place, row in enumerate(self.sizes):
             faster = next((less for less in self.sizes[:place] if less.drain_seconds < row.bound_seconds), None)
@@ -359,7 +359,7 @@ def run(
     rates: Sequence[float | Fraction] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Size:
-    """Size a group like `size`, with checked options, but without the least that must move."""
+    """Size a group like `size`, with checked options, but without the plan that moves least."""
     check_problem(problem)
     problem = problem.now
     incoming = _rates(problem, rates)
@@ -438,7 +438,7 @@ class _Sizing:
         return members in self.counted and self.counted[members].solved
 
     def _too_large(self, members: int) -> bool:
-        """Return True if a group of this size would take more than the call's time before any search begins."""
+        """Return True if setting up a group of this size would take longer than the call's time limit."""
         return len(self.staff.problem.topics) * members * PER_CELL > self.options.time_limit
 
     def _part(self, seconds: float) -> Clock:
@@ -456,7 +456,7 @@ class _Sizing:
         return low
 
     def _decide(self) -> None:
-        """Go up from the least size that the bounds allow to the first that meets the deadline."""
+        """Try sizes from the smallest that the bounds allow up to the first that meets the deadline."""
         if self.course.floor > self.deadline:
             return
         first = self._least_for(self.deadline)
@@ -469,7 +469,7 @@ class _Sizing:
                 return
 
     def _bind(self) -> None:
-        """Go up, for a few sizes, from the least possible one to where the hottest partition binds."""
+        """Try a few sizes, from the smallest possible up to where the hottest partition binds."""
         if self.course.floor == NEVER:
             return
         tried, stop = 0, self.clock.stop(SHARE)
@@ -516,7 +516,7 @@ class _Sizing:
                 return
 
     def _open(self) -> list[int]:
-        """Return the sizes below the answer for which the deadline is not proven out of reach."""
+        """Return the sizes below the answer that are not proven to miss the deadline."""
         made = [members for members, each in self.counted.items() if each.drain <= self.deadline]
         if self.course.floor > self.deadline:
             return []

@@ -57,7 +57,7 @@ class Forecast:
 
     @property
     def counts(self) -> tuple[int, int] | None:
-        """The fewest and most partitions of a member that could have some."""
+        """The fewest and most partitions of any member that can have some."""
         counts = self.plan.counts[self.plan.problem.active]
         return (int(counts.min()), int(counts.max())) if len(counts) else None
 

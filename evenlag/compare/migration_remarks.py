@@ -1,4 +1,4 @@
-"""The changes for one group on the way to KIP-848, and the steps there: each only if it applies to the group."""
+"""Changes and steps for one group on the way to KIP-848; only those that apply to the group."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MOST_NAMED = 3  # members that a remark names
 
 
 class Online(StrEnum):
-    """Possibility of an upgrade of a group while it reads."""
+    """Outcome of the check for an upgrade while the group reads."""
 
     POSSIBLE = "possible"
     REFUSED = "refused"
-    UNKNOWN = "unknown"  # the input does not tell the user data of assignments
+    UNKNOWN = "unknown"  # the input does not contain the user data of assignments
     DONE = "done"  # the group uses KIP-848
     HALF_WAY = "half-way"  # the group uses KIP-848, some members do not
     NO_MEMBERS = "no-members"  # nothing to upgrade
@@ -37,7 +37,7 @@ class Severity(StrEnum):
     """Kind of a remark."""
 
     STOPS = "stops"  # the online upgrade is refused
-    CHANGES = "changes"  # something works otherwise, or no more
+    CHANGES = "changes"  # something works differently, or no longer works
     CHECK = "check"  # brokers do not know it
 
 
@@ -124,7 +124,7 @@ class Readiness:
 
 
 def remarks(group: Readiness) -> list[Remark]:
-    """Return what breaks or changes for a group, the gravest first."""
+    """Return what breaks or changes for a group, most severe first."""
     if group.online in (Online.DONE, Online.NOT_KAFKAS, Online.NO_MEMBERS):
         return []
     found = [

@@ -29,12 +29,12 @@ SHARES = {
     "frontier": 0.5,
     "sizes": 0.7,
     "diagnosis": 1.0,
-}  # of the time left, in this order
-OF_WORK = {"plan": 0.4, "strategies": 0.25, "frontier": 0.2, "sizes": 0.1, "diagnosis": 0.05}  # of all work
-TERMS = ("rack_price", "max_crossings", "fetch_from", "first", "prices", "budgets", "max_load")  # of an audit too
+}  # shares of the time left, in this order
+OF_WORK = {"plan": 0.4, "strategies": 0.25, "frontier": 0.2, "sizes": 0.1, "diagnosis": 0.05}  # shares of all work
+TERMS = ("rack_price", "max_crossings", "fetch_from", "first", "prices", "budgets", "max_load")  # audits too
 REPEATING = ("seed", "deterministic", "threads")
-STEPS = 24  # of a forecast
-LONGEST = Fraction(86_400)  # seconds that a forecast looks ahead
+STEPS = 24  # points of a forecast
+LONGEST = Fraction(86_400)  # longest forecast, in seconds
 
 
 @dataclass(frozen=True)

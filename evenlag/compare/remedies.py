@@ -154,7 +154,7 @@ def _of_plan(
     case: Case, finding: Finding, step: Step, made: Plan | Result, *,
     drain: Time | None = None, proven: bool = True, recovers: bool = True, assumed: tuple[str, ...] = (),
 ) -> Remedy:  # fmt: skip
-    """Return a remedy with the figures of its plan; a result also says whether that is proven."""
+    """Return a remedy with the figures of its plan. If `made` is a result, `proven` follows from its status."""
     plan = made.plan if isinstance(made, Result) else made
     proven = made.status == Status.OPTIMAL if isinstance(made, Result) else proven
     unit = case.problem.mean_weight / plan.problem.mean_weight if case.members and plan.problem.members else Fraction(1)
@@ -356,7 +356,7 @@ def _weights(case: Case, finding: Finding) -> Remedy | None:
 
 
 def _partitions(case: Case, finding: Finding) -> Remedy | None:
-    """Give the hottest partition's topic the fewest times as many partitions that remove the cause."""
+    """Multiply the partitions of the hottest partition's topic by the smallest factor that removes the cause."""
     hottest = case.hottest if finding.measure == Measure.SPREAD else _fastest_growing(case)
     if hottest is None or case.problem.facts.application == STREAMS:  # its state is kept by partition
         return None
@@ -410,7 +410,7 @@ def _split(case: Case, topic: str, size: int) -> tuple[Result, Time | None] | No
 
 
 def _rehashed_rates(case: Case, after: Problem, topic: str) -> list[Fraction]:
-    """Return the rates after a topic has more partitions; those that share a partition's keys share its rate."""
+    """Return the rates after a topic gets more partitions, which take over equal shares of an old one's keys."""
     rates = dict(zip(case.problem.partitions, case.pace.rates_in(case.problem), strict=True))
     before = [rate for (name, _), rate in rates.items() if name == topic]
     times = sum(name == topic for name, _ in after.partitions) // len(before)

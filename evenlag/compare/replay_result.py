@@ -199,7 +199,7 @@ class Replay:
 
     @property
     def verdict(self) -> str:
-        """One sentence: the strategies that no other beats, and their cost next to that of the recorded history."""
+        """One sentence: the strategies that no other beats, and their cost compared with the recorded history's."""
         if not self.tied:
             return "No strategy could be run."
         best = next(row for row in self.summary if row.best)
@@ -268,7 +268,7 @@ class Replay:
 
 
 def _change(cost: float | None, recorded: float | None) -> str:
-    """Return the words on a cost next to the recorded one."""
+    """Describe a cost relative to the recorded cost."""
     if cost is None or recorded is None or cost == recorded:
         return "as recorded"
     way = "less" if cost < recorded else "more"

@@ -66,7 +66,7 @@ class Staff:
             self.notes.append("members differ in max_partitions: new ones are assumed to have no such limit")
 
     def check(self, most: int) -> None:
-        """Refuse a largest size that is not possible.
+        """Raise an error for an impossible largest size.
 
         Raises
         ------
@@ -78,8 +78,8 @@ class Staff:
             raise InvalidProblemError(f"group {group!r}: pins name {self.fewest} members; raise most to at least that")
         if self.most is not None and most > self.most:
             raise InvalidProblemError(
-                f"group {group!r}: its members read different topics, so the topics of new ones are unknown: "
-                f"add them to the input, or set most to {self.most}, the members it has, or less"
+                f"group {group!r}: its members read different topics, so those of new members are unknown. "
+                f"Add the new members to the input, or lower most to {self.most}, today's number of members"
             )
 
     def _enough(self, alike: bool) -> int:
@@ -99,7 +99,7 @@ class Staff:
         return max((*self.problem.weights, self._weight) if self.most is None else self.problem.weights)
 
     def of(self, members: int) -> Problem:
-        """Return the group at this size; members that stay keep what they own today."""
+        """Return the group at this size; remaining members keep what they own today."""
         problem = self.problem
         kept = sorted(self._order[:members])
         new = new_names(members - len(kept), set(problem.members))

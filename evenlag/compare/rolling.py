@@ -18,8 +18,8 @@ from evenlag.model.plan import Number, Plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 
 MOST_DRAWS = 20
-MOST_CALLS = 1_000  # of an assignor, in all draws
-MOST_CELLS = 5_000_000  # partitions times members; beyond, one call takes too long
+MOST_CALLS = 1_000  # calls of an assignor in all draws together
+MOST_CELLS = 5_000_000  # partitions times members; above it, one call takes too long
 REST = "cooperative-sticky"  # shares out the partitions of the first member that leaves, if today's assignor is unknown
 
 
@@ -106,7 +106,7 @@ class _Roll:
         self._converted = False
 
     def run(self) -> int:
-        """Restart every member; return the number of times that a partition goes to another one."""
+        """Restart every member; return how often a partition goes to another member."""
         moves = 0
         for member in range(len(self._names)):
             static = self._names[member] in self._instances
@@ -136,7 +136,7 @@ class _Roll:
         self._converted = True
 
     def _take(self, after: Index) -> int:
-        """Assign; return the number of partitions that go to another member, or from none to one."""
+        """Assign partitions; return the number that get another member, or a first one."""
         moved = int(((after != self.owner) & (after != NOBODY)).sum())
         self.owner = after
         return moved

@@ -87,7 +87,7 @@ class ReplayOptions:
         if unknown or not self.strategies or isinstance(self.strategies, str):
             wrong = unknown[0] if unknown and not isinstance(self.strategies, str) else self.strategies
             near = did_you_mean(wrong, STRATEGIES)
-            raise InvalidProblemError(f"strategies must be some of {', '.join(STRATEGIES)}, not {wrong!r}{near}")
+            raise InvalidProblemError(f"strategies must be one or more of {', '.join(STRATEGIES)}, not {wrong!r}{near}")
         self.ahead  # noqa: B018
         for name in ("lag_limit", "rebalance_above"):
             value = getattr(self, name)
@@ -102,7 +102,7 @@ class ReplayOptions:
         return 0 if self.pause is None else int(parse_pause(self.pause) * SECOND)
 
     def with_past(self, pause: tuple[float | Fraction, list[str]], measured: Capacity | None) -> tuple[Self, list[str]]:
-        """Return the options with what the group's past shows, and the notes of its pause unless one is given."""
+        """Fill unset options from the group's past; return them with notes on the measured pause, if it is used."""
         seconds, notes = pause if self.pause is None else (self.pause, [])
         return replace(self, pause=seconds, measured=measured), notes
 
@@ -249,7 +249,7 @@ def run(
 
 
 class _Runner:
-    """One strategy on its way through the history: its assignment and the resulting lags."""
+    """State of one strategy in the replay: its assignment and the resulting lags."""
 
     def __init__(
         self,
@@ -417,7 +417,7 @@ def _mean(values: list[tuple[int, Number]]) -> Number:
 
 
 def _quantile(values: list[tuple[int, Number]]) -> Number:
-    """Return the least value that is not exceeded during 99 % of the time; 0 if there are none."""
+    """Return the smallest value that is not exceeded 99 % of the time; 0 without values."""
     total, passed = sum(micros for micros, _ in values), 0
     for micros, value in sorted(values, key=lambda pair: pair[1]):
         passed += micros

@@ -48,7 +48,7 @@ _spread, _makespan = (Objective(kind).base for kind in (ObjectiveKind.SPREAD, Ob
 
 
 def of_plan(figure: Callable[[Plan], Number | None]) -> Any:
-    """Return an audit column whose value is a figure of the plan, computed alike for every strategy."""
+    """Return an audit column for a figure of the plan, computed in the same way for every strategy."""
     return field(default=None, metadata={"of_plan": figure})
 
 
@@ -244,13 +244,13 @@ def _of_today(today: AuditRow | None, best: Result) -> str:
 
 
 def _above(objective: float | Fraction, best: Result) -> str:
-    """Return the distance of an objective from the best one, with its unit."""
+    """Return the distance of an objective from the best objective, with its unit."""
     of = "spread" if best.objective == best.spread else "objective"
     return f"{number(objective - best.objective)} messages of {of}"
 
 
 def _closer(audit: Audit, best: Result) -> list[str]:
-    """Return the words on the built-in assignor, and on the other strategy, that come closest to the best."""
+    """Describe the built-in assignor and the other strategy that come closest to the best."""
     above: dict[str, float | Fraction] = {}
     for row in audit.rows:
         if row.strategy in PROMISED_BALANCE and row.violation is None and row.objective is not None:
@@ -411,7 +411,7 @@ def _best(plans: Iterable[Plan], judge: Judge, balance: str, below: Key | None =
 
 
 def _no_worse(result: Result, plans: Iterable[Plan], judge: Judge, cache: SolveCache, options: SolveOptions) -> Result:
-    """Return the result, improved if one of these plans is better; short searches do not try them all."""
+    """Return the result, improved if one of these plans is better: short searches do not try all of them."""
     if result.status == Status.EMPTY:
         return result
     better = _best(plans, judge, options.balance, judge.key(result.plan, options.balance))

@@ -70,6 +70,6 @@ class TrafficPrice:
 
 
 def crossings_of(plan: Plan, fetch_from: str) -> int | None:
-    """Return the traffic (or without it, the partitions) that a plan reads across racks; None if racks are unknown."""
+    """Return the traffic that a plan reads across racks (partitions, if traffic is unknown); None without racks."""
     costs = pair_costs(plan.problem, "crossings", fetch_from)
     return None if costs is None else costs.total(plan.member_of)

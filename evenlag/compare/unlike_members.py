@@ -45,7 +45,7 @@ def member_speeds(record: Sequence[Snapshot]) -> dict[str, Fraction]:
 
 
 def differing_speeds(record: Sequence[Snapshot]) -> dict[str, Fraction]:
-    """Return `member_speeds` if the members read at different speeds although their weights are alike; else none."""
+    """Return `member_speeds` if members of equal weight read at different speeds; else an empty mapping."""
     speeds = member_speeds(record) if record and record[-1].problem.equal_weights else {}
     return speeds if speeds and max(speeds.values()) > UNLIKE * min(speeds.values()) else {}
 

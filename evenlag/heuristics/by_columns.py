@@ -14,9 +14,9 @@ import numpy as np
 from evenlag.model.arrays import Whole
 from evenlag.model.group_columns import GroupColumns, alike
 
-MOST_CELLS = 1 << 18  # of the tables in use at a time: they fit in a processor's cache
+MOST_CELLS = 1 << 18  # cells of all tables in use at a time: they fit in a processor's cache
 FEW_CELLS = 128  # tables of so few cells are slower than lists
-NO_MEMBER = np.iinfo(np.int64).max  # load of a column that stands for no member, so that it sorts behind all others
+NO_MEMBER = np.iinfo(np.int64).max  # load of a column without a member: sorts after all others
 
 
 def lag_aware(groups: GroupColumns) -> Whole:
@@ -43,7 +43,7 @@ def lag_aware(groups: GroupColumns) -> Whole:
 
 
 def _deal(lags: Whole, takers: Whole, starts: Whole, sizes: Whole, members: Whole) -> None:
-    """Deal some topics out in rounds; `takers` is right for the first round and updated in place for the others.
+    """Deal these topics out in rounds; `takers` is for the first round, and updated in place for later ones.
 
     Topics are in descending order of rounds, so that those still dealt out come first.
     """

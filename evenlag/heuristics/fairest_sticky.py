@@ -46,7 +46,7 @@ def assign(problem: Problem) -> Plan:
 
 
 def _even_out(problem: Problem, member_of: Index, free: Whole) -> None:
-    """Assign the free partitions topic by topic, and reassign each topic's until none would do better elsewhere."""
+    """Assign the free partitions topic by topic; then reassign topics until no change evens out counts."""
     counts = owned_counts(problem)
     topics = problem.topic_of[free]
     few = np.argsort(problem.subscribed.sum(axis=1), kind="stable").tolist()

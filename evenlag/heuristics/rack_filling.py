@@ -159,7 +159,7 @@ def fewest_within_racks(
 
 
 def _fewest(queues: list[list[tuple[int, int]]], held: list[int]) -> int:
-    """Return the member with the fewest among some queues and count one more for it; `NOBODY` if all are empty."""
+    """Return the member with the fewest in these queues, and count one more for it; `NOBODY` if all are empty."""
     for queue in queues:
         while queue[0][0] != held[queue[0][1]]:  # an outdated entry
             heapreplace(queue, (held[queue[0][1]], queue[0][1]))

@@ -33,7 +33,7 @@ def assign_in_broker(
     topic_ids: Mapping[str, str] | None = None,
     joined: Sequence[str] = (),
 ) -> Plan:
-    """Return what a broker's assignor gives to a group, from the target assignment before it (the problem's owners).
+    """Return a broker assignor's answer for a group, given the previous target assignment (the problem's owners).
 
     `range` takes static members first, by their instance ids. `uniform` takes members in the order of a hash map of
     their ids, and topics in one of their own ids. Both ignore racks. Where two members share a bucket of two maps, the
@@ -167,7 +167,7 @@ def _surplus_order(group: Problem, codes: Hashes | None, topics: Whole) -> unifo
 
 
 def of_members(problem: Problem, members: Whole) -> Problem:
-    """Return the group of some members in a given order, without racks, pins and scenarios.
+    """Return a group of only these members in this order, without racks, pins and scenarios.
 
     `members` are their numbers. Partitions of other members have no owner.
     """

@@ -94,7 +94,7 @@ def _hash_set_order(problem: Problem, partitions: Whole) -> Whole:
 
 
 def _heterogeneous(problem: Problem) -> Index:
-    """Fill up topic by topic, those with the most partitions per subscriber first; then even out topic by topic."""
+    """Fill up topics one by one, those with the most partitions per subscriber first; then even out each topic."""
     subscribers = [np.flatnonzero(subscribed) for subscribed in problem.subscribed]
     readers = np.array([len(members) for members in subscribers])
     member_of, counts = problem.owner.copy(), owned_counts(problem)
@@ -148,7 +148,7 @@ class _Ends:
     counts : dict of member to int
         Current number of partitions of each subscriber.
     low, high : int
-        The count that the emptiest have left, and the count that the fullest have.
+        The count that the emptiest members just left, and the count of the fullest.
     """
 
     def __init__(self, order: list[int], counts: dict[int, int]) -> None:
@@ -157,7 +157,7 @@ class _Ends:
         self.high = counts[order[-1]] + 1
         self._order = order
         self._low_end = self._low_next = 0  # order[:low_end] are at `low`, or one above if before low_next
-        self._high_start = self._high_end = len(order)  # those at `high`; beyond are those with nothing to give
+        self._high_start = self._high_end = len(order)  # members at `high`; later ones have nothing to give
         self._high_next = len(order) - 1
 
     def emptiest(self) -> int:

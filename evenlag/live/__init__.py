@@ -1,4 +1,4 @@
-"""Snapshots of consumer groups of a running cluster, by Kafka's admin protocol (needs the extra `kafka`)."""
+"""Snapshots of a running cluster's consumer groups, using Kafka's admin protocol (needs the extra `kafka`)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The former name of a part of `evenlag.live.assignor`, which stays importable."""
+"""The former name of a part of `evenlag.live.assignor`, kept for existing imports."""
 
 from evenlag.live.assignor import AioEvenlagAssignor
 

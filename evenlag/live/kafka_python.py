@@ -49,7 +49,7 @@ __all__ = [
 
 BOOTSTRAP_PAUSE = 0.2  # seconds
 PATIENCE = 1.5  # seconds after which brokers that are absent at all addresses are not tried again
-HANDSHAKE = "Handshake failed"  # in the text of kafka-python's error if TLS fails
+HANDSHAKE = "Handshake failed"  # part of kafka-python's error if TLS fails
 ABSENT = {
     "ECONNREFUSED": "connection refused",
     "DNS Resolution failure": "unknown host",

@@ -146,7 +146,7 @@ class SolverProcess:
             raise SolverError(f"the solver failed: {answer}")
         result: Result = replace(
             answer, plan=Plan(problem, answer.plan.member_of)
-        )  # of the caller's problem, not its copy
+        )  # refer to the caller's problem, not to its copy
         return result
 
 

@@ -14,7 +14,7 @@ from evenlag.errors import SourceError
 from evenlag.model.explanation.phrases import joined
 from evenlag.tables.brokers import Brokers, brokers_of
 
-MOST_BYTES = 64 * 2**20  # of a source
+MOST_BYTES = 64 * 2**20  # largest source
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import json
 from collections import Counter
 from typing import Any
 
-MOST_CHARACTERS = 50_000  # of a document, as JSON
-MOST_FIELDS = 64  # of an object with names as keys, such as loads by member; no other object has as many
-LONGEST_TEXT = 2_000  # characters of a text in a document
-MOST_LINES = 120  # of the report that comes with a document
-MOST_REPORT = 12_000  # characters of it
+MOST_CHARACTERS = 50_000  # longest document, as JSON
+MOST_FIELDS = 64  # fields per object; only objects with names as keys, such as loads by member, have more
+LONGEST_TEXT = 2_000  # longest text in a document
+MOST_LINES = 120  # longest report next to a document
+MOST_REPORT = 12_000  # its most characters
 LEFT_OUT = "left_out"
 
 

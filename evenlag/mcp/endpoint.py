@@ -23,7 +23,7 @@ from evenlag.mcp.worker import DOCUMENT, ERROR, TEXT
 from evenlag.model.names import did_you_mean
 
 LOOPBACK = "127.0.0.1"
-CLOSING_SECONDS = 2  # for calls that run when the server ends
+CLOSING_SECONDS = 2  # time for running calls to end with the server
 INSTRUCTIONS = (
     "evenlag diagnoses and plans Kafka consumer groups that lag. All tools only read. Begin with diagnose; a source "
     "with several groups needs a group, and groups lists them. Answers name options of the commands: --time-limit is "
@@ -52,7 +52,7 @@ def server_of(access: Access, time_limit: float, rows: int) -> Server[Pool]:
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
         try:
             if asked.name not in TOOLS:
-                raise CallError(f"there is no tool {asked.name!r}{did_you_mean(asked.name, TOOLS)}")
+                raise CallError(f"unknown tool {asked.name!r}{did_you_mean(asked.name, TOOLS)}")
             answer = await context.lifespan_context.answer(asked.name, asked.arguments or {})
         except EvenlagError as error:
             answer = {ERROR: str(error)}

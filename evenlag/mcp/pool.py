@@ -25,9 +25,9 @@ SERVE = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = {path!r}; "
     "from evenlag.mcp.worker import serve; serve()"
 )
-MOST_CALLS = max(os.cpu_count() or 1, 2)  # at a time; others wait
-MOST_BYTES = 2**24  # of an answer, which is cut far below that
-READING_SECONDS = 60.0  # for starting, reading and reporting, in addition to the search
+MOST_CALLS = max(os.cpu_count() or 1, 2)  # calls at a time; others wait
+MOST_BYTES = 2**24  # longest answer; answers are cut far below that
+READING_SECONDS = 60.0  # extra time for starting, reading and reporting, beyond the search
 
 
 class CallError(EvenlagError):
@@ -51,7 +51,7 @@ class Pool:
     time_limit : float
         Most seconds of a search.
     rows : int
-        Most values of a list in an answer.
+        Most values per list in an answer.
     """
 
     access: Access
@@ -132,7 +132,7 @@ async def _started() -> _Worker:
 
 
 async def _end(worker: _Worker, *, idle: bool = False) -> None:
-    """Interrupt a process, so that it ends those that it started; then kill it. An idle one is killed at once.
+    """Interrupt a process so that it can end its child processes, then kill it. Kill an idle process at once.
 
     A process that is still starting would print the interrupt.
     """

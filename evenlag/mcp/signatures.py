@@ -20,7 +20,7 @@ Schema = dict[str, Any]
 
 _PLAIN = {bool: "boolean", int: "integer", float: "number", Fraction: "number", str: "string"}
 _HEADING = re.compile(r"\n(\w+)\n-+\n")
-_TELLING = re.compile(r"^[^{]*(share|mapping)")  # in the type of a docstring: more than a schema tells
+_TELLING = re.compile(r"^[^{]*(share|mapping)")  # in the type of a docstring: more than a schema says
 _REFERENCE = re.compile(r"As in `(\w+)`")
 _DATA_FRAME = re.compile(r"A DataFrame .*?\.(\s|$)", re.DOTALL)  # a client has none
 
@@ -47,7 +47,7 @@ def summary_of(call: Callable[..., Any]) -> str:
 
 @cache
 def parameters_of(call: Callable[..., Any]) -> Mapping[str, Parameter]:
-    """Return the parameters of a call that JSON can express, with the parameters behind `**solving`."""
+    """Return the parameters of a call that JSON can express, including those of `**solving`."""
     found: dict[str, Parameter] = {}
     for name, each in inspect.signature(call).parameters.items():
         if each.kind is each.VAR_KEYWORD:

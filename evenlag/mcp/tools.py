@@ -68,7 +68,7 @@ class Group(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer: the document that the command prints with `--json`, and what it prints without."""
+    """An answer: the command's output with `--json` (a document), and without (text)."""
 
     document: dict[str, Any]
     text: str
@@ -83,15 +83,15 @@ class Tool:
     call : callable
         The Python call that describes it.
     answer : callable
-        Makes the answer of a group, by keywords.
+        Returns the answer for a group, given keywords.
     reading : tuple of str
         Parameters of `evenlag.read` that it takes.
     also : callable or None
-        A call that it makes before, and whose parameters it takes too.
+        A call that runs first; its parameters are added to the tool's.
     defaults : mapping
-        Defaults of the command, where they differ from those of the call.
+        Defaults that differ between the command and the call, as in the command.
     optional : tuple of str
-        Parameters that the call requires, and the command finds itself.
+        Parameters that the call requires but the command works out itself.
     """
 
     call: Callable[..., Any]
@@ -168,7 +168,7 @@ def check_arguments(given: Mapping[str, Any], schema: Schema) -> None:
     known = schema["properties"]
     for name in given:
         if name not in known:
-            raise InvalidProblemError(f"there is no parameter {name!r}{did_you_mean(name, known)}")
+            raise InvalidProblemError(f"unknown parameter {name!r}{did_you_mean(name, known)}")
     for name in schema["required"]:
         if name not in given:
             raise InvalidProblemError(f"{name} is missing")

@@ -337,7 +337,7 @@ def _wide_extremes(rule: CountRule, near: CountBounds, ranks: Cells | None) -> C
 
 
 def _kinds(network: CountNetwork) -> tuple[Cells, Cells]:
-    """Return kind numbers of topics and of members; equal kinds differ in nothing but their names."""
+    """Return kinds of topics and members, as numbers; topics or members of one kind differ only in name."""
     allowed, pinned = network.problem.allowed, network.pinned
     weights = np.unique(network.problem.relative_weights, return_inverse=True)[1]
     of_topics = np.column_stack([network.sizes, allowed, pinned])

@@ -35,8 +35,8 @@ from evenlag.model.problem import NOBODY, Problem
 Sums = NDArray[Any]
 Argument = tuple[str, int]
 
-# Number of oversized partitions for which the bound by topic also counts partitions that total counts require beyond
-# those of the topics. Each of them takes a sort, and the first ones matter most.
+# Number of oversized partitions for which the bound by topic also counts partitions that only total counts require.
+# Each takes a sort, and the first matter most.
 MOST_WITH_EXTRAS = 128
 
 

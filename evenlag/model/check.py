@@ -31,7 +31,7 @@ def plan_violation(plan: Plan) -> str | None:
 
 
 def _violation_of_units(plan: Plan) -> str | None:
-    """Return which partitions of a unit are apart, or which member has too many units; or None."""
+    """Return a sentence on a unit whose partitions are apart or a member with too many units; else None."""
     apart = parted(plan.problem, plan.member_of)
     if apart is not None:
         first, second = (_name(plan, p) for p in apart)

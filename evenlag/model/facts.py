@@ -1,4 +1,4 @@
-"""Facts of a group that are neither partitions nor members, and assumptions where an input does not tell."""
+"""Facts about a group beyond its partitions and members, and assumptions about missing ones."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from evenlag.model.values import check_fields, check_name, is_whole, kind, shown
 CLASSIC, CONSUMER, FOLLOW = "classic", "consumer", "follow"
 UNIFORM, STREAM = "uniform", "stream"
 STREAMS, CONNECT = "streams", "connect"
-MEMBERSHIP = "membership"  # of the facts that may be assumed
-_SOME = "rebalancing"  # in one of the states below
+MEMBERSHIP = "membership"  # key in `Facts.assumed`
+_SOME = "rebalancing"  # one of the states below, which one is unknown
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", _SOME)
 STABLE, EMPTY = "Stable", "Empty"
 _STATES = (STABLE, EMPTY, "Dead", *REBALANCING[:-1])
@@ -36,7 +36,7 @@ class LeftOver(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of a group that are neither partitions nor members; None where an input does not tell.
+    """Facts about a group beyond its partitions and members; None if the input does not contain them.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Facts:
     assumed: Mapping[str, str] | None = None
 
     def __or__(self, other: Facts) -> Facts:
-        """Return these facts, replaced by those that are known in `other`; a named state by a named one only."""
+        """Update these facts with the ones known in `other`; only a named state replaces a named state."""
         known = {name: value for name, value in vars(other).items() if value is not None and value != ()}
         if other.state == _SOME and self.state in REBALANCING:
             del known["state"]
@@ -86,12 +86,12 @@ class Facts:
 
     @property
     def left_over_topics(self) -> tuple[str, ...]:
-        """The names of the topics that are left over."""
+        """Names of the topics in `left_over`."""
         return tuple(each.topic for each in self.left_over)
 
     @property
     def unsettled(self) -> str | None:
-        """A sentence that says that a rebalance was under way; None if none was, or if it is unknown."""
+        """Warning that the group was rebalancing; None if it was not, or if its state is unknown."""
         if self.state not in REBALANCING:
             return None
         return (
@@ -154,7 +154,7 @@ class Facts:
         return document
 
     def document(self) -> dict[str, Any]:
-        """Return the facts that a problem file holds: those that are known, without the assignor."""
+        """Return the known facts for a problem file, except the assignor."""
         whole = self.to_dict()
         return {name: whole[name] for name in _OF_DOCUMENT if whole[name] not in (None, [], {})}
 

@@ -27,15 +27,15 @@ DAYS_BACK = 7  # earlier days used for a daily course
 WEEKS_BACK = 4  # earlier weeks used for a weekly course, in a record of two weeks or more
 LAST = 6  # steps whose median serves as the rate if no course is known
 RECENT = 12  # steps from which the current deviation from the course is taken
-MOST_GROWN = 4.0  # largest credible growth factor of a topic since an earlier day
+MOST_GROWN = 4.0  # largest plausible growth factor of a topic since an earlier day
 FAR_OFF = 1.5  # deviation factor up to which the course is scaled; beyond it, a constant is added instead
 BURST = 2.0  # factor relative to a partition's usual share beyond which a rate is treated as a burst
 AHEAD = DAY  # steps covered by a forecast
 BY_CLOCK = 4  # weight of each earlier day relative to the standing guess of one day
 UNEVEN = (0.1, 0.3, 1.0)  # excess shares of a member for which critical windows are determined
-PARTS = 3  # scenarios per window in which such a member is behind
+PARTS = 3  # scenarios for each window in which a member falls behind
 MOST_SCENARIOS = 12
-_LEAST = 1e-9  # of the largest rate: replaces zero in divisions
+_LEAST = 1e-9  # share of the largest rate: replaces zero in divisions
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 from evenlag.model.arrays import NOBODY, Bools, Whole
 from evenlag.model.balance import Balance
 
-MOST_BITS = 62  # of a sort key that packs two numbers
+MOST_BITS = 62  # width of a sort key that packs two numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +91,14 @@ class GroupColumns:
         return np.bincount(self.group_of_topic, minlength=len(self))
 
     def take(self, groups: Whole) -> GroupColumns:
-        """Return some of the groups, in the given order."""
+        """Return these groups, in this order."""
         sizes = self.sizes[groups]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         rows = self.rows(groups)
         return GroupColumns(starts, self.topic_of[rows], self.lags[rows], self.owner[rows], self.members[groups])
 
     def rows(self, groups: Whole) -> Whole:
-        """Return the rows of some groups, group after group."""
+        """Return the rows of these groups, group after group."""
         return rows_of_parts(self.starts, groups)
 
     # ---- lags ----------------------------------------------------------------------------------------------------

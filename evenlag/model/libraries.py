@@ -22,7 +22,7 @@ class Client(NamedTuple):
     ----------
     name : str
     sign : str
-        Pattern of the beginning of its default client ids, and so of the ids of its members.
+        Pattern that its default client ids, and so its member ids, begin with.
     assignors : tuple of str
         Assignors that it has built in, by Kafka's names.
     setting : str

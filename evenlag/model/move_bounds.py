@@ -63,7 +63,7 @@ class MoveBound:
         self._big = np.concatenate([[0], np.cumsum(np.sort(lags)[::-1][: MOST_STEPS + 1])])
         rows: dict[str, list[Column]] = {name: [] for name in ("down", "down_takes", "up", "up_gives")}
         owned_by = by_member(problem.owner, len(problem.members), owned)
-        self._known: dict[int, int] = {}  # moves by width; budgets and prices use the same widths
+        self._known: dict[int, int] = {}  # cache: fewest moves for each window width, shared by budgets and prices
         self.least_departures = self.least_arrivals = 0
         lo, hi = _count_range(rule)
         for m in np.flatnonzero(problem.active).tolist():

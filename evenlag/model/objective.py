@@ -167,7 +167,7 @@ class Objective:
         return plan.spread if self.kind == ObjectiveKind.SPREAD else plan.makespan
 
     def combined(self, problem: Problem, values: Sequence[Number]) -> Number:
-        """Aggregate one value for each of `problem.judged_by`: the weighted mean, or the largest."""
+        """Combine one value per problem in `judged_by` into their weighted mean or their maximum."""
         if not problem.futures or self.across == Across.WORST:
             return max(values)
         return whole(_mean(problem, values))

@@ -53,7 +53,7 @@ class Registration:
 
 
 def told_by(registrations: Collection[Registration]) -> Facts:
-    """Return the facts that members tell of their group; none where they differ, but that some are still classic."""
+    """Return the facts about a group on which its members agree, and how many are still classic."""
     protocols = [each.protocol for each in registrations if each.protocol is not None]
     classic = protocols.count(CLASSIC) if CONSUMER in protocols else 0
     protocol = CONSUMER if classic else only(protocols)
@@ -90,7 +90,7 @@ class Origin:
     facts : Facts
         Facts of the group, and what was assumed.
     registrations : mapping of member to Registration
-        Only if read from a table or a text that tells more of members than a plan needs.
+        Details of members that plans do not need; empty if the input has none.
     """
 
     empty_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

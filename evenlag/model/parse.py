@@ -231,7 +231,9 @@ def _scenario(number: int, partitions: Partitions, entry: Any) -> tuple[Fraction
     if missing is not None or more is not None:
         topic, partition = missing or more  # type: ignore[misc]
         problem = "it has no lag of" if missing is not None else "there is no"
-        raise InvalidProblemError(f"{place}: {problem} {topic}-{partition}; its partitions must be those of topics")
+        raise InvalidProblemError(
+            f"{place}: {problem} {topic}-{partition}; a scenario needs exactly the partitions in topics"
+        )
     return parse_weight(place, entry[0]), future.lags
 
 

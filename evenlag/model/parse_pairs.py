@@ -146,7 +146,7 @@ def _by_partition(problem: Problem, given: Any, field: str) -> Iterable[tuple[in
     for topic, values in given.items():
         place = f"{field}: topic {shown(topic)}"
         if topic not in numbers and topic not in problem.empty_topics:
-            raise InvalidProblemError(f"{field}: there is no topic {shown(topic)}{did_you_mean(topic, numbers)}")
+            raise InvalidProblemError(f"{field}: unknown topic {shown(topic)}{did_you_mean(topic, numbers)}")
         here = problem.topic_slice(numbers[topic]) if topic in numbers else slice(0, 0)
         ids = problem.partition_ids[here].tolist()
         index = dict(zip(ids, range(here.start, here.stop), strict=True))
@@ -189,7 +189,7 @@ def _unit(problem: Problem, given: Any, seen: set[str]) -> tuple[str, ...]:
     numbers = {topic: t for t, topic in enumerate(problem.topics)}
     for topic in topics:
         if not isinstance(topic, str) or (topic not in numbers and topic not in problem.empty_topics):
-            raise InvalidProblemError(f"together: there is no topic {shown(topic)}{did_you_mean(topic, numbers)}")
+            raise InvalidProblemError(f"together: unknown topic {shown(topic)}{did_you_mean(topic, numbers)}")
         if topic in seen:
             raise InvalidProblemError(f"together: topic {topic!r} is named twice; name it once")
         seen.add(topic)

@@ -105,7 +105,7 @@ class Rebalance:
 
     @cached_property
     def phases(self) -> tuple[Phase, ...]:
-        """Phase 1: members revoke what they lose and get what nobody holds. Phase 2, if needed: the rest."""
+        """Phase 1: members revoke lost partitions and get free ones. Phase 2, if needed: the rest."""
         between = np.where(self.withheld, NOBODY, self.after).astype(np.int32)
         first = Phase(self.problem, self.before, between, self.claims)
         if not self.withheld.any():

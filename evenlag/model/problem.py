@@ -302,7 +302,7 @@ class Problem:
         return (*(array.tobytes() for array in arrays), weights)
 
     def take_structure(self, other: Problem) -> None:
-        """Copy the values derived from `structure`, which must be equal, from another problem."""
+        """Copy the cached values that derive from `structure` from a problem with an equal one."""
         shared = {name: other.__dict__[name] for name in _OF_STRUCTURE if name in other.__dict__}
         shared.pop("partitions", None)  # contains names, which may differ
         self.__dict__.update(shared)

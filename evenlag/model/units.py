@@ -147,8 +147,8 @@ def _pins(problem: Problem, unit_of: Index, count: int, subscribed: NDArray[np.b
         member, place = problem.pins[p], f"pin of {topic}-{partition} to {problem.members[problem.pins[p]]!r}"
         if pins[unit_of[p]] != member:
             raise InvalidProblemError(
-                f"{place}: a partition that goes together with it is pinned to {problem.members[pins[unit_of[p]]]!r}; "
-                "keep one of the two"
+                f"{place}: a partition kept together with it is pinned to {problem.members[pins[unit_of[p]]]!r}; "
+                "keep one of the two pins"
             )
         if not subscribed[problem.topic_of[p], member]:
             raise InvalidProblemError(f"{place}: it does not subscribe to all topics that go together with {topic!r}")

@@ -19,7 +19,7 @@ from evenlag.model.lag import MAX_LAG
 from evenlag.model.names import did_you_mean
 
 MAX_PARTITION = 2**31 - 1
-LARGEST_AMOUNT = 2**53 - 1  # of a size, traffic or cost: the largest integer that every JSON reader reads exactly
+LARGEST_AMOUNT = 2**53 - 1  # for sizes, traffic and costs: the largest integer that every JSON reader reads exactly
 LARGEST_WEIGHT = Fraction(10**9)  # only proportions matter; a larger range would slow down exact arithmetic
 MOST_DIGITS = 100  # before or after the decimal point; more would slow down exact arithmetic
 

@@ -113,7 +113,7 @@ class _Bytes:
         self.ends = self.starts + self.sizes
 
     def numbers(self, at: Ints, form: str) -> Ints:
-        """Return the big-endian integers at places, and other integers for places beyond the buffer."""
+        """Return the big-endian integers at these places; arbitrary ones for places beyond the buffer."""
         count = len(self._raw) - np.dtype(form).itemsize + 1
         every: NDArray[Any] = np.ndarray((count,), form, self._raw, strides=(1,))
         return every[np.clip(at, 0, count - 1)].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Layout of the records in `__consumer_offsets`, by Kafka's message definitions (4.1): the one place that lists fields.
+"""Layout of the records in `__consumer_offsets`, from Kafka's message definitions (4.1).
 
 A key begins with 16 bits that name its type, a value with 16 bits that name its version. Fields follow without gaps, in
 the order of their declaration. From the first flexible version on, lengths are varints and tagged fields end a message.

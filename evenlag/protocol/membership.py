@@ -1,4 +1,4 @@
-"""A group's members and rebalances, by its records in `__consumer_offsets` in their order.
+"""A group's members and rebalances, from its records in `__consumer_offsets` in order.
 
 A classic group writes one record when a rebalance ends, with all members and their assignments. A KIP-848 group writes
 a record for each change: members, epochs, target and current assignments.
@@ -65,7 +65,7 @@ class SeenMember:
 
 @dataclass(frozen=True)
 class SeenGroup:
-    """A group at one time; epochs are those of KIP-848."""
+    """A group at one time; epochs are defined by KIP-848."""
 
     protocol: str
     assignor: str | None = None
@@ -130,12 +130,12 @@ class GroupRecords:
     Parameters
     ----------
     topic_names : mapping of str to str
-        Names of topics by their ids, for KIP-848 groups, whose records have ids alone.
+        Topic names by topic id. Records of KIP-848 groups contain only ids.
 
     Attributes
     ----------
     rebalances : list of Rebalance
-        Those seen so far. The first record of a group whose past is not known is none.
+        Rebalances seen so far. A group's first record is not counted if its past is unknown.
     unnamed : set of str
         Ids of topics without a name; their partitions are left out.
     """
@@ -155,7 +155,7 @@ class GroupRecords:
         self._currents: dict[str, dict[str, Any]] = {}
         self._matches: dict[str, tuple[str, ...]] = {}
         self._before: _Look | None = None
-        self._taken: dict[Partition, tuple[Rebalance, str]] = {}  # not yet handed on: its rebalance, and who had it
+        self._taken: dict[Partition, tuple[Rebalance, str]] = {}  # not yet handed on: rebalance, previous member
 
     def add(self, millis: int, key: bytes | None, value: bytes | None) -> str | None:
         """Apply a record, and return why it is passed over; None if it is used."""
@@ -305,7 +305,7 @@ class GroupRecords:
             self._taken.pop(key)[0].handed.append((*key, millis))
 
     def _note(self, millis: int, protocol: str, generation: int, after: _Look, *, metadata: bool = False) -> None:
-        """Add a rebalance, by what changed since the last."""
+        """Add a rebalance; its causes are the changes since the last one."""
         before = self._before
         assert before is not None
         stay = before.topics.keys() & after.topics.keys()

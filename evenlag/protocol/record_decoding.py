@@ -121,7 +121,7 @@ def _message(data: bytes, fields: tuple[Field, ...], version: int, *, flexible: 
 
 
 class _RecordReader(Reader):
-    """Reader of one message of a version."""
+    """Reader of one message in a given version."""
 
     def __init__(self, data: bytes, version: int, *, flexible: bool) -> None:
         super().__init__(data)

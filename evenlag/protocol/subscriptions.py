@@ -34,7 +34,7 @@ _POSIX = {
     "upper": "A-Z",
     "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f",
-    "punct": r"\-._",  # those valid in a topic name
+    "punct": r"\-._",  # characters valid in a topic name
 }
 _POSIX_CLASS = re.compile(rf"\[:({'|'.join(_POSIX)}):\]")
 

@@ -1,6 +1,6 @@
 """User data of members: Kafka's sticky format (KIP-54), the weighted assignor's, and evenlag's own two.
 
-The bytes come from other processes and are not trusted. Anything but exactly one message raises an error, and no more
+The bytes come from other processes and are not trusted. Xses an error, and no more
 memory is allocated than the bytes can fill.
 """
 

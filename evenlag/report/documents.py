@@ -1,4 +1,4 @@
-"""The documents that commands print with `--json`, and the MCP server's tools answer with."""
+"""Documents that commands print with `--json` and that the MCP server's tools return."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def size_document(found: Size, known: Speeds, notes: Iterable[str]) -> dict[str,
 
 
 def whatif_document(found: WhatIf, notes: Iterable[str]) -> dict[str, Any]:
-    """Return the document of `evenlag whatif`, without what its further options add."""
+    """Return the document of `evenlag whatif`, without the parts that further options add."""
     return found.to_dict() | {"notes": [*notes, *found.notes]}
 
 

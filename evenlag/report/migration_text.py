@@ -85,7 +85,7 @@ def _steps(found: Migration) -> Iterator[Text]:
 
 
 def migration_lines(found: Sequence[Migration]) -> RenderableType:
-    """Return a sentence that counts the groups by the possibility of an online upgrade, and a line for each."""
+    """Count the groups that can and cannot be upgraded online, and list each."""
     counts = Counter(str(each.online) for each in found)
     listed = ", ".join(f"{count:,} {online}" for online, count in counts.items())
     return Group(Text(f"Online upgrade of {quantity(len(found), 'group')}: {listed}.", style="bold"), _lines(found))

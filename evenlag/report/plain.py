@@ -10,7 +10,7 @@ WIDTH = 120  # columns
 
 
 def plain_text(*parts: RenderableType) -> str:
-    """Return what a terminal would show of these reports, one below the other, without colours."""
+    """Return these reports as plain text, one below the other, as a terminal would show them."""
     out = StringIO()
     console = Console(file=out, width=WIDTH, highlight=False, markup=False, emoji=False, no_color=True)
     for part in parts:

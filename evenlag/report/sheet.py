@@ -154,7 +154,7 @@ class _Fit:
         return self.width - self._room
 
     def _give(self, column: int, least: int) -> None:
-        """Make a column narrower by what is missing, but not below `least`."""
+        """Narrow a column by as much as the table is too wide, but not below `least`."""
         self.widths[column] = max(min(self.widths[column], least), self.widths[column] - max(self._over(), 0))
 
 

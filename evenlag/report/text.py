@@ -171,7 +171,7 @@ def phases_report(rebalance: Rebalance) -> RenderableType:
 def _phase(phase: Phase, title: str) -> RenderableType:
     changed = [member for member in phase.problem.members if phase.revoke[member] or phase.assign[member]]
     if not changed:
-        return Text(f"{title}: every member keeps what it has\n")
+        return Text(f"{title}: every member keeps its partitions\n")
     table = Sheet(title)
     table.columns("name", "member")
     table.columns("figure", "keeps")
@@ -197,7 +197,7 @@ def audit_report(audit: Audit, price: TrafficPrice | None = None) -> RenderableT
 
 
 def told(facts: Facts) -> list[Text]:
-    """Return a line with the facts of a group; none if its input tells nothing."""
+    """Return a line with the facts about a group; none if its input has none."""
     line = facts.told()
     return [Text(line)] if line else []
 

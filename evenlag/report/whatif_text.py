@@ -81,7 +81,7 @@ def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
 
 
 def _proofs(found: WhatIf) -> Sheet:
-    """Return what is proven of both plans."""
+    """Return the table of objectives, bounds and gaps of both plans."""
     table = Sheet()
     table.columns("name", "")
     table.columns("figure", "before", "after")

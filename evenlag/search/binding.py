@@ -22,7 +22,7 @@ from evenlag.search.portfolio import BOUND
 from evenlag.search.stage import Step, run_round, run_steps
 from evenlag.search.task import Target, Task
 
-SHARE = 0.1  # share of the time limit for all questions, about; each gets half of the rest of it …
+SHARE = 0.1  # approximate share of the time limit for all questions; each gets half of the remaining share …
 EACH = SHARE / len(Binding)  # … and at least this; with work limits, exactly this
 SLIGHTLY = 0.03  # allowed excess: this share of the limit, plus this many seconds or a quarter of a shorter limit
 
@@ -141,7 +141,7 @@ def _all_but_hottest(problem: Problem) -> Bools:
 
 
 def _restricted(problem: Problem, keep: Bools) -> Problem:
-    """Return the problem restricted to some of the partitions."""
+    """Return the problem restricted to these partitions."""
     topics, topic_of = np.unique(problem.topic_of[keep], return_inverse=True)  # drops a topic without partitions
     return replace(
         problem,

@@ -18,13 +18,13 @@ LONGEST = 1e6  # seconds, some days: solvers and polls accept no infinite limit
 
 @dataclass
 class Clock:
-    """Time left of a limit in seconds, from the moment of creation.
+    """Countdown of a time limit in seconds, which starts on creation.
 
-    With `deterministic`, stages get work limits out of `budget` (seconds; by default the limit). These are small enough
-    that the wall clock is only a safety net. Stages draw on one budget, so work is spent only once.
+    With `deterministic`, stages get work limits instead, taken from one common `budget` (seconds; default: the limit).
+    Work limits are small enough that the wall clock is only a safety net.
 
-    A part of a clock ends when its own time or that of the whole clock is over. Its shares refer to its own time alone,
-    even if less is left of the whole: the first steps of a search do not depend on its time limit.
+    A part of a clock ends with its own time or with the whole clock. Its shares refer to its own time, even if the
+    whole clock has less left. So the first steps of a search do not depend on its time limit.
 
     Attributes
     ----------
@@ -46,18 +46,18 @@ class Clock:
             self.budget = float(min(self.budget, LONGEST))
 
     def turn(self, seconds: float) -> Clock:
-        """Return a part of this clock with `seconds` of time, or of work; infinite takes all that is left."""
+        """Return a part of this clock with `seconds` of time or work; if infinite, with all that is left."""
         seconds = self.allowance() if seconds == math.inf else seconds
         if self.deterministic:  # work limits must not depend on the time left
             return Clock(self.left(), True, seconds, _whole=self)
         return Clock(seconds, _whole=self)
 
     def part(self, share: float) -> Clock:
-        """Return the clock of a side question: a share of the time left, or of the work left."""
+        """Return a clock for a side question, with a share of the time or work left."""
         return self.turn(share * self.allowance())
 
     def afterwards(self, share: float) -> Clock:
-        """Return the clock of a question after the search: a share of the time left, or of the whole work budget."""
+        """Return a clock for a question after the search, with a share of the time left or of the whole work budget."""
         return Clock(self.left(), True, share * self._budget) if self.deterministic else Clock(share * self.left())
 
     @property
@@ -87,7 +87,7 @@ class Clock:
         return left if self._whole is None else min(left, self._whole.left())
 
     def room(self, *, found: bool) -> float:
-        """Return the most seconds for a step that cannot be interrupted; `found`: a plan exists already."""
+        """Return the maximum seconds for a step that cannot be interrupted; `found`: a plan exists already."""
         if self.deterministic and self.left():  # work limits must not depend on the time left
             return math.inf
         return self.left() if found else max(self.left(), GRACE)

@@ -206,7 +206,7 @@ def _goal(result: Result, options: SolveOptions) -> Objective:
 def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptions) -> Result:
     """Return the same result with today's assignment as its plan.
 
-    `bound` still applies to every plan, and `stopped_by` tells why the search for a new plan ended.
+    `bound` still applies to every plan, and `stopped_by` gives the reason why the search for a new plan ended.
     """
     current = current_plan(result.plan.problem)
     broken = _uneven(current.problem, options)

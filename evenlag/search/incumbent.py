@@ -182,7 +182,7 @@ class Incumbent:
         return {"objective": self.value, "base": self.task.goal.base(self.plan), "moves": self.plan.moves}
 
     def _refute(self, author: str, figure: str, bound: Number) -> None:
-        """Withdraw all bounds of an author because a valid plan lies below one of them; tell the user once."""
+        """Withdraw all bounds of an author because a valid plan lies below one of them; warn the user once."""
         if author not in self._claims.distrusted:
             self._claims.withdraw(author)
             self._note(
@@ -391,7 +391,7 @@ class Claims:
             return
         known = self._claims.setdefault(figure, {})
         if by not in known or claim.value > known[by].value:
-            known.pop(by, None)  # of equal bounds, the first one keeps the credit
+            known.pop(by, None)  # re-insert at the end: among equal bounds, the earliest gets the credit
             known[by] = claim
 
     def refuted_by(self, figures: Mapping[str, Number]) -> tuple[str, str, Number] | None:

@@ -71,7 +71,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
 
 
 def runs(lengths: Whole, begin: Whole) -> tuple[Whole, Whole]:
-    """Return each i repeated `lengths[i]` times, and next to it begin[i], begin[i] + 1, …."""
+    """Return i and begin[i] + k, for all i and all k < lengths[i], as two arrays."""
     left = np.repeat(np.arange(len(lengths)), lengths)
     return left, np.arange(len(left)) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
 

@@ -127,7 +127,7 @@ def _plain_wholes(column: Any) -> Values | None:
     """Return a column of plain whole numbers; None if it has another text."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_string_view(column.type):  # which Arrow's regular expressions do not take
+    if pa.types.is_string_view(column.type):  # Arrow's regular expressions do not support this type
         column = column.cast(pa.string())
     if pc.all(pc.match_substring_regex(column, _PLAIN_WHOLE)).as_py() is not True:
         return None

@@ -98,7 +98,7 @@ def check_headings(
 
 
 def unused(headings: Sequence[str], names: Mapping[str, str], kind: TableKind, place: str) -> list[str]:
-    """Return a note on the columns that are not read, with the declared column that each may stand for."""
+    """Return a note on the columns that are not read, with the declared column that each may mean."""
     left = [name for name in TABLES[kind].names if name not in names]
     used = {*names.values(), *UNMENTIONED}
     unknown = [heading for heading in headings if heading not in used]

@@ -131,7 +131,7 @@ def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
         begins = reader.line_num + 1
         for fields in reader:
             if [name.strip() for name in fields] == header:
-                pass  # of another table that was appended
+                pass  # the header of another table that was appended
             elif len(fields) == len(header):
                 rows.append(fields)
                 numbers.append(begins)

@@ -135,7 +135,7 @@ class GroupTable:
         width = len(self.topics)
         pairs, pair_of = np.unique(self.group_of * width + self.topic_of, return_inverse=True)
         owned = np.bincount(pair_of, weights=self.owner_of >= 0, minlength=len(pairs)) > 0
-        left = self._left[self._owner_codes[self._left] >= 0]  # rows that cannot be used may tell an owner too
+        left = self._left[self._owner_codes[self._left] >= 0]  # unusable rows may name an owner too
         owned |= np.isin(pairs, self.number_of[left] * width + self._offsets.values["topic"].data[left])
         groups = pairs // width
         has_owner = np.zeros(len(self.keys), dtype=bool)
@@ -180,7 +180,7 @@ class GroupTable:
 
     @cached_property
     def planned(self) -> dict[str, Sequence[Any]]:
-        """The values of the members on which plans depend, for columns that have any."""
+        """Member values that affect plans, by column; columns without values are omitted."""
         if self._members is None:
             return {}
         rows = self.member_rows[2]

@@ -236,7 +236,7 @@ def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None)
 
 
 def _read_part(part: File, kind: TableKind, form: str, folder: Path | None, group: str | None = None) -> Reading:
-    """Read a file; if it is a text and one of several in a folder, take the time from its name."""
+    """Read a file. The time of a text in a folder comes from its file name."""
     if form not in FORMATS:
         return _read_columns(part, kind, form, str(folder or part), group)
     read = read_text_file(part, form)
@@ -250,7 +250,7 @@ def _read_part(part: File, kind: TableKind, form: str, folder: Path | None, grou
 def _read_columns(part: File, kind: TableKind, form: str, place: str, group: str | None) -> Reading:
     """Read a CSV, JSON Lines or Parquet file; `place` is its name, or its folder's, in notes.
 
-    If it has no column of groups, all rows are of `group`, if that is given.
+    Without a group column, all rows belong to `group`, if given.
     """
     read = Reading(source=str(part), unit="row" if form == "parquet" else "line")
 

@@ -18,14 +18,14 @@ MOST_SUMMED = 2.0**61  # messages of an ordinary group: sums of them fit 64 bits
 
 
 class OrdinaryGroups:
-    """The groups of a table whose members are alike, subscribe to all its topics, and move without sizes or traffic."""
+    """Groups of a table with interchangeable members, subscribed to all topics, and without sizes or traffic."""
 
     def __init__(self, table: GroupTable) -> None:
         self._table = table
 
     @cached_property
     def chosen(self) -> Bools:
-        """True for groups with members alike, subscribed to all topics, and without sizes and traffic; shape (G,)."""
+        """True for groups with interchangeable members that read all topics, without sizes and traffic; shape (G,)."""
         alike = (self._table.sizes > 0) & (np.diff(self._table.member_starts) > 0) & (self._totals < MOST_SUMMED)
         number_of = self._table.member_rows[0]
         for name, values in self._table.planned.items():
@@ -49,7 +49,7 @@ class OrdinaryGroups:
 
     @cached_property
     def _totals(self) -> NDArray[np.float64]:
-        """Lag of each group in messages, as far as floats tell, shape (G,)."""
+        """Lag of each group in messages, to the precision of a float, shape (G,)."""
         return np.bincount(self._table.group_of, weights=self._table.lags, minlength=len(self._table.keys)).astype(
             np.float64
         )
@@ -75,7 +75,7 @@ class OrdinaryGroups:
         return np.bincount(self._table.group_of[rows], minlength=len(self._table.keys))
 
     def rows_of(self, groups: Whole) -> Whole:
-        """Return the places of some groups' rows in the columns, group by group."""
+        """Return the row indices of these groups, group by group."""
         return rows_of_parts(self._table.starts, groups)
 
     def owner_places(self, groups: Whole) -> Whole:
@@ -83,7 +83,7 @@ class OrdinaryGroups:
         return self._owner_places[self.rows_of(groups)]
 
     def columns(self, groups: Whole) -> GroupColumns:
-        """Return some ordinary groups in columns, in this order."""
+        """Return these groups as columns, in this order."""
         rows, starts = self.rows_of(groups), np.concatenate([[0], np.cumsum(self._table.sizes[groups])])
         members = np.diff(self._table.member_starts)[groups]
         return GroupColumns(
@@ -91,7 +91,7 @@ class OrdinaryGroups:
         )
 
     def member_codes(self, groups: Whole, member_of: Whole) -> Whole:
-        """Return the index in `names` of members that are given by their place in their group, row by row."""
+        """Return each row's member as an index into `names`, given its place in the group."""
         first = np.repeat(self._table.member_starts[groups], self._table.sizes[groups])
         return np.asarray(self._table.member_rows[1][first + member_of])
 
@@ -113,7 +113,7 @@ class OrdinaryGroups:
         names = sorted({rack for rack in self._table.planned["rack"] if rack})
         place = {rack: number for number, rack in enumerate(names)}
         rack_of = np.array([place.get(rack, -1) for rack in self._table.planned["rack"]])
-        away = np.zeros((len(readable) + 1, len(names) + 1), dtype=bool)  # the last of each: not known
+        away = np.zeros((len(readable) + 1, len(names) + 1), dtype=bool)  # last row of each group: unknown
         for number, known in enumerate(readable):
             away[number, :-1] = [bool(known) and rack not in known for rack in names]
         first = np.repeat(self._table.member_starts[groups], self._table.sizes[groups])

@@ -136,7 +136,7 @@ class PlacedRows:
 
 
 def _may_be_text(value: object) -> bool:
-    """Return whether a value may stand in a column of texts: not a list, an object, or half a character of JSON."""
+    """Return whether a value may be in a text column: not a list, an object, or a lone JSON surrogate."""
     if isinstance(value, str):
         return is_unicode(value)
     return not isinstance(value, list | tuple | dict | np.ndarray)

@@ -15,7 +15,7 @@ from evenlag.tables.arrow_values import Values, column_values
 from evenlag.tables.columns import Column, Numbered
 from evenlag.tables.values import text_of
 
-_UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)  # of values that no Arrow type holds together
+_UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)  # raised if no Arrow type can hold all the values
 
 
 @dataclass(frozen=True, eq=False)

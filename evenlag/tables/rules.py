@@ -246,7 +246,7 @@ def _set_lags(checked: CheckedRows, auto_offset_reset: str) -> None:
 
 
 def _difference(more: Whole, less: Whole) -> Whole:
-    with np.errstate(over="ignore"):  # only of negative offsets, which are faults
+    with np.errstate(over="ignore"):  # only negative offsets overflow, and they are faults
         return more - less
 
 

@@ -298,7 +298,7 @@ class SnapshotRows:
         return self._faults.of(g)
 
     def check(self, faults: Whole) -> None:
-        """Raise the error of the first of some rows."""
+        """Raise the error of the first of these rows."""
         if len(faults):
             raise self._placed.error(self._checked, int(faults.min()))
 

@@ -111,7 +111,7 @@ class Board:
         return [each for each in self.patterns if not any(fnmatchcase(name, each) for name in self.known)]
 
     def no_match(self, pattern: str) -> str:
-        """Return the reason for a pattern that no group matches, with the groups that there are."""
+        """Return an error message for a pattern that no group matches; it lists the groups."""
         if not self.known:
             return "the input has no group; a cluster shows a group only to users with the ACL Describe on it"
         more = len(self.known) - MOST_LISTED
@@ -147,7 +147,7 @@ class Board:
 
 
 def share(left: float, groups: int, least: float, most: float) -> float:
-    """Return the seconds for the next of some groups that share a time: an even part within limits.
+    """Return the seconds for the next group: an equal share of the time left for `groups`, within limits.
 
     Examples
     --------

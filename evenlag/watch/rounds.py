@@ -15,7 +15,7 @@ from evenlag.watch.board import NAMED, Board, Entry, share
 from evenlag.watch.inputs import Input, Seen
 from evenlag.watch.standing import Asked, standing_of
 
-PLAN_SHARE = 0.9  # share of the interval by whose end the plans are made
+PLAN_SHARE = 0.9  # share of the interval within which the plans are made
 LEAST_PLAN_SHARE = 0.5  # share of the interval for the plans, however long the reading took
 LEAST_SHARE = 0.02  # seconds of a group's plan, even if the interval is too short for all
 MOST_SAID = 1_000  # warnings remembered, so that each is logged once

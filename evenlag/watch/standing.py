@@ -31,7 +31,7 @@ from evenlag.tables.measured import NOTHING_MEASURED, Measured
 from evenlag.watch.figures import Figures
 
 NOISE = Fraction(1, 1000)  # share of the mean load; a proven plan outlives smaller changes of the lags
-RATE_NOISE = Fraction(1, 100)  # share of the capacity; likewise for the rates behind the fewest members
+RATE_NOISE = Fraction(1, 100)  # share of the capacity; the same for the rates used to find the fewest members
 DIAGNOSIS_SHARE = 0.2  # further seconds for the diagnosis, as a share of a group's time
 SIZE_SHARE = 0.5  # share of a group's time for the fewest members, if there is a deadline
 

@@ -154,7 +154,7 @@ def test_the_phases_are_printed(tmp_path: Path) -> None:
     assert "phase 2 of 2" in shown
     assert "rollback: 2 phases, 2 partitions revoked, 1 given back, 1 unowned as before" in shown
     path.write_text(json.dumps(MOVING | {"topics": {"t": [9, 9, 0]}, "pins": [["t", 0, "a"], ["t", 1, "a"]]}))
-    assert "phase 1 of 1: every member keeps what it has" in evenlag("plan", path, "--cooperative").stdout
+    assert "phase 1 of 1: every member keeps its partitions" in evenlag("plan", path, "--cooperative").stdout
 
 
 def test_text_of_kafka_consumer_groups_is_read_unchanged(tmp_path: Path) -> None:
@@ -480,7 +480,7 @@ def test_slack_lowers_the_spread_of_a_replay(tmp_path: Path) -> None:
     [
         (("--group", "pay"), "snapshot_ts is missing"),
         (("--group", "play"), "no group 'play'; did you mean 'pay'?"),
-        (("--strategies", "best"), "strategies must be some of range, "),
+        (("--strategies", "best"), "strategies must be one or more of range, "),
         (("--capacity", "0"), "invalid value for '--capacity'"),
         (("--slack", "-1"), "invalid value for '--slack'"),
     ],

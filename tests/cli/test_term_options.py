@@ -120,7 +120,7 @@ def test_topics_move_together(tmp_path: Path) -> None:
     for names in held.values():
         assert {p for topic, p in names if topic == "a"} == {p for topic, p in names if topic == "b"}
     assert {len(names) for names in held.values()} == {4}
-    refused(run("plan", path, "--together", "a,c"), "there is no topic 'c'")
+    refused(run("plan", path, "--together", "a,c"), "unknown topic 'c'")
     refused(run("plan", path, "--together", "a"), "must have at least two topics")
 
 
@@ -236,7 +236,7 @@ def test_conflicting_options_are_wrong_usage(group: Path, words: tuple[str, ...]
         (("--price", "moved_size=3", "--stickiness", "2"), "stickiness is 2, but prices has moved_size: 3"),
         (("--max-moved", "3", "--budget", "moved_size=4"), "--max-moved is 3, but budgets has moved_size: 4"),
         (("--max-crossings", "0", "--max-moved", "0"), "needs 49 with --max-crossings 0: allow that, or raise"),
-        (("--move-sizes", "u=3"), "there is no topic 'u'"),
+        (("--move-sizes", "u=3"), "unknown topic 'u'"),
     ],
 )
 def test_impossible_terms_are_one_line(group: Path, words: tuple[str, ...], message: str) -> None:

@@ -388,9 +388,9 @@ def test_invalid_histories_are_refused(rows: list[GroupRows], message: str) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strategies": ["best"]}, "strategies must be some of .*'best'"),
-        ({"strategies": []}, "strategies must be some of"),
-        ({"strategies": "range"}, "strategies must be some of"),
+        ({"strategies": ["best"]}, "strategies must be one or more of .*'best'"),
+        ({"strategies": []}, "strategies must be one or more of"),
+        ({"strategies": "range"}, "strategies must be one or more of"),
         ({"horizon": "soon"}, "at most 365d, or auto, not 'soon'"),
         ({"lag_limit": -1}, "lag_limit must be a number >= 0"),
         ({"rebalance_above": float("nan")}, "rebalance_above must be a number >= 0"),

@@ -288,7 +288,7 @@ def test_rehashing_keeps_the_total_lag(lags: list[int], more: int) -> None:
 # ---- what cannot be --------------------------------------------------------------------------------------------------
 
 IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
-    "no such member": (["--remove", "d"], "there is no member 'd' in the group; it has a, b, c"),
+    "no such member": (["--remove", "d"], "unknown member 'd'; the group has a, b, c"),
     "a member twice": (["--remove", "a", "--remove", "a"], "'a' is removed 2 times"),
     "nobody left": (
         ["--change-members", "-2", "--remove", "c", "--weight", "a=2"],
@@ -299,8 +299,8 @@ IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
     "one who is there": (["--add", "a"], "'a' is in the group already"),
     "one who has just left": (["--remove", "a", "--add", "a"], "'a' is in the group already"),
     "no name": (["--add", "=t"], "a member needs a name"),
-    "a topic of nobody": (["--add", "d=t,x"], "there is no topic 'x' in the group; it has t, u"),
-    "no such topic": (["--partitions", "x=5"], "there is no topic 'x'"),
+    "a topic of nobody": (["--add", "d=t,x"], "unknown topic 'x'; the group has t, u"),
+    "no such topic": (["--partitions", "x=5"], "unknown topic 'x'"),
     "fewer partitions": (["--partitions", "t=3"], "topic 't' has 4 partitions, and Kafka cannot remove any"),
     "no partitions": (["--partitions", "t=0"], "partitions must be a whole number from 1"),
     "negative partitions": (["--partitions", "t=-1"], "partitions must be a whole number from 1"),
@@ -308,8 +308,8 @@ IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
     "too many members": (["--change-members", "+99999999"], "at most 100,000"),
     "no weight": (["--weight", "a=0"], "member 'a': weight must be a number > 0"),
     "not a number": (["--weight", "a=nan"], "member 'a': weight must be a number > 0"),
-    "weight of nobody": (["--weight", "d=2"], "there is no member 'd'"),
-    "weight of one who leaves": (["--remove", "a", "--weight", "a=2"], "there is no member 'a'"),
+    "weight of nobody": (["--weight", "d=2"], "unknown member 'd'"),
+    "weight of one who leaves": (["--remove", "a", "--weight", "a=2"], "unknown member 'a'"),
     "nothing": ([], "nothing changes"),
     "no members table": (["--members", __file__, "--change-members", "+1"], "a problem file lists its members itself"),
     "budget": (
@@ -379,7 +379,7 @@ def test_a_change_of_another_type_is_refused() -> None:
 
 def test_unknown_topics_of_a_new_member_are_refused() -> None:
     nested: Any = [["t"]]
-    with pytest.raises(InvalidProblemError, match="there is no topic"):
+    with pytest.raises(InvalidProblemError, match="unknown topic"):
         changed(alike([5], "ab"), Change(add={"c": nested}))
 
 

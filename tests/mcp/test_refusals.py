@@ -18,12 +18,12 @@ GROUP = '{"topics": {"t": [9, 5, 4]}, "members": {"a": {"topics": ["t"]}, "b": {
         ("plan", {}, "source is missing"),
         ("plan", {"source": 5}, "source must be of type string, not 5"),
         ("plan", {"source": ""}, "the source is empty"),
-        ("plan", {"source": GROUP, "balanse": "both"}, "there is no parameter 'balanse'; did you mean 'balance'?"),
+        ("plan", {"source": GROUP, "balanse": "both"}, "unknown parameter 'balanse'; did you mean 'balance'?"),
         ("plan", {"source": GROUP, "balance": "bot"}, "did you mean 'both'?"),
         ("plan", {"source": GROUP, "time_limit": "5s"}, "time_limit must be of type number, not '5s'"),
         ("plan", {"source": GROUP, "time_limit": -1}, "time_limit must be a number of seconds > 0"),
         ("plan", {"source": GROUP, "max_moves": 1.5}, "max_moves must be of type integer"),
-        ("plan", {"source": GROUP, "threads": 4}, "there is no parameter 'threads'"),
+        ("plan", {"source": GROUP, "threads": 4}, "unknown parameter 'threads'"),
         ("plan", {"source": GROUP, "horizon": "soon"}, "horizon"),
         ("plan", {"source": "{"}, "the text of the offsets"),
         ("explain", {"source": GROUP, "name": "t-9"}, "has no partition or member 't-9'"),
@@ -35,7 +35,7 @@ GROUP = '{"topics": {"t": [9, 5, 4]}, "members": {"a": {"topics": ["t"]}, "b": {
         ("verify", {"source": GROUP, "result": {"left_out": {"assignment": 5}}}, "left out"),
         ("verify", {"source": GROUP, "result": "kafka://127.0.0.1:1"}, "may not read"),
         ("verify", {"source": GROUP, "result": "[]"}, "result"),
-        ("plans", {"source": GROUP}, "there is no tool 'plans'; did you mean 'plan'?"),
+        ("plans", {"source": GROUP}, "unknown tool 'plans'; did you mean 'plan'?"),
     ],
 )
 def test_bad_arguments_are_answered_in_words(

@@ -98,7 +98,7 @@ def check(
     for name, each in figures.items():
         of_group = list(findings(name, each, deadline, at_least, told[name]))
         found += of_group
-        if (len(figures) == 1 or of_group) and not quiet:  # of thousands, only groups with findings are worth a note
+        if (len(figures) == 1 or of_group) and not quiet:  # among several, only groups with findings get notes
             more = [note for note in told[name].notes() if note != told[name].unsettled]
             unlike = None if weighing else compare.unlike_speeds(standings[name].record)
             more += [] if unlike is None else [unlike]

@@ -30,7 +30,7 @@ MOST_FILES = 2  # files listed on a terminal
 @click.option("--append", is_flag=True, help="Keep earlier snapshots: add one file to each of the folders "
               "offsets and members in --out. The folders together are the record.")  # fmt: skip
 @click.option("--since", metavar="TIME", help="Add the log ends of the past, from the brokers: of the last 7d, for "
-              "example, or since a date. They tell what came in, but not commits or members.")  # fmt: skip
+              "example, or since a date. They show what was produced, but not commits or members.")  # fmt: skip
 @click.option("--every", metavar="TIME", help="With --since: distance of the past times.  [default: 15m]")
 @options.timeout(10.0, "Seconds to wait for the brokers; with --since, also for each past time.")
 @options.command_config()

@@ -190,7 +190,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             self._record = LagRecord(self._horizon)  # a new one, as a thread may still add to the old one
 
     def close(self) -> None:
-        """End the solver's process and the reading of lags, which otherwise run until the program ends."""
+        """Stop the solver process and the reading of lags. Otherwise they run until the program ends."""
         if self._looks is not None:
             self._looks.set()
             self._looks = None
@@ -323,7 +323,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         except SourceError as error:
             self._say_once(f"lags are not being recorded: {error}")
         except SolverError as error:
-            self._say_once(f"unknown if a rebalance would pay: {error}")
+            self._say_once(f"cannot tell if a rebalance would pay: {error}")
         except Exception as error:  # the next check may succeed
             self._say_once(f"lags are not being checked: {type(error).__name__}: {error}", exc_info=True)
 

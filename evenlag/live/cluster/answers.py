@@ -29,7 +29,7 @@ def failure_of(code: int) -> Failure:
 
 
 def one_line(text: object) -> str:
-    """Return a text in one line, with single blanks and without a final full stop."""
+    """Return a text as one line, with single blanks and without a final full stop."""
     return " ".join(str(text).split()).rstrip(".")
 
 

@@ -153,7 +153,7 @@ class Cluster:
         return [topic.name for topic in answer.topics if not topic.error_code]
 
     def topic_names(self) -> dict[str, str] | Failure:
-        """Return the names of all topics that the user may see, by Kafka's text of their ids; or a failure.
+        """Return the names of all topics that the user may see, by topic id as Kafka prints it; or a failure.
 
         Brokers before Kafka 2.8 have no ids.
         """
@@ -211,7 +211,7 @@ class Cluster:
     def first_since(
         self, partitions: Collection[TopicPartition], millis: int
     ) -> dict[TopicPartition, tuple[int, int] | Failure]:
-        """Return offset and timestamp of each partition's first message at a time or later; (-1, -1) without one.
+        """Return offset and timestamp of each partition's first message at or after a time; (-1, -1) if none.
 
         Call `partitions` for the topics first. `millis`, like the timestamps, is in milliseconds since the epoch.
         """
@@ -233,7 +233,7 @@ class Cluster:
         what: str,
         read: Callable[[Any], Answers[TopicPartition]],
     ) -> Answers[TopicPartition]:
-        """Return one offset of each partition, asked again where the leader has moved."""
+        """Return one offset per partition; retry partitions whose leader has moved."""
         answers: Answers[TopicPartition] = self._brokers.run(self._offsets(partitions, spec, what, read))
         moved = [key for key in partitions if _has_moved(answers[key])]
         if moved and self._brokers.in_time():
@@ -248,7 +248,7 @@ class Cluster:
         asked: Asked[str],
         size: int = GROUPS_A_REQUEST,
     ) -> Answers[str]:
-        """Ask the coordinators of some groups concurrently, in requests of up to `size` groups."""
+        """Ask the coordinators of these groups concurrently, in requests of up to `size` groups."""
         answers: Answers[str] = {}
         unplaced = [name for name in groups if name not in self._coordinators]
         several = (self._brokers.version(FindCoordinatorRequest) or 0) >= 4
@@ -262,7 +262,7 @@ class Cluster:
         return answers
 
     async def _find_coordinators(self, groups: Sequence[str], several: bool) -> dict[str, Failure]:
-        """Find the coordinators of some groups, and return the failures."""
+        """Find the coordinators of these groups, and return the failures."""
         if several:
             request = FindCoordinatorRequest(key_type=0, coordinator_keys=list(groups), min_version=4)
         else:
@@ -285,7 +285,7 @@ class Cluster:
         what: str,
         read: Callable[[Any], Answers[TopicPartition]] = offsets_of,
     ) -> Answers[TopicPartition]:
-        """Return one offset of each partition, as reported by its leader."""
+        """Return one offset per partition, as reported by its leader."""
         topic_of = ListOffsetsRequest.ListOffsetsTopic
         partition_of = topic_of.ListOffsetsPartition
 

@@ -38,7 +38,7 @@ class ClusterLogs:
     def log_offsets(self, topics: Collection[str], millis: int) -> list[LogOffsets]:
         """Return the present log starts of topics, and their log ends at a time.
 
-        Where the brokers cannot tell the log end at that time, it is the present one. Topics that do not exist or may
+        If the brokers do not know a past log end, the present one is returned. Topics that do not exist or may
         not be described are left out.
 
         Parameters

@@ -12,7 +12,7 @@ from evenlag.protocol.subscriptions import Subscription
 def with_followers(group: Group) -> tuple[Group, list[str]]:
     """Return a followed group with the members that its commits name, and warnings about unreadable commits.
 
-    Each owner of a partition is a member, by its name in the plan, and subscribes to every topic that the group's
+    Xubscribes to every topic that the group's
     followers have committed to. Its rack is the one in its last commit. A partition handed to a member counts as its
     own, as in the plan. Members without partitions are not found. A group with members that Kafka knows, or without
     commits of followers, is returned unchanged.

@@ -47,7 +47,7 @@ def readings_of(
 
 
 def _step(since: str) -> float:
-    """Return the distance of past times in seconds: that of a record, less for a short time."""
+    """Return the seconds between past times: the interval of a record, or less if the time is short."""
     if time_micros(since) is not None:  # a date
         return LONGEST_STEP
     seconds = horizon_micros(since, "since (--since)", ", or a date") / SECOND

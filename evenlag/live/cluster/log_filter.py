@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 
 class WithoutSecrets(logging.Filter):
-    """Filter that drops records with a secret: at level DEBUG, kafka-python logs the bytes of a login."""
+    """Filter that drops log records with secrets: at level DEBUG, kafka-python logs the bytes of a login."""
 
     def __init__(self, secrets: Iterable[str]):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Log ends at times in the past, asked for once a broker and time, and the reasons why some are not known."""
+"""Log ends at past times, requested once per broker and time, and the reasons why some are unknown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Logs(Protocol):
 
 @dataclass(frozen=True)
 class _Answer:
-    """The first message at a time or later: its offset, or None if that tells no log end; valid until its timestamp."""
+    """The first message at or after a time: its offset, None if that is not a log end; valid until its timestamp."""
 
     end: int | None
     until: float  # milliseconds since the epoch
@@ -122,7 +122,7 @@ class PastEnds:
     def _judged(
         self, key: TopicPartition, answer: _Answer, starts: Mapping[TopicPartition, int | Failure], micros: int
     ) -> _Answer:
-        """Return the answer without its offset, if that tells no log end."""
+        """Return the answer, without its offset if no log end follows from it."""
         start = starts[key]
         if isinstance(start, Failure):
             self._failed[key[0], explained(start)][key[1]] = 1

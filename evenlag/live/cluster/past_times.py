@@ -16,7 +16,7 @@ MILLI = 1_000  # microseconds; Kafka's timestamps are in milliseconds
 
 @dataclass(frozen=True)
 class PastTimes:
-    """Evenly spaced times, all multiples of their distance since 1970, so that another call has the same ones.
+    """Evenly spaced times, all multiples of their distance since 1970, so that repeated calls use the same times.
 
     Attributes
     ----------

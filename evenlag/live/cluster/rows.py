@@ -89,7 +89,7 @@ def topics_of(group: Group, subscribed: Subscriptions) -> set[str]:
 def offset_rows(
     snapshot_ts: str, group: Group, partitions: Iterable[TopicPartition], layout: Layout, log: LogOffsets
 ) -> tuple[list[Row], list[str]]:
-    """Return a row of the offsets table for each partition, with null for unknown offsets, and warnings on these."""
+    """Return an offsets row per partition, with null for unknown offsets, and warnings about unknown ones."""
     owners = group.owners()
     rows: list[Row] = []
     unknown: dict[tuple[str, str], list[int]] = {}

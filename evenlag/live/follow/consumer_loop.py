@@ -211,7 +211,7 @@ class Follow:
                 self._have_at_hand(fetch(max(0.0, min(end, self._next_look) - now)))
             if self._at_hand:
                 yield list(self._at_hand)
-                for message in self._at_hand:  # without those of partitions lost in the meantime
+                for message in self._at_hand:  # messages of partitions lost meanwhile have been removed
                     self._holdings.processed((message.topic(), message.partition()), message.offset() + 1)
                 self._at_hand = []
             if monotonic() >= end:

@@ -145,7 +145,7 @@ class Holdings:
         self._lose({key for key in self._held if not self._topics.exists(key)}, "they no longer exist")
 
     def _yield_to_others(self) -> None:
-        """Drop partitions that another client now holds; raise an error if it is not another follower."""
+        """Drop partitions that another follower holds; raise an error if a namesake or another client does."""
         others = [key for key in sorted(self._held) if not self._commits.is_own(key)]
         foreign = [key for key in others if self._commits[key].is_foreign()]
         twins = [key for key in others if self._commits.is_namesakes(key)]

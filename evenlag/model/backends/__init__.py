@@ -23,7 +23,7 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "highs": lambda: _pulp_models().solve_highs,
 }
 
-# A bound of a backend, or its word that no plan exists, counts as far as another run says the same. CBC and HiGHS
+# A backend's bound or proof of infeasibility counts only as far as a second run confirms it. CBC and HiGHS
 # compute in doubles and cannot confirm the last messages of a large lag, so CP-SAT without presolve confirms CP-SAT.
 WITNESSES: dict[str, Callable[[], Backend]] = {
     "cp-sat": lambda: cp_sat.solve_without_presolve,

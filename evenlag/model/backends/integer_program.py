@@ -1,7 +1,7 @@
 """An integer program, written directly into CP-SAT's own format.
 
-OR-Tools' `cp_model` imports pandas, which takes longer than most plans. If variables are addressed by number, little
-remains of what it adds to a model, and all of that is in the compiled module below `cp_model`.
+OR-Tools' `cp_model` imports pandas, which takes longer than most plans. With variables addressed by number, a model
+needs little of `cp_model`, and the compiled module below it has all of that.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from evenlag.model.backends.outcome import Limits, Outcome, Report, Stopped
 from evenlag.model.formulation import Mip
 
 NODES_PER_WORK = 2000  # branch-and-bound nodes per second of CP-SAT's deterministic time
-LARGEST = 1e7  # of a load's coefficient, or a whole pair cost: CBC and HiGHS 1.13 return wrong results from about 1e8
-DIGITS = 1e15  # of the highest objective: above it doubles do not distinguish messages, so results are discarded
+LARGEST = 1e7  # limit on load coefficients and pair costs: CBC and HiGHS 1.13 return wrong results from about 1e8
+DIGITS = 1e15  # limit on the highest objective: above it doubles do not distinguish messages, so results are discarded
 TOLERANCE = 1e-6  # the solvers' integrality tolerance; a bound may be wrong by this share of the highest objective
 _NUMBER = r":?\s+(-?[\d.]+(?:e[+-]?\d+)?)"
 _PROVEN = re.compile(r"^Objective value" + _NUMBER, re.MULTILINE)

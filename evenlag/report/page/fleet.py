@@ -85,7 +85,7 @@ def _group(row: Row, audit: Sequence[Row], loads: Sequence[Row], names: list[str
 
 
 def _less(today: float | None, best: float | None) -> float | None:
-    """Return by how many messages the busiest member's lag can fall; None if there is no assignment today."""
+    """Return the number of messages by which the busiest member's lag can fall; None without an assignment today."""
     return None if today is None or best is None else max(today - best, 0)
 
 
@@ -121,7 +121,7 @@ def _distribution(strategy: str, shares: list[float], groups: int) -> dict[str, 
 
 
 def _headline(groups: Sequence[Row]) -> str:
-    """Return the sentence that decides: in how many groups a better plan exists, and what it brings in all."""
+    """Return the headline: the number of groups with a better plan, and the total gain."""
     gaining = [row for row in groups if (row["makespan_saved"] or 0) > 0]
     if not groups:
         return "The tables hold no group."

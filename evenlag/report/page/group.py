@@ -18,13 +18,13 @@ from evenlag.report.explanation_text import ON_MOVES
 from evenlag.report.payoff_text import payoff_document
 from evenlag.report.size_text import answer_to
 
-MOST_CHANGES = 50_000  # in all plans of a frontier: some 500 kB
+MOST_CHANGES = 50_000  # most changes of owner in all plans of a frontier: some 500 kB
 SHOWN = (
     "strategy", "balance", "status", "spread", "objective", "bound", "excess", "moves", "count_min", "count_max",
     "crossings", "violation", "error",
 )  # fmt: skip
 WHY = ("objective", "bound", "largest load", "smallest load", "limit", "first", "fewest moves", "ceiling")
-MOST_TRIED = 1_000  # moves for which the page tells what each brings
+MOST_TRIED = 1_000  # most moves for which the page lists the gain of each
 
 
 def group_document(
@@ -72,7 +72,7 @@ def group_document(
 
 
 def _reasons(result: Result) -> list[str]:
-    """Return the sentences on why no plan is better; moves and costs stand in tables of their own."""
+    """Return the sentences on why no plan is better; moves and costs have tables of their own."""
     explanation = result.explain()
     pairs = zip(explanation.claims, explanation.sentences, strict=True)
     return [sentence for claim, sentence in pairs if claim.kind in WHY]
@@ -149,9 +149,9 @@ def _moves(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _frontier(seen: Overview) -> dict[str, Any] | None:
-    """Return the frontier; a point's plan is what it changes in the owners, as `[partition, member]` by index.
+    """Return the frontier. A point's plan lists its changes of owners, as indices `[partition, member]`.
 
-    Large groups have plans at some of the points alone.
+    Large groups have plans only at some of the points.
     """
     curve = seen.frontier
     if curve is None:

@@ -33,11 +33,11 @@ class ColumnBounds:
     smallest: Whole
 
     def raise_largest(self, groups: Whole, values: Whole) -> None:
-        """Raise the bound on the largest load of some groups, each of which may be named several times."""
+        """Raise the bound on the largest load of these groups; a group may occur several times."""
         np.maximum.at(self.largest, groups, values)
 
     def lower_smallest(self, groups: Whole, values: Whole) -> None:
-        """Lower the bound on the smallest load of some groups."""
+        """Lower the bound on the smallest load of these groups."""
         np.minimum.at(self.smallest, groups, values)
 
     def of(self, kind: str) -> Whole:

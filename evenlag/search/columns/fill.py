@@ -13,7 +13,7 @@ from evenlag.model.arrays import NOBODY, Whole
 from evenlag.model.group_columns import alike
 from evenlag.search.columns.rules import CountRules
 
-MOST_CELLS = 1 << 18  # of the tables in use at a time
+MOST_CELLS = 1 << 18  # cells of all tables in use at a time
 FEW_GROUPS = 16  # groups with as many partitions that are faster one by one
 FULL = np.iinfo(np.int64).max  # load of a member without room
 NO_LIMIT = 1 << 40  # room
@@ -45,7 +45,7 @@ def longest_first(rules: CountRules, chosen: Whole, member_of: Whole) -> Whole:
 
 
 def lightest(lags: Whole, of: Whole, class_of: Whole, loads: Whole, room: Whole) -> Whole:
-    """Return the member of each partition: the lightest one of its group with room for its class.
+    """Return the member of each partition: the lightest member of its group with room for its class.
 
     Partitions are taken in their order.
 

@@ -10,21 +10,21 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.model.group_columns import sums_over
 from evenlag.search.columns.rules import CountRules, numbered, spans
 
-MOST_GIANTS = 512  # of a group with several classes; what is left is differenced with the others
+MOST_GIANTS = 512  # giants per group with several classes; further ones are differenced with the other partitions
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Members to fill, as columns, and what is left to place. Places are those of `Classes.order`.
+    """Members to fill, as columns, and the partitions left to place. Places index `Classes.order`.
 
     Attributes
     ----------
     column_of : int64 array (N,)
-        Column of each place, right for those that are placed.
+        Column of each place; only valid once the partition is placed.
     head, tail : int64 arrays (K,)
         The places head[k]:tail[k] of each class are left.
     full : int64 array (G,)
-        Columns of each group that are full: the first ones.
+        Number of full columns in each group; they come first.
     """
 
     column_of: Whole

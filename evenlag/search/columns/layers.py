@@ -19,17 +19,17 @@ from evenlag.model.group_columns import alike, sums_over
 from evenlag.search.columns.giants import Columns, with_giants
 from evenlag.search.columns.rules import CountRules, spans
 
-MOST_CELLS = 1 << 18  # of the tables in use at a time: they fit in a processor's cache
-MOST_LAYERS = 64  # of more, those with the smallest ranges are merged in pairs first
+MOST_CELLS = 1 << 18  # cells of all tables in use at a time: they fit in a processor's cache
+MOST_LAYERS = 64  # with more layers, those with the smallest ranges are merged in pairs first
 ALONE = 32  # layers with the largest ranges, which are not merged in pairs
-NO_COLUMN = 1  # in place of a load, which is negated and therefore <= 0: it sorts behind all loads
-MISSING = -1  # in place of the range of a layer that a group does not have
+NO_COLUMN = 1  # stands for a missing load; loads are negated, so it sorts after all of them
+MISSING = -1  # range of a layer that a group does not have
 NO_LOAD = np.iinfo(np.int64).max
 LATER = 1 << 62  # above every load
 
 
 def differenced(rules: CountRules, chosen: Bools | None = None) -> Whole:
-    """Return fresh plans that keep the count rules, shape (N,), right for the chosen groups (G,) or for all."""
+    """Return fresh plans that keep the count rules, shape (N,), valid for the chosen groups (G,) or for all."""
     groups, classes = rules.groups, rules.classes
     chosen = np.ones(len(groups), dtype=bool) if chosen is None else chosen
     columns = with_giants(rules, chosen)
@@ -62,13 +62,13 @@ def _halvings(height: Whole) -> Whole:
 def _fill(
     columns: Columns, rules: CountRules, part: Whole, layers: Whole, height: Whole, rest: Bools, times: int
 ) -> None:
-    """Place what is left of some groups, in descending order of their numbers of layers (`height`)."""
+    """Place the remaining partitions of these groups, which are sorted by layers (`height`), most first."""
     lags = rules.classes.lags
     classes, of = rules.classes.of_groups(part)
     width = (rules.groups.members - columns.full)[part]
     head, tail, layers = columns.head[classes], columns.tail[classes], layers[classes]
     below = np.cumsum(layers) - layers
-    below -= below[np.searchsorted(of, of)]  # layers of the group under those of each class
+    below -= below[np.searchsorted(of, of)]  # layers of the same group below each class's own
     table = Table(width, height, times)
     sizes = np.minimum(tail - head, layers * width[of])
     places, which = spans(head, sizes)
@@ -85,7 +85,7 @@ def _fill(
 
 
 class Table:
-    """Layers of some groups: one cell per group, layer and column.
+    """Layers of several groups: one cell per group, layer and column.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Table:
         layers = ALONE + -(-(int(height[0]) - ALONE) // 2**times) * 2**times if times else int(height[0])
         self.columns = int(width.max())
         place = np.arange(self.columns)
-        self.none = place >= width[:, None]  # columns that stand for no member, shape (B, W)
+        self.none = place >= width[:, None]  # columns without a member, shape (B, W)
         self.reverse = np.where(self.none, place, width[:, None] - 1 - place)
         self.negated = np.zeros((len(width), layers, self.columns), dtype=np.int64)
         self.negated[np.broadcast_to(self.none[:, None], self.negated.shape)] = NO_COLUMN
@@ -161,7 +161,7 @@ class Table:
         return ranges
 
     def _ranges(self, negated: Whole, height: Whole) -> Whole:
-        """Return the range of each layer, `MISSING` for those that are missing; shape (B, H)."""
+        """Return the range of each layer, `MISSING` for missing layers; shape (B, H)."""
         there = np.arange(negated.shape[1]) < height[:, None]
         ranges: Whole = np.where(there, self._range(np.arange(len(negated)), negated), MISSING)
         return ranges

@@ -7,8 +7,8 @@ import numpy as np
 from evenlag.model.arrays import NOBODY, Whole
 from evenlag.model.group_columns import GroupColumns, alike
 
-MOST_CELLS = 1 << 18  # of the tables in use at a time
-MOST_MEMBERS = 512  # of a group; in a larger one members keep their names
+MOST_CELLS = 1 << 18  # cells of all tables in use at a time
+MOST_MEMBERS = 512  # members per group; in a larger group members keep their names
 
 
 def renamed(groups: GroupColumns, member_of: Whole, chosen: Whole) -> Whole:

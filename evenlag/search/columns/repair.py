@@ -10,7 +10,7 @@ from evenlag.model.group_columns import alike, grouped
 from evenlag.search.columns.fill import FULL, lightest, longest_first
 from evenlag.search.columns.rules import CountRules, numbered, spans
 
-MOST_CELLS = 1 << 20  # of the tables of counts in use at a time, unless a single group has more
+MOST_CELLS = 1 << 20  # cells of all count tables in use at a time, unless a single group has more
 MOST_COUNTS = 1 << 22  # classes times members of a group; a larger one is not repaired
 
 
@@ -40,7 +40,7 @@ def repaired(rules: CountRules, chosen: Whole) -> Whole:
 
 
 def _repair(rules: CountRules, here: Whole, member_of: Whole) -> None:
-    """Repair some groups, in place."""
+    """Repair these groups, in place."""
     groups = rules.groups
     classes, of = rules.classes.of_groups(here)
     places, which = spans(rules.classes.starts[classes], np.diff(rules.classes.starts)[classes])

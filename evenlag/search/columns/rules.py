@@ -16,8 +16,8 @@ from evenlag.model.group_columns import GroupColumns, grouped, sums_over
 class CountRules:
     """The counts that a balance with slack 0 allows in each group.
 
-    Members are alike, so counts are bounded by ⌊P / C⌋ and ⌈P / C⌉: those of each topic (`by_topic`), those of all
-    partitions (`even`), or both. A group with one topic needs only the latter.
+    Members are alike, so counts are bounded by ⌊P / C⌋ and ⌈P / C⌉: counts per topic (`by_topic`), total counts
+    (`even`), or both. A group with one topic needs only the total counts.
     """
 
     groups: GroupColumns
@@ -63,7 +63,7 @@ class CountRules:
 
     @cached_property
     def classes(self) -> Classes:
-        """Partitions that the rule does not tell apart."""
+        """Partitions that are interchangeable under the rule."""
         groups = self.groups
         apart = self.by_topic[groups.group_of_topic]
         apart[1:] |= groups.group_of_topic[1:] != groups.group_of_topic[:-1]
@@ -78,7 +78,7 @@ class CountRules:
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Partitions of all groups by class: a topic, or a whole group whose topics are not told apart.
+    """Partitions of all groups by class: a topic, or a whole group if its topics are interchangeable.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Classes:
         return np.searchsorted(self.group_of, np.arange(self.group_of.max(initial=-1) + 2))
 
     def of_groups(self, groups: Whole) -> tuple[Whole, Whole]:
-        """Return the classes of some groups, and the place of each one's group among them."""
+        """Return the classes of these groups, and the index in `groups` of each class's group."""
         return spans(self.firsts[groups], np.diff(self.firsts)[groups])
 
 
@@ -114,6 +114,6 @@ def spans(starts: Whole, sizes: Whole) -> tuple[Whole, Whole]:
 
 
 def numbered(counts: Whole) -> tuple[Whole, Whole]:
-    """Return each index k of `counts` as often as counts[k] says, and the numbers 1 … counts[k] next to it."""
+    """Return k and 1 … counts[k] for each index k, as two arrays."""
     numbers, which = spans(np.ones_like(counts), counts)
     return which, numbers

@@ -15,7 +15,7 @@ Number = TypeVar("Number", np.int64, np.int32, np.float32)
 Shares = NDArray[np.float32]
 
 MOST_EXTRAS = 1 << 22  # cells of the table of topic counts; beyond, only partitions of one topic are exchanged
-FREE_SLOTS = 2  # of each member beyond its partitions, where total counts have no rule
+FREE_SLOTS = 2  # empty slots per member, if total counts are not limited
 
 
 class Slots:
@@ -119,9 +119,9 @@ class Slots:
         return shut
 
     def free(self, group: Whole, member: Whole, taker: Whole) -> Bools:
-        """Return True for slots whose content may go to the taker without a partition of its topic in return.
+        """Return a mask of slots whose partition may go to the taker without one of the same topic in return.
 
-        The member has more than the fewest of this topic, the taker has not. Shape (n, K).
+        The member must have more than the fewest partitions of this topic, and the taker not. Shape (n, K).
         """
         assert self.topic is not None
         assert self.extras is not None
@@ -132,7 +132,7 @@ class Slots:
         return may
 
     def new_moves(self, home: NDArray[np.int32], member: Whole, taker: Whole) -> NDArray[np.int8]:
-        """Return by how many the moves grow if partitions go from a member to the taker: 1, 0 or -1."""
+        """Return the change in moves if partitions go from a member to the taker: 1, 0 or -1."""
         more: NDArray[np.int8] = np.subtract(home == member, home == taker, dtype=np.int8)
         return more
 
@@ -146,7 +146,7 @@ class Slots:
     # ---- exchanges ---------------------------------------------------------------------------------------------------
 
     def exchange(self, given: Whole, taken: Whole) -> None:
-        """Swap the contents of two places each; no member may be concerned twice."""
+        """Swap the contents of pairs of places; no member may occur twice."""
         giver, taker = given // self.slots, taken // self.slots
         contents = self.content.reshape(-1)
         left, entered = contents[given], contents[taken]

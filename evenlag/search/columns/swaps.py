@@ -27,10 +27,10 @@ from evenlag.search.columns.bounds import ColumnBounds
 from evenlag.search.columns.rules import CountRules
 from evenlag.search.columns.slots import Shares, Slots
 
-MOST_CELLS = 1 << 18  # of the tables in use at a time
+MOST_CELLS = 1 << 18  # cells of all tables in use at a time
 MOST_PAIRED = 1 << 20  # pairs of partitions compared at a time
-MOST_SLOTS = 1 << 22  # of a group; a larger one is not improved
-SEEN = 96  # slots of a member that are compared in one step; others follow in the next ones
+MOST_SLOTS = 1 << 22  # slots per group; a larger group is not improved
+SEEN = 96  # slots per member that one step compares; later steps compare the others
 STEPS, STEPS_PER_MEMBER, MOST_COUNTED = 80, 4, 100  # most steps: of any group, and per member up to a number
 # Numbers of the heaviest (in odd turns) or the lightest members (in even turns) that are skipped: 0, 1, 1, 2, 2, …
 SKIPPED = np.unique([0, 1, 2, 3, 4, *(2**n + 2 ** (n - 1) * half for n in range(2, 40) for half in (0, 1))])
@@ -68,7 +68,7 @@ class Aim:
 
 
 def improve(rules: CountRules, member_of: Whole, chosen: Whole, aim: Aim) -> Whole:
-    """Return the plan with those of the chosen groups improved; no objective rises. Shape (N,)."""
+    """Return the plan with the chosen groups improved; no objective rises. Shape (N,)."""
     groups = rules.groups
     improved = member_of.copy()
     counts = np.bincount(groups.numbers(member_of), minlength=groups.member_starts[-1])
@@ -85,14 +85,14 @@ def improve(rules: CountRules, member_of: Whole, chosen: Whole, aim: Aim) -> Who
 
 
 class _Search:
-    """Search of some groups."""
+    """Search on a batch of groups."""
 
     def __init__(self, slots: Slots, aim: Aim) -> None:
         self.slots, self.aim = slots, aim
         part = slots.part
         owned = (slots.home != NOBODY).any(axis=1).reshape(slots.none.shape).any(axis=1)
         self.price = np.where(owned, aim.price[part], 0)
-        self.cost = self.price * slots.scale  # of a move, as a share of the mean load
+        self.cost = self.price * slots.scale  # price of a move, as a share of the mean load
         self.factor = np.where(self.price > 0, DEAREST, 1)
         self.bound = aim.bounds.of(aim.kind)[part]
         self.close = (1 / slots.scale / CLOSE).astype(np.int64)
@@ -172,7 +172,7 @@ class _Search:
         self.turn[halved] = self.failed[halved] = 0
 
     def _best(self, group: Whole, giver: Whole, taker: Whole, step: int) -> tuple[Whole, Whole, Bools]:
-        """Return the places whose exchange leaves each pair the least range, moves priced, and if it is allowed."""
+        """Return the best exchange of each pair (least range plus price of moves), and whether it is allowed."""
         slots, width = self.slots.slots, min(self.slots.slots, SEEN)
         seen = np.broadcast_to(np.arange(width), (len(group), width))
         if slots > SEEN:  # members with many slots show some of them, others in each step

@@ -165,7 +165,7 @@ class _Columns:
         ]
 
     def _rest(self, over: Whole, width: int) -> tuple[Column, list[tuple[Whole, Whole]]]:
-        """Place the items beyond full layers, one per class and column; return the loads and the places by class."""
+        """Place the items beyond full layers, at most one per class and column; return loads, and places by class."""
         loads = np.zeros(width, dtype=self.lags.dtype)
         held = np.zeros(width, dtype=np.int64)
         handed_out = []

@@ -43,7 +43,7 @@ class Baselines:
     only : sequence of str
         Names of the heuristics to try.
     largest : mapping of heuristic to partitions
-        Largest problem for a heuristic. On larger ones it is slower than stages that find more.
+        Most partitions for a heuristic. On larger problems it is slower than stages that find better plans.
     """
 
     only: Sequence[str] = tuple(HEURISTICS)
@@ -58,7 +58,7 @@ class Baselines:
     def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
         """Yield the plan of each heuristic that is defined for the problem, even if no time is left.
 
-        All of them take some milliseconds at most, and no plan may be worse than the best of theirs.
+        They take a few milliseconds, and no result may be worse than the best of their plans.
         """
         for name in self.only:
             if len(task.problem.lags) > self.largest.get(name, np.inf):

@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _Variable:
-    """A number from `least` to `greatest`. The linear program omits the end that the cost drives it away from."""
+    """A number from `least` to `greatest`. If costs push it to one end, the linear program omits the other."""
 
     least: int
     greatest: int

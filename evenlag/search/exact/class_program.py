@@ -345,7 +345,7 @@ class ClassProgram:
         return Relaxed(whole(bound), shares, spent, limits, barred)
 
     def better(self, value: Number) -> None:
-        """Take the objective of a better plan. From now on bounds are for plans better than this."""
+        """Set the objective of a better plan. From now on, bounds are for plans better than this."""
         self._value = value if self._value is None else min(value, self._value)
 
     def _cut(self, found: Solution) -> list[int]:

@@ -278,7 +278,7 @@ def _taken(shape: Shape) -> int:
 def completed(
     members: Sequence[MemberOptions], lists: Sequence[Exchanges | None], slack: int, stop: Callable[[], bool]
 ) -> tuple[list[Exchanges | None], Completion]:
-    """Return the lists without exchanges that no others complete, and their completion bounds.
+    """Drop exchanges that the other lists cannot complete; return the lists and their completion bounds.
 
     If one list is empty, there is no plan and the other lists are of no use.
 
@@ -309,7 +309,7 @@ def completed(
 
 
 class Completion:
-    """Completion bounds: what each member can give and take, and its least reduced cost, by its list.
+    """Completion bounds from the members' lists: partitions each can give and take, and its lowest reduced cost.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ class Completion:
         theirs, able = np.zeros((2, len(changed)), dtype=np.uint64)
         for i in rest:
             theirs |= self._members[i].inside
-        for i in rest:  # only the owner gives a partition
+        for i in rest:  # only its owner can give a partition away
             able |= self._changes[i] & (self._members[i].inside | ~theirs)
         called_for = changed ^ self._members[0].unowned_bits[:, None]  # with unowned ones, unless they are taken
         never = (called_for & ~able[:, None]).any(axis=0)

@@ -37,8 +37,8 @@ from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.subsets import exact_cover_is_a_plan
 from evenlag.search.task import Task
 
-MOST_CELLS = 20_000_000  # of one DP table: some hundredths of a second, some 100 MB
-CELLS_A_SECOND = 4_000_000  # per second of the allowance; more would leave time for too few of the hundred or so tables
+MOST_CELLS = 20_000_000  # cells of one DP table: some hundredths of a second, some 100 MB
+CELLS_A_SECOND = 4_000_000  # limit per second allowed; more would leave time for too few of the hundred or so tables
 CELLS_A_STEP = 300_000  # cells per step of the clock
 ROUNDED_SHARE = 0.25  # share of these limits if lags are rounded: finer loads are of no use
 PATIENCE = 8  # dives in a row without a better plan, if lags are rounded
@@ -106,17 +106,17 @@ class Packing:
     counts : Counts or None
         None for any number of partitions.
     stop : callable
-        Called before each table.
+        Stop criterion, called before each table of the pricing problem.
     """
 
     def __init__(self, items: Items, members: int, counts: Counts | None, stop: Callable[[], bool]) -> None:
         self.items, self.members, self.counts, self.stop = items, members, counts, stop
         self.most = None if counts is None else counts.most
-        worth = (items.lags + 1) / (items.lags[-1] + 1)  # limits prices; without it there are twice as many tables
+        worth = (items.lags + 1) / (items.lags[-1] + 1)  # limits prices; without this, twice as many tables
         held = items.most_held(2 * items.total // members, self.most)  # about as many as one member may hold
         unit = max(SMALL // (held + 2), UNIT)  # finest unit that tables can count in 32 bits
         self._pool = ColumnPool[Pattern]([*worth.tolist(), 1.0], unit)  # the last row counts members
-        self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # of each lag in each pattern; grows
+        self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # count of each lag in each pattern; grows
         if counts is None or not counts.fewest:
             self.add(())  # pattern of a member without partitions
 

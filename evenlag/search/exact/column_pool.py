@@ -30,7 +30,7 @@ MOST_NEW = 6  # columns from one member's table
 WORTH, WORTH_BY_LAG, WORTH_OF_MEMBER = 2.0, 6.0, 20.0
 
 Column = TypeVar("Column", bound=Hashable)
-Places = tuple[int, ...]  # of partitions, as in `Pricing`
+Places = tuple[int, ...]  # places of partitions, as in `Pricing`
 
 
 class ColumnPool(Generic[Column]):
@@ -66,7 +66,7 @@ class ColumnPool(Generic[Column]):
                 row.SetCoefficient(off, sign)
         self._variables: list[pywraplp.Variable] = []
         self._usable: Bools = np.zeros(0, dtype=bool)  # columns that the last call of `use` admitted
-        self._solved = False  # by the last call
+        self._solved = False  # True if the last call found a solution
 
     def __len__(self) -> int:
         return len(self.columns)

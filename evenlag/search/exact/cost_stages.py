@@ -168,7 +168,7 @@ def _parts(task: Task) -> tuple[list[Part], list[Part], list[int]]:
 
 # ---- classes of members ----------------------------------------------------------------------------------------------
 
-MOST_SPLITS = 30  # of the same fractions
+MOST_SPLITS = 30  # most splits of the same fractions
 WORTH = Fraction(1, 100_000)  # share of the mean load by which a bound must rise to count
 
 
@@ -275,9 +275,9 @@ Floats = NDArray[np.float64]
 # ---- plans from fractions --------------------------------------------------------------------------------------------
 
 PARTS = 1000  # resolution of shares when they are rounded
-ROUNDS = 30  # largest number of rounds of relocation and pairs
-NOISE = 0.5  # of the relocation that begins every round but the first
-STEPS = 20  # of pairs in a round, per member
+ROUNDS = 30  # most rounds; each relocates units, then exchanges pairs
+NOISE = 0.5  # noise of the relocation that begins each round after the first
+STEPS = 20  # steps of exchanging pairs in a round, per member
 
 
 def rounded(

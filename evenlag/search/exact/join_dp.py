@@ -102,7 +102,7 @@ class PartialPlans:
 
 
 def joined(one: PartialPlans, i: Whole, two: PartialPlans, j: Whole) -> PartialPlans:
-    """Return the partial plans that these pairs form."""
+    """Join plan i[k] of one set of members with plan j[k] of another, for each k."""
     low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
     gives, load, lost = one.gives[i] + two.gives[j], one.load[i] + two.load[j], one.lost[i] + two.lost[j]
     idle = one.idle[i] + two.idle[j]
@@ -111,10 +111,10 @@ def joined(one: PartialPlans, i: Whole, two: PartialPlans, j: Whole) -> PartialP
 
 
 def compatible(mine: Bits, inside: Bits, theirs: Bits, their_inside: Bits) -> tuple[Whole, Whole]:
-    """Return the pairs in which each takes from the other only what it gives, and both take nothing in common.
+    """Return the pairs in which neither takes a partition that the other keeps or takes.
 
-    The bits of partitions that a set of members holds are inverted. A conflict is then a common bit, whether one takes
-    what the other keeps, or both take the same partition.
+    The bits of partitions that a set of members holds are inverted. Both conflicts are
+    then a common bit: one takes what the other keeps, or both take the same partition.
     """
     mine, theirs = mine ^ inside[:, None], theirs ^ their_inside[:, None]
     clash = theirs[0][:, None] & mine[0]
@@ -208,7 +208,7 @@ class JoinDP:
         return plans.take(undominated(plans.low, plans.high, plans.gives, plans.idle, *plans.open))
 
     def _promising(self, plans: PartialPlans) -> Whole:
-        """Return the rows that may lead to a plan, by counts, moves, loads and reduced costs of the other members."""
+        """Return the rows that the others may complete within limits on counts, moves, loads and reduced cost."""
         rest = [i for i in range(len(self.members)) if i not in plans.members]
         left, got = sizes_of(plans.open & plans.inside[:, None]), sizes_of(plans.open & ~plans.inside[:, None])
         low, high = self._with_rest(plans.low, plans.high, self.target.reduced_total - plans.load, len(rest))
@@ -222,7 +222,7 @@ class JoinDP:
         return np.flatnonzero(kept & self._completion.possible(rest, plans.open, plans.lost))
 
     def _least_moves(self, plans: PartialPlans, rest: list[int], left: Whole, got: Whole) -> Whole:
-        """Lower-bound the moves of any completion, by what the others give and by what they take."""
+        """Lower-bound the moves of any completion: count the others' gives, and their takes."""
         idle, from_nobody = self._idle_left(plans), sizes_of(plans.open & self.unowned[:, None])
         called_for = got - from_nobody
         more = np.zeros_like(called_for)  # other partitions that some must give
@@ -327,7 +327,7 @@ class JoinDP:
         return self._best_of(cost, [(one, i), (two, j)])
 
     def _completed(self, plans: PartialPlans) -> Found | None:
-        """Return the best plan in which the unlisted member does what the others leave to it."""
+        """Return the best plan in which the unlisted member makes the exchange that the others leave to it."""
         assert self.options.unlisted is not None
         last, idle = self.members[self.options.unlisted], self._idle_left(plans)
         inside = last.inside[:, None]

@@ -54,7 +54,7 @@ class Idle:
         return self.unowned + self.lost if self.counted else 0
 
     def slots(self, most: int) -> Whole:
-        """Return the slots of a member that holds at most `most`: places that stand for any, its own ones last."""
+        """Return the slots of a member that holds at most `most`: first interchangeable places, then its own."""
         return self.places[max(len(self.places) - most, 0) :] if self.counted else self.places[:0]
 
     def own_slots(self, m: int) -> Whole:

@@ -32,7 +32,7 @@ CELLS = 1_500_000  # cells of all members' tables: a hundredth of a second or tw
 MOST_LOADS = 4_000  # loads that tables distinguish, at most
 ENOUGH_LOADS = 400  # loads of a coarser grid that provides first columns and prices; fewer save no time
 FINER = 4  # ratio of loads between a grid and the next coarser one
-FINEST = 16  # largest ratio of loads to the first grid
+FINEST = 16  # most loads, as a multiple of the loads on the first grid
 TAKEN_OVER = 12  # latest prices that a finer grid tries again
 STEPS = 10  # steps of the clock per round on the first grid, including the linear program
 MOST_COMPARED = 60  # latest prices among which a window finds its first
@@ -40,7 +40,7 @@ SMOOTHED = 0.7  # weight of the best prices so far in the prices to try (Wentges
 ROUNDS_AT_ONCE = 10  # rounds between two checks of progress
 LEAST_PROGRESS = 0.1  # progress that a check requires, as a share of the gap to excluding a window
 NEAR = 0.05  # moves between the program's cost and the proven bound at which generation ends
-COARSER = 2.0  # largest ratio of the value that a grid was made for to the value of a question
+COARSER = 2.0  # a grid made for an objective also serves smaller ones, down to its value divided by this
 MOST_KEPT = 3  # grids kept for values of different sizes
 
 NEAR_FIT = 7  # where to ask about a window that may not fit, in eighths of the way from the bound to what fits
@@ -64,7 +64,7 @@ class MovePatterns:
         Rule for which `applies` is True.
     bounds : LoadBounds
     value : number
-        Largest objective that will be asked about.
+        Largest objective that will be tested.
     spread : bool
         True for the spread; False for the makespan alone.
     stop : callable
@@ -288,7 +288,7 @@ class MoveGrids:
         Parameters
         ----------
         value : number
-            Largest objective that will be asked about.
+            Largest objective that will be tested.
         gap : number
             In messages.
         stop : callable
@@ -368,7 +368,7 @@ class _Ends:
 
 
 def _ask_ends(patterns: MovePatterns, window: Window, known: int, ends: _Ends) -> Answer:
-    """Ask about one-sided windows that contain this one; return UNDECIDED if none of them is excluded.
+    """Test one-sided windows that contain this one; return UNDECIDED if none of them is excluded.
 
     If such a window holds no plan, neither does any window with that end, however wide. So one question may answer many
     for windows away from the mean load. There a single end binds: it keeps loads from their mean or from today's loads.

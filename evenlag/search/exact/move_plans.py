@@ -61,7 +61,7 @@ LARGEST_SUM = 2**62  # limits lags, so that sums of loads and prices fit 64 bits
 
 FEWEST_PARTITIONS = 36  # with fewer, move-dp finds the best plan before the first bound is there
 LEAST_SECONDS = 0.2  # with less time no bound is reached, unless earlier results are there
-FULL_SECONDS = 2.0  # time from which on the largest enumeration limits apply; with less time they are lower
+FULL_SECONDS = 2.0  # with at least this much time the enumeration limits are highest
 PROOF = 0.7  # share of the time left for the proof; then plans are found in other ways
 FIRST = 0.05  # first target objective, as a share of the way from the bound to the best known objective
 
@@ -178,7 +178,7 @@ class MoveDP:
     least_seconds : float
         With less time the stage does not start.
     full_seconds : float
-        Time from which on the largest enumeration limits apply; with less time they are lower.
+        With at least this much time the enumeration limits are highest.
     """
 
     least_seconds: float = 0.02

@@ -35,7 +35,7 @@ class Bounds:
     """
 
     with_moves: bool = True
-    handles: ClassVar[frozenset[str]] = EVERY_TERM  # bounds on loads and moves hold whatever other terms count
+    handles: ClassVar[frozenset[str]] = EVERY_TERM  # bounds on loads and moves hold with any other terms
     name: str = "bounds"
 
     def applies(self, task: Task, best: Incumbent) -> bool:

@@ -94,7 +94,7 @@ class Candidates:
         self.lags: Whole = rule.problem.lags[self.items]
         self.min_load_ub, self.max_load_lb = int(bounds.min_load_ub // 1), -int(-bounds.max_load_lb // 1)
         reduced = reduced_lags(rule, self.min_load_ub)
-        if reduced[self.idle].any():  # partitions left out must count 0
+        if reduced[self.idle].any():  # the idle partitions are left out, so each must count 0
             reduced = np.minimum(rule.problem.lags, max(self.min_load_ub, 0))
         self.reduced = reduced[self.items]
         self.raised = int(np.maximum(self.reduced - self.lags, 0).sum())
@@ -276,14 +276,14 @@ class PartitionDP:
         bits = labels.bits[i] | self.patterns.bits[j]
         left = len(case.lags) - np.bitwise_count(bits).astype(np.int64)
         idle = labels.idle[i] + self.idle_needed[j]
-        kept = (((bits & self.after_its_like) >> ONE) & ~bits) == 0  # of equal lags the first are assigned first
+        kept = (((bits & self.after_its_like) >> ONE) & ~bits) == 0  # assign partitions of equal lag in order
         kept &= (left >= rest) & (left <= rest * case.most)
         kept &= idle + case.idle_needed(left, rest) <= len(case.idle)
         bits, i, j, idle = bits[kept], i[kept], j[kept], idle[kept]
         loads = self.patterns.loads[j]
         low, high = np.minimum(labels.low[i], loads), np.maximum(labels.high[i], loads)
         load, reduced = labels.load[i] + loads, labels.reduced[i] + self.patterns.reduced[j]
-        if rest:  # of the remaining members one gets at most their mean of what is left, and one at least that
+        if rest:  # some remaining member gets at most the mean of the remaining lag, and some at least the mean
             low, high = (
                 np.minimum(low, (self.reduced - reduced) // rest),
                 np.maximum(high, -((load - self.load) // rest)),
@@ -307,7 +307,7 @@ def applies(rule: CountRule) -> bool:
     lagging = int(np.count_nonzero(lags))
     if not members <= len(lags) or lagging > MOST_PARTITIONS or not exact_cover_is_a_plan(rule):
         return False
-    idle = (len(lags) - lagging) // members  # of each member, if assigned evenly
+    idle = (len(lags) - lagging) // members  # idle partitions per member, if spread evenly
     return int(rule.total_bounds.hi[problem.active].max()) - idle <= MOST_HELD
 
 
@@ -358,7 +358,7 @@ class SetPartitioning:
     Attributes
     ----------
     full_seconds : float
-        Time from which on the largest enumeration limits apply; with less time they are lower.
+        With at least this much time the enumeration limits are highest.
     """
 
     full_seconds: float = 0.3

@@ -141,17 +141,17 @@ class Windows:
         return min(int((self._highs - self._lows).min()), self.width)
 
     def lowest(self) -> Window | None:
-        """Return the narrowest window at the least low end. Its exclusion excludes every window within it."""
+        """Return the narrowest window at the lowest low end. Excluding it excludes all windows within it."""
         high = int(self._highs[0])
         return Window(int(self._lows[0]), high) if high <= self.largest else None
 
     def highest(self) -> Window | None:
-        """Return the widest window at the greatest low end left. Its exclusion removes that low end."""
+        """Return the widest window at the highest low end left. Excluding it removes that low end."""
         left = np.flatnonzero(self._highs - self._lows < self.width)
         return Window(int(self._lows[left[-1]]), self.largest) if len(left) else None
 
     def narrowest(self) -> Window | None:
-        """Return the narrowest window; of several the middle one."""
+        """Return the narrowest window; in a tie, the middle one."""
         left = self._within(self.least_width)
         return left[len(left) // 2] if left else None
 

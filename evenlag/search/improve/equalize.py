@@ -55,7 +55,7 @@ PATIENCE = 3  # descents of destroy and repair without progress, each with its k
 KICKS = 6  # kicks after a descent; the first helps one member at others' cost, the second two, …
 
 
-Search = Callable[[Callable[[], bool]], None]  # takes the stop criterion, which it calls before each step
+Search = Callable[[Callable[[], bool]], None]  # its argument is the stop criterion
 
 
 def equalize(
@@ -189,12 +189,12 @@ class Restarts:
 
 # ---- destroy and repair ----------------------------------------------------------------------------------------------
 
-MOST_HELD = 40  # most partitions of a member
+MOST_HELD = 40  # most partitions per member
 DRAWS = 8  # neighbourhoods drawn; the one with the mean load nearest to the window is used
 
-COVER_HELD = 6  # most partitions of a member for a repair by cover
+COVER_HELD = 6  # most partitions per member for a repair by cover
 SMALLEST = 5  # members of the smallest neighbourhood for a repair by cover
-MOST_PATTERNS = 1_200  # most patterns of a cover problem
+MOST_PATTERNS = 1_200  # most patterns per cover problem
 COVER_WORK = 0.05  # CP-SAT's deterministic time for one cover
 SMALL_SLACK = 8  # messages of the slack that one member may always take
 COVERS_WANTED = 3.0  # log of the wanted number of covers of a neighbourhood, expected for random lags

@@ -32,7 +32,7 @@ from evenlag.search.improve.state import Column, SearchState, Stagnation
 
 # ---- best pair
 MOST_SLOTS = 7  # most partitions of a member
-MOST_SPLITS = 600_000  # most splits of one member with all others
+MOST_SPLITS = 600_000  # most splits between one member and all others
 SPLITS_OF_A_STEP = 20_000  # splits that count as one step of the clock
 
 # ---- three-way search
@@ -161,7 +161,7 @@ class _BestPair(_Slots):
 
 @lru_cache(maxsize=8)
 def _splits(slots: int) -> Whole:
-    """Return all splits of 2·slots slots into two halves, without mirror images; shape (2·slots, S)."""
+    """Return all splits of 2·slots slots into two halves, omitting mirror images; shape (2·slots, S)."""
     chosen = [(0, *subset) for subset in combinations(range(1, 2 * slots), slots - 1)]
     splits = np.zeros((2 * slots, len(chosen)), dtype=np.int64)
     splits[np.array(chosen).T, np.arange(len(chosen))] = 1
@@ -257,7 +257,7 @@ class _ThreeWay(_Slots):
         chosen = self.held[:, : self.slots]
         worth = self.lags[chosen]
         self.fixed = self.loads - worth.sum(axis=1)
-        self.room = 1 - (self.held[:, self.slots :] == NOBODY).sum(axis=1)  # for an empty slot among the first ones
+        self.room = 1 - (self.held[:, self.slots :] == NOBODY).sum(axis=1)  # empty slots allowed among searched ones
         self.sums = [worth @ _subsets(self.slots, size).T for size in range(self.slots + 1)]
         self.order = [np.argsort(sums, axis=None) for sums in self.sums]
         self.ascending = [sums.ravel()[order] for sums, order in zip(self.sums, self.order, strict=True)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenlag.search.improve.state import SearchState
 
 VARIABLE = "EVENLAG_KERNEL"
-VERSION = 2  # of the interface; a kernel with another version is not used
+VERSION = 2  # version of the interface; a kernel with another version is not used
 
 Found = tuple[int, int, int, float] | None
 
@@ -89,7 +89,7 @@ _SMALL = (np.dtype(np.int32), np.dtype(np.bool_))
 
 
 def exchange(prepared: Any, a: int, b: int, p: int, q: int) -> None:
-    """Apply an exchange of two members: `a` gives p and takes q; -1 is none."""
+    """Apply an exchange of two members: `a` gives p and takes q; -1 means no partition."""
     _compiled.exchange(prepared, a, b, p, q)
 
 

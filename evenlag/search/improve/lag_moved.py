@@ -1,4 +1,4 @@
-"""Moves of less lag at the same objective, for plans whose moves serve the counts alone."""
+"""Reduce the lag that moves at the same objective, for plans that move only to even out counts."""
 
 from __future__ import annotations
 

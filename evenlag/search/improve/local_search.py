@@ -190,7 +190,7 @@ STEPS_OF_AN_EXCHANGE = 3  # cost of one exchange, in steps of the clock
 MOST_EXCHANGES = 120_000  # most exchanges evaluated in one step
 PARTNERS = 48  # members that the worst one may exchange with; half are the farthest on the other side
 REACH = 12  # partitions on each side of the ideal lag whose holders are partners too
-MOST_STUCK = 2  # stuck members from which on no rotation is searched
+MOST_STUCK = 2  # with at least this many stuck members, rotations are not searched
 MOST_PLANS = 4_000  # most plans that are returned
 LARGE, LARGE_FALL = 20_000, 0.02  # from this many partitions on, keep a plan only if the base falls by this share
 

@@ -29,7 +29,7 @@ from evenlag.search.improve.state import BestState, Column, SearchState, Stagnat
 from evenlag.search.subsets import nearest_subset, subset_of_size
 
 EXCHANGES = 22  # exchanges of a pair from which a subset is chosen: two halves of 11 have 2,048 sums each
-QUICK_EXCHANGES = 14  # the same in `rounds`, where many pairs can gain much
+QUICK_EXCHANGES = 14  # the same for `rounds`, where many pairs can gain much
 WORST_SHARE = 0.8  # share of steps for the worst member; the others go to any member outside the window
 STEPS_IN_VAIN = 25  # steps per member without progress before the search gives up
 KICK_AFTER = 12  # steps without progress before a kick, and as many more for every ten members

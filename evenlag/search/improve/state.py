@@ -378,7 +378,7 @@ class SearchState:
     # ---- changes -------------------------------------------------------------------------------------------------
 
     def exchange(self, a: int, b: int, p: int, q: int) -> None:
-        """Let `a` give partition p to `b` and take q; NOBODY is none."""
+        """Let `a` give partition p to `b` and take q; NOBODY means no partition."""
         if self.kernel is not None:
             kernel.exchange(self.kernel, a, b, p, q)
         else:

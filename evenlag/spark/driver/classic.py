@@ -69,7 +69,7 @@ class ClassicDriver:
 
     def is_small(self, df: DataFrame) -> bool:
         """Return whether a table surely fits into a task for each slot, by Spark's estimate before any job."""
-        size = df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()  # of files this is their compressed size
+        size = df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()  # for files, their compressed size
         return int(str(size)) < SMALL * self.slots()  # py4j returns small numbers as Python's
 
     def python(self) -> str:

@@ -130,14 +130,14 @@ def needs_java(spark: SparkSession, what: str, instead: str) -> None:
 
 @contextmanager
 def naming_older_server(spark: SparkSession) -> Iterator[None]:
-    """Explain an error of Spark by a server of Spark Connect that is older than this client.
+    """Explain Spark errors caused by a Spark Connect server that is older than this client.
 
-    Most calls work with an older server; others ask it for what it does not have, and fail with a trace of Java.
+    Most calls work with an older server. The others need features that it lacks, and fail with a Java stack trace.
 
     Raises
     ------
     SourceError
-        Spark raised an error, and the server is of an earlier version. The message names both.
+        Spark raised an error, and the server is older than the client. The message names both versions.
     """
     from pyspark import __version__ as client
     from pyspark.errors import PySparkException

@@ -127,12 +127,12 @@ class ObjectSink:
                 self._storage.remove(f"{self._path}/{name}")
 
     def read(self, table: str) -> DataFrame:
-        """Read a table of the valid run."""
+        """Read a table of the current run."""
         with blamed(self._out):
             return read_parquet(self._spark, f"{self._path}/{self._current()}/{table}")
 
     def names(self, tables: Sequence[str]) -> list[str]:
-        """Return the folders of the valid run's tables."""
+        """Return the folders of the current run's tables."""
         return [f"{self._out}/{self._current()}/{name}" for name in _folders(tables)]
 
     def _current(self) -> str:

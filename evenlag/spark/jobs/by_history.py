@@ -336,7 +336,7 @@ def replayed_fleet(
 
 
 def past_at(spark: SparkSession, place: str | Path | None) -> Measured:
-    """Read what `evenlag history` measured of each group, from a place as in `run`; nothing if there is none.
+    """Read the measurements of `evenlag history` for each group from a place as in `run`; empty without a place.
 
     Raises
     ------

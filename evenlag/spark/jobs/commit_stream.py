@@ -53,7 +53,7 @@ _ENDS = "topic STRING, partition INT, log_start_offset BIGINT, log_end_offset BI
 
 
 class Logs(Protocol):
-    """The data that commits do not have (`evenlag.live.ClusterLogs`)."""
+    """Data missing in commits (`evenlag.live.ClusterLogs`)."""
 
     def topic_names(self) -> Mapping[str, str]:
         """Return the names of topics by their ids."""
@@ -238,7 +238,7 @@ class CommitJob(StreamJob):
         )  # fmt: skip
 
     def _due(self, newest: int | None) -> int | None:
-        """Return the time of the last snapshot that is due, and that was not made before."""
+        """Return the time of the last due snapshot that has not been made."""
         if self._every is None or newest is None:
             return None
         latest = (newest - 1) // self._every * self._every  # more records of the newest time may follow
@@ -279,7 +279,7 @@ class CommitJob(StreamJob):
 
 
 def compacted(rows: DataFrame) -> DataFrame:
-    """Return the last of the usable records of each key, as compaction leaves them, without tombstones.
+    """Return each key's last usable record, as compaction leaves it, without tombstones.
 
     The keys of commits are group, topic and partition, whatever their version. All records of a group are in one
     partition of the topic, so their offsets are their order; a record that is read twice counts once.

@@ -138,7 +138,7 @@ def check_tables(
 
 
 def check_topics(offsets_df: DataFrame, data: FleetData, until: float | None = None) -> None:
-    """Raise an error for topics that no row of an offsets table has, unless Spark cannot check before `until`.
+    """Raise an error for topics missing in the offsets table, unless Spark cannot check by `until`.
 
     Raises
     ------

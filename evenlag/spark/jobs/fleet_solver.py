@@ -32,9 +32,9 @@ GRACE = 0.85  # seconds after the time limit for cancelling jobs
 BEYOND = 0.05  # share of the limit that is added to it
 COUNTING = 0.25  # share of the time left after which groups are placed without their counts
 PATIENCE = 60.0  # seconds in which results that are read are waited for, after the limit
-WRITING = 0.2  # least share of the time limit reserved if tables are written and summed up after the last plan
+WRITING = 0.2  # minimum share of the time limit reserved for writing and summing up tables after the last plan
 WRITING_TO_READING = 1.75  # seconds for that, to those for reading and counting: both are mostly a cold Java
-MOST_WRITING = 0.8  # largest share of the time left that is reserved for it
+MOST_WRITING = 0.8  # maximum share of the remaining time reserved for that
 
 
 class Solved:
@@ -201,7 +201,7 @@ class FleetSolver:
 
     @property
     def until(self) -> float | None:
-        """The time (epoch) at which running jobs are cancelled; tasks that could start end before."""
+        """The time (epoch) at which running jobs are cancelled; tasks that got to start end earlier."""
         limit, _ = self._limits
         return None if limit is None else self._started + limit * (1 + BEYOND) + GRACE
 
@@ -270,7 +270,7 @@ class FleetSolver:
         return max(WRITING, min(WRITING_TO_READING * taken, MOST_WRITING * (limit - taken)) / limit)
 
     def _report_cut(self, spark: SparkSession, place: Place, total: int) -> None:
-        """Report the progress of a job that still runs, counted by the rows of its completed tasks, if soon counted."""
+        """Report the progress of a running job, as rows of completed tasks, if they can be counted quickly."""
         if self._progress is None:
             return
         counts = of_groups(place.read()).agg(sf.count("*"), sf.count("error"))

@@ -146,7 +146,7 @@ def followed(
 
 
 def _kept_by_task(spark: SparkSession, rows: DataFrame, task: Callable[..., Any], ddl: str, place: Place) -> DataFrame:
-    """Give rows to a task function on executors, and return the rows of the columns `ddl` that it made in a place."""
+    """Run a task function over rows on executors; write its output (columns `ddl`) to a place, and return it."""
     driver = driver_of(spark)
     driver.prepare()
     check_executors(spark, place)

@@ -134,7 +134,7 @@ def stream(
 
 
 class _Job(StreamJob):
-    """Processing of rows of snapshots."""
+    """Processing of snapshot rows."""
 
     def __init__(
         self, spark: SparkSession, commits: Commits, settle: float, audit: Audit, report: Callable[[Batch], None]

@@ -82,7 +82,7 @@ class TaskPacking:
         return placed.repartition(self.tasks, TASK).drop(TASK)
 
     def others(self, df: DataFrame, ended: DataFrame) -> DataFrame:
-        """Return the rows of a table that are in other tasks than those that have `ended` (a column `task`)."""
+        """Return the rows of a table whose tasks are not among the `ended` ones (a column `task`)."""
         df, number = self._numbered(df)
         ended = sf.broadcast(ended.withColumnRenamed(TASK, ENDED))
         return df.join(ended, on=number == sf.col(ENDED), how="left_anti")
@@ -99,7 +99,7 @@ class TaskPacking:
 
 
 def partition_keys(partitions: int) -> list[int]:
-    """Return for each partition 0, 1, … a number that Spark's hash partitioning maps to it."""
+    """Return one number per partition 0, 1, … that Spark's hash partitioning maps to that partition."""
     keys = np.full(partitions, -1)
     start = 0
     while (keys < 0).any():

@@ -1,4 +1,4 @@
-"""The rows of the input tables as Spark moves them to tasks: unchanged, with what places them."""
+"""Rows of the input tables, unchanged, with the columns by which Spark places them in tasks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class RawTables:
         return self.offsets.schema[self.offset_names["snapshot_ts"]].dataType
 
     def rules(self, auto_offset_reset: str, ahead: int = 0) -> TableRules:
-        """Return what tasks need to check the rows."""
+        """Return the checks that tasks run on the rows."""
         return TableRules(self.offset_names, self.member_names, auto_offset_reset, ahead)
 
     def rows(self, by: Sequence[str] = KEY) -> DataFrame:
@@ -92,7 +92,7 @@ class RawTables:
         return offsets.unionByName(members, allowMissingColumns=True)
 
     def sizes(self) -> DataFrame:
-        """Return the rows of each group and time of the offsets table, and those of snapshots: without `log_only` ones.
+        """Count the rows per group and time of the offsets table, with and without `log_only` ones.
 
         Returns
         -------
@@ -134,7 +134,7 @@ def placed(df: DataFrame, names: Mapping[str, str], kind: TableKind, by: Sequenc
 
 
 def _keys(df: DataFrame, names: Mapping[str, str], by: Sequence[str]) -> list[str]:
-    """Return what places a row, in SQL: its group, and its time, alike for all types and spellings of a value."""
+    """Return the SQL keys that place a row: its group and time, equal for all types and spellings of a value."""
     columns = {field.name: field for field in df.schema}
     group, time = (columns[names[name]] for name in ("group", "snapshot_ts"))
     text = _text(time)

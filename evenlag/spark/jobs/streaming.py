@@ -83,7 +83,7 @@ def _refuse_crossings(options: SolveOptions, data: FleetData) -> None:
 
 
 class StreamJob(ABC):
-    """Processing of micro-batches, called by Spark in a thread other than that of `idle`.
+    """Processing of micro-batches. Spark calls it in another thread than `idle`.
 
     Parameters
     ----------

@@ -284,7 +284,7 @@ def strategies_of(table: DataFrame) -> dict[str, dict[str, Any]]:
 
 def strategies_compared(summary: DataFrame) -> DataFrame:
     """Return one row per strategy: the number of groups in which it is best, and its excess cost in the others."""
-    least = summary.filter("best").groupBy("group").agg(sf.min("cost").alias("least"))  # those that tie cost the same
+    least = summary.filter("best").groupBy("group").agg(sf.min("cost").alias("least"))  # ties have equal costs
     above = (sf.col("cost") - sf.col("least")) / sf.greatest("least", sf.lit(1.0))
     return (
         summary.filter("strategy is not null")

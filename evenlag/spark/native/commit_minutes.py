@@ -1,7 +1,7 @@
-"""Commits of each group and partition added up minute by minute, in native Spark columns.
+"""Commits summed per minute for each group and partition, in native Spark columns.
 
-Commits are many, and to compare each with the one before it they must be sorted. So they are sorted once, and all that
-is asked about neighbours is in this table.
+Comparing each commit with the previous one requires a sort, and there are many commits. So they are sorted only once,
+and this table stores the results of all such comparisons.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _kind(counted: Column, number: Column, minute: Column, apart: Column) -> Col
 
 
 def _sums() -> list[Column]:
-    """Return the aggregates of both kinds of rows; those of minutes are 0 or null in the others."""
+    """Return the aggregates of both kinds of rows; aggregates of minutes are 0 or null in other rows."""
     counted, offset, was = sf.col("counted"), sf.col("commit_offset"), sf.col("was")
     place = sf.when(counted & offset.isNotNull(), sf.col("offset"))
     rises = counted & (offset > was) & (sf.col("millis") >= 0)

@@ -11,10 +11,10 @@ from evenlag.compare.history import BACKLOG
 from evenlag.spark.native.history_tables import PARTITION, iso_column, owners
 from evenlag.tables.outputs import CAUSES, PAST_GROUPS
 
-LEAST = 30_000  # milliseconds that a rate needs at least
-HIGH = 0.99  # of a member's rates: a commit that skips messages must not count
+LEAST = 30_000  # shortest time for a rate, in milliseconds
+HIGH = 0.99  # quantile of a member's rates: a commit that skips messages must not count
 HOUR = 3600.0
-_DIGITS = 3  # to which rates are rounded, so that their median needs little memory
+_DIGITS = 3  # significant digits of rates; fewer distinct rates make the median cheap
 
 
 def member_rates(

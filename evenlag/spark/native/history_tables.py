@@ -1,4 +1,4 @@
-"""The tables of a history, in native Spark columns, from decoded commits and what groups went through.
+"""Tables of a history, in native Spark columns, from decoded commits and the groups' courses.
 
 `commits` has the columns of decoded records, `course` the rows of `worker.history_task.FromRecords`.
 """
@@ -74,7 +74,7 @@ def with_numbers(df: DataFrame, times: Sequence[int]) -> DataFrame:
 
 
 def each_snapshot(intervals: DataFrame) -> DataFrame:
-    """Return a row for each snapshot, `number`, from `since` until before `until`."""
+    """Return one row per snapshot in [`since`, `until`), with its index in `number`."""
     numbers = sf.explode(sf.sequence("since", sf.col("until") - 1))
     return intervals.filter("since < until").withColumn("number", numbers).drop("since", "until")
 
@@ -179,7 +179,7 @@ def rebalances(course: DataFrame, records: DataFrame, usual: DataFrame) -> DataF
 
 
 def _pauses(handed: DataFrame, made: DataFrame, usual: DataFrame) -> DataFrame:
-    """Return for how long partitions were not read because a rebalance gave them to another member.
+    """Return how long partitions were not read because a rebalance gave them to another member.
 
     A partition stands still from its last commit until another member has it, and on until the first commit then, as
     far as that takes longer than commits usually do. The shortest of a rebalance counts, because partitions without
@@ -195,7 +195,7 @@ def _pauses(handed: DataFrame, made: DataFrame, usual: DataFrame) -> DataFrame:
 
 
 def _near(rows: DataFrame, made: DataFrame, time: str, key: list[str]) -> DataFrame:
-    """Join rows with the commits at most `LONGEST_WAIT` before or after a time of theirs, by slots of that length."""
+    """Join rows with commits at most `LONGEST_WAIT` before or after the row's time, using slots of that length."""
     slot = 1000 * LONGEST_WAIT
     own = sf.floor(sf.col(time) / slot)
     around = rows.withColumn("slot", sf.explode(sf.sequence(own - 1, own + 1)))

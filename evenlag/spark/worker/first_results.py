@@ -38,7 +38,7 @@ from evenlag.tables.ordinary_groups import OrdinaryGroups
 from evenlag.tables.outputs import audit_fields
 
 MOST_PRICED = 2.0**61  # messages of all moves of a group: objectives fit 64 bits
-BASELINE = "swap-balance"  # of the published heuristics that are not made by columns, the one most often better
+BASELINE = "swap-balance"  # most often the best of the heuristics without a column version
 NOT_COMPARED = "the published strategies were not compared before the call's time limit"
 
 
@@ -164,7 +164,7 @@ class FirstResults:
         return (self.objective - self.bound) / np.maximum(self.means, 1)
 
     def compared(self, options: SolveOptions, deadline: float) -> FirstResults:
-        """Return the plans, replaced by those of published heuristics that are better and keep the balance.
+        """Return the plans, each replaced by a published heuristic's plan if that is better and keeps the balance.
 
         Those of `BY_COLUMNS` are made at once. `swap-balance` takes 2 ms for a group of 40 partitions: it is called for
         one group after the other, small ones first, until a time by `time.monotonic()`.

@@ -130,11 +130,11 @@ def recoverable(lags: NDArray[np.int64], holders: NDArray[np.int64], members: in
     return max(float(loads.max() - loads.min() - least), 0.0)
 
 
-MOST_PASTS = 100  # pasts of groups that are kept
+MOST_PASTS = 100  # most groups whose past is kept
 LONGER = 2.0  # ratio of a group's next turn to all its previous ones
 SHORTEST = 0.02  # shortest turn in seconds
 IMPROVING = 0.3  # share of the time left in which the first plans of all groups are improved together
-IMPROVING_PER_ROW = 2e-6  # seconds in which they are improved in any case, for each row
+IMPROVING_PER_ROW = 2e-6  # seconds per row for which they are improved in any case
 SPARE = 0.15  # share of the limit after it in which they are improved, and again in which they are compared
 
 
@@ -342,7 +342,7 @@ class _InTurn:
             result = self._turn(rows, self._budget.group_limit, effort, self._budget.over, None, None)
             if result.seeking or (result.may_gain and effort == Effort.FIRST):
                 self._leave_open(-1 - number, result, result.unproven(self._gap), result.seconds)
-            else:  # with little time there is no second turn, and results returned now are written in the meantime
+            else:  # little time allows no second turn; results returned now are written meanwhile
                 yield result
 
     def _longer(self, earlier: GroupResult) -> tuple[GroupResult, bool]:

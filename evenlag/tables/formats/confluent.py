@@ -61,7 +61,7 @@ def read(text: str, source: str) -> Reading:
     reading = Reading(source=source, unit=unit, subscriptions="unknown")
     remarks = Remarks()
     clusters: dict[str, str] = {}
-    names_owners = False  # an empty text tells that there is none, while null tells nothing
+    names_owners = False  # an empty text means none; null means unknown
     for number, lag in _printed(text, source) if printed else enumerate(_lags(text, source), start=1):
         row = _row(lag, f"{source}, {unit} {number}")
         names_owners |= any(isinstance(lag.get(name), str) for name in _FIELDS["consumer_id"])

@@ -17,7 +17,7 @@ from evenlag.tables.formats import rpk
 from evenlag.tables.formats.base import Format, Reading
 from evenlag.tables.formats.json_texts import documents, first_document, whole_number
 
-_NAMES = ("group", "groupid", "groupname", "consumergroup", "consumergroupid")  # of the field with a group's name
+_NAMES = ("group", "groupid", "groupname", "consumergroup", "consumergroupid")  # fields with a group's name
 _NUMBERS = {column.name for column in TABLES["offsets"] if column.kind == "integer"}
 _ASSIGNORS = ("balancer", "partitionassignor", "assignor")
 _EPOCH = "memberepoch"  # null in classic groups

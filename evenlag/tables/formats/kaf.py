@@ -13,7 +13,7 @@ from evenlag.tables.formats.without_ids import Client, add_group
 
 _HEAD = re.compile(r"\s*Partition\s+Group Offset\s+High Watermark\s+Lag\b.*")
 _FIELD = re.compile(r"(Group ID|State|Protocol|Protocol Type|Offsets|Members):\s*(.*?)\s*")
-_TITLE = re.compile(r"\s+(\S.*):\s*")  # of a topic or a member
+_TITLE = re.compile(r"\s+(\S.*):\s*")  # heading of a topic or a member
 _ROW = re.compile(r"\s+([0-9]{1,10})\s+(-?[0-9]{1,19})\s+(-?[0-9]{1,19})\s+(-?[0-9]{1,19})(?:\s.*)?")
 _OTHER = re.compile(r"\s*(?:[-\s]*|Total\s.*)")
 _HOST = re.compile(r"\s+Host:\s*(\S*)\s*")

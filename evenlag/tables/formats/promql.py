@@ -72,7 +72,7 @@ def _result(document: Any, place: str) -> list[Any]:
     if isinstance(document, list):
         return document
     if not isinstance(document, dict):
-        raise SourceError(f"{place}: not a response of Prometheus: {shown(document)}")
+        raise SourceError(f"{place}: not a Prometheus response: {shown(document)}")
     if document.get("status") == "error":
         raise SourceError(f"{place}: Prometheus returned an error: {document.get('error') or document['errorType']}")
     answer = document.get("data", document)

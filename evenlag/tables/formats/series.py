@@ -87,7 +87,7 @@ def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool)
                 labels.get(label or "") or None for label in (chosen[group].state, chosen[group].assignor)
             )
             told = Facts(state=state, assignor=assignor, members=count)
-            reading.facts[name] = reading.facts.get(name, NO_FACTS) | told  # of the latest time, as times ascend
+            reading.facts[name] = reading.facts.get(name, NO_FACTS) | told  # the latest time wins, as times ascend
             for table, rows in ((reading.offsets, offsets), (reading.members, members)):
                 table += [(number, {"snapshot_ts": ts, "group": name, **row}) for number, row in rows]
     _check_times(reading, source)

@@ -35,7 +35,7 @@ class GroupReader:
 
     def __init__(self, exporter: Exporter, group: str, remarks: GroupRemarks, place: Place) -> None:
         self._exporter, self._group, self._remarks, self._place = exporter, group, remarks, place
-        self._names_owners = False  # an owner's label without a value tells that there is none
+        self._names_owners = False  # a label for the owner without a value means no owner
 
     def offsets(self, partitions: GroupSeries, logs: GroupSeries) -> list[Numbered]:
         """Return the rows of the group's partitions, by topic and number.

@@ -23,7 +23,7 @@ class Client:
 
 
 def names_of(clients: Sequence[Client]) -> list[str]:
-    """Return a name for each member: its client id, with its host and a number where others have the same.
+    """Return a unique name for each member: its client id, plus its host and a number if needed.
 
     Examples
     --------

@@ -99,7 +99,7 @@ def described_lines(text: str, kind: TableKind, *, source: str, group: str) -> I
 def _member(line: Line, row: Fields) -> Numbered:
     """Return a member with its subscribed or assigned topics joined by `;`; None if the text shows neither.
 
-    kcl writes its instance id and rack behind the host.
+    kcl writes a member's instance id and rack after its host.
     """
     extras = _EXTRAS.fullmatch(row.get("host") or "")
     if extras is not None:

@@ -62,7 +62,7 @@ def sound(values: Sequence[str], layout: Layout, *, given: bool = False) -> Fiel
 
 
 def fault(values: Sequence[str], layout: Layout) -> str:
-    """Return why fields are not a row: the first column with a value of another form, or the lag; empty if unknown."""
+    """Return the reason why fields are not a row: a malformed value or an inconsistent lag; empty if none is found."""
     for name, value, heading in zip(layout.names, values, layout.headings, strict=True):
         if not is_shaped(value, heading.shape):
             pulsar = heading.shape == "topic" and value.startswith(("persistent://", "non-persistent://"))

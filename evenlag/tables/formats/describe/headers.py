@@ -82,12 +82,12 @@ _REQUIRED: dict[Kind, tuple[str, ...]] = {
     "members": ("CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"),
     "state": ("STATE", "#MEMBERS"),
 }
-_REQUIRED_OF_KCL = ("MEMBER-ID", "CLIENT-ID", "HOST", "ASSIGNMENT")  # of its members
+_REQUIRED_OF_KCL = ("MEMBER-ID", "CLIENT-ID", "HOST", "ASSIGNMENT")  # for kcl's table of members
 _ORDER = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "MEMBER-ID", "OWNER")
 _LATER = {"CONSUMER-ID", "MEMBER-ID", "HOST", "CLIENT-ID", "LAG", "CURRENT-OFFSET", "LOG-END-OFFSET", "#PARTITIONS"}
 _LAGS_OF_TOPICS = ["TOPIC", "LAG"]  # the header of `rpk group describe --print-lag-per-topic`
 _LEAST = 3  # fewest known words of a header
-_LEAST_OF_OTHERS = 5  # of a header in another case than Kafka's
+_LEAST_OF_OTHERS = 5  # the same if the header is not in Kafka's upper case
 _WORD = re.compile(r"COORDINATOR +\(ID\)|\S+")
 
 

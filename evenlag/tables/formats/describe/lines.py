@@ -62,7 +62,7 @@ class Line:
 
     @property
     def is_ellipsis(self) -> bool:
-        """True if the line stands for omitted lines: `...`, `(12 more rows)`."""
+        """True if the line marks omitted lines: `...`, `(12 more rows)`."""
         return any(pattern.fullmatch(self.text) is not None for pattern in (_ELLIPSIS, _LEFT_OUT))
 
     def __str__(self) -> str:

@@ -30,12 +30,12 @@ _TIMES = tuple(
 )
 _SINCE_1970 = re.compile(r"(?:[^\d]*[^\w.:/-])?(?P<seconds>\d{10})(?P<millis>\d{3})?")
 _AROUND = " \t=-#*[](){}<>~|:;,.'\""
-_DIGITS = 12  # fewest of a date and a time
+_DIGITS = 12  # fewest digits in a date and a time
 _UTC = ("Z", "UTC", "GMT")
 
 
 class Stamp(NamedTuple):
-    """A time that stands on a line of its own.
+    """A time on a line of its own.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Stamps:
                 )
 
     def of(self, line: Line) -> str | None:
-        """Return the time of a line; None if there is none above it, or below it where times stand below."""
+        """Return the time of a line; None if none precedes it (or follows it, in texts with times below)."""
         place = bisect.bisect_left(self._lines, line.number) - self._above
         return self._found[place].text if 0 <= place < len(self._found) else None
 
