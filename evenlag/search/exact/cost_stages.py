@@ -250,7 +250,8 @@ class Split:
     def begin(self, relaxed: Relaxed) -> Iterator[Candidate]:
         """Yield a first plan."""
         budgets = [round(spent) for spent in relaxed.spent[: len(self._task.goal.pairs)]]
-        lowest = Fraction(floor(relaxed.spent[-1] + NEAR)) * self._task.problem.load_unit
+        scaled = floor(relaxed.spent[-1] + NEAR) if self._task.spread_matters else 0
+        lowest = Fraction(scaled) * self._task.problem.load_unit
         plans = rounded(self._task, self._members, relaxed.shares, budgets, lowest, self._stop, self._seed)
         for plan in islice(plans, 1):
             before = self._best.value if self._best.found else None

@@ -155,6 +155,15 @@ def test_no_member_exchanges_with_itself() -> None:
     assert violation(result.plan, count_rule(problem, "both"), Objective()) is None
 
 
+def test_a_ceiling_alone_has_bounds_and_plans() -> None:
+    """Neither costs nor a lowest load: the makespan within a ceiling, of a group without owners."""
+    problem = Problem.from_lags({"t": [9, 8, 7, 6, 5, 4, 3]}, ["a", "b", "c"])
+    task = task_of(problem, SolveOptions(objective="makespan", max_load=16, time_limit=5))
+    bounds, plans = run_stage_alone(task, started=True)
+    assert max(bounds) >= 14
+    assert any(violation(each.plan, task.rule, task.goal) is None for each in plans)
+
+
 def racked(rng: random.Random, partitions: int, members: int, owned: bool) -> Problem:
     """A random group in three racks; partitions have one replica each, and perhaps owners anywhere."""
     racks, names = ("a", "b", "c"), [f"c{m}" for m in range(members)]
