@@ -10,7 +10,14 @@ import pytest
 from evenlag.live import Snapshot, snapshot
 from evenlag.live.cluster import capture
 from evenlag.live.cluster.client import Cluster
-from evenlag.live.cluster.rows import Layout, LogOffsets, offset_rows, partitions_of
+from evenlag.live.cluster.rows import (
+    UNKNOWN_TOPIC,
+    Layout,
+    LogOffsets,
+    offset_rows,
+    partitions_of,
+    why_unread,
+)
 from evenlag.live.group_state import Commits, Description, Failure, Group
 from evenlag.live.group_state import Member as MemberState
 from evenlag.live.ownership import Ownership
@@ -35,7 +42,9 @@ class ScriptedCluster:
         return {"g": "classic"}, [Failure("KafkaConnectionError", "broker 2 is down")]
 
     def partitions(self, topics: Collection[str]) -> Layout:
-        return {topic: {number: () for name, number in self._known() if name == topic} for topic in topics}
+        found = {topic: {number: () for name, number in self._known() if name == topic} for topic in topics}
+        absent = Failure(UNKNOWN_TOPIC, "no such topic")
+        return {topic: partitions or absent for topic, partitions in found.items()}
 
     def log_offsets(self, partitions: Collection[tuple[str, int]]) -> LogOffsets:
         return dict.fromkeys(partitions, (0, 9))
@@ -93,6 +102,39 @@ def test_a_group_that_fails_does_not_affect_the_others(monkeypatch: pytest.Monke
     assert len(scripted_snapshot(monkeypatch, Description("Dead")).warnings) == 1
     taken = scripted_snapshot(monkeypatch, Description("Empty"))
     assert taken.warnings[1] == "groups of which this user can see neither members nor committed offsets: g"
+
+
+def unread(monkeypatch: pytest.MonkeyPatch, description: Description | Failure, **options: Any) -> dict[str, str]:
+    """Return the groups that `snapshots` cannot read in a cluster whose only group is described in this way."""
+    monkeypatch.setattr(capture, "cluster_at", lambda *_: ScriptedCluster(description, **options))
+    (taken,) = capture.snapshots("somewhere", lambda names: names)
+    assert taken.unread.pop("*") == "groups of a broker may be missing: broker 2 is down"
+    return taken.unread
+
+
+def test_each_chosen_group_has_rows_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    failure = Failure("TOPIC_AUTHORIZATION_FAILED", "no access")
+    assert unread(monkeypatch, failure) == {"g": "no access (the user needs the ACL Describe on the topic)"}
+    assert unread(monkeypatch, Description("Empty"), commits=failure)["g"].startswith("no access")
+    assert unread(monkeypatch, Description("Empty"))["g"].startswith("neither members nor committed offsets can be")
+    alone = MemberState("m1", None, None, None, (), subscription=Subscription(()))
+    assert unread(monkeypatch, Description("Stable", (alone,)))["g"] == "its members subscribe to no existing topic"
+    waiting = MemberState("m1", None, None, None, (), subscription=Subscription(("new",)))
+    assert unread(monkeypatch, Description("Stable", (waiting,)))["g"] == "none of its topics exists: new"
+    assert unread(monkeypatch, Description("Dead")) == {}
+    assert unread(monkeypatch, Description("Empty"), commits=Commits({("t", 0): 3})) == {}
+
+
+@pytest.mark.parametrize("name", ["TOPIC_AUTHORIZATION_FAILED", UNKNOWN_TOPIC])
+def test_a_group_with_a_hidden_topic_is_not_wholly_read(name: str) -> None:
+    member = MemberState("m", None, None, None, partitions=(("a", 0),))
+    group, subscribed = Group("g", Description("Stable", (member,)), Commits()), {"m": ("a", "b")}
+    layout: Layout = {"a": {0: ()}, "b": Failure(name, "not shown")}
+    partitions, _ = partitions_of(group, subscribed, layout)
+    why = why_unread(group, subscribed, partitions, layout)
+    assert partitions == [("a", 0)]
+    assert (why is None) == (name == UNKNOWN_TOPIC)
+    assert why is None or why.startswith("topic b: not shown")
 
 
 def test_partitions_being_assigned_count_as_the_groups() -> None:

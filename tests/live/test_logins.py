@@ -105,6 +105,42 @@ def test_every_command_names_a_login_a_group_or_a_permission_that_is_missing(bro
             assert "(the user needs the ACL Describe on the topic)" in text, words
 
 
+@pytest.mark.broker
+def test_check_watch_and_migrate_say_what_they_cannot_see(broker: Broker, tmp_path: Path) -> None:
+    create_topics(broker.bootstrap, {"unseen": 2})
+    produce(broker.bootstrap, "unseen", [3, 3])
+    login = tmp_path / "client.properties"
+    settings = sasl(broker) | {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"}
+    settings |= {"sasl.username": "blind", "sasl.password": "blind-secret", "ssl.ca.location": str(CERTIFICATE)}
+    login.write_text("\n".join(f"{name}={value}" for name, value in settings.items()))
+    add_scram_user(broker.bootstrap, "blind", "blind-secret")
+
+    def told(*words: str) -> str:
+        done = run(words[0], f"kafka://{broker.tls_bootstrap}", *words[1:], "--command-config", login)
+        assert done.returncode == 1, done
+        return done.stdout + done.stderr
+
+    commands = (("check",), ("watch", "--once"), ("migrate",))
+    with running_group(broker.bootstrap, "unseen", {"a": ["unseen"], "b": ["unseen"]}, group_protocol="consumer"):
+        for words in commands:
+            assert "*: " in (text := told(*words)), words
+            assert "the input has no group; a cluster shows a group only to users with the ACL Describe on it" in text
+            assert "unseen: " in told(*words, "--group", "unseen"), words
+        allow_describe(broker.bootstrap, "blind", ResourceType.GROUP, "unseen")
+        for words in commands:
+            for more in ((), ("--group", "unseen")):
+                text = told(*words, *more)
+                assert "unseen" in text, words
+                assert "(the user needs the ACL Describe on the topic)" in text, words
+            assert "other: no group of the input matches" in told(*words, "--group", "other").replace("failed: ", "")
+        assert 'evenlag_group_failed{group="unseen"} 1.0' in told("watch", "--once")
+        assert "evenlag_groups_without_figures 1.0" in told("watch", "--once", "--group", "other")
+        allow_describe(broker.bootstrap, "blind", ResourceType.TOPIC, "unseen")
+        for words in commands:
+            done = run(words[0], f"kafka://{broker.tls_bootstrap}", *words[1:], "--command-config", login)
+            assert done.returncode == 0, done
+
+
 def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that collects the API key of every request that kafka-python sends from now on."""
     try:

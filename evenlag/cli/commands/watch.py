@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GROUPS = 2_000  # most groups, if no other number is given
 PORT = 9779
-UNREADABLE = 1  # exit status of --once if the source cannot be read
+UNREADABLE = 1  # exit status of --once if the source or a group cannot be read
 TERMINATED = 128 + 15  # exit status of --once that SIGTERM ended, by the convention of shells
 
 
@@ -152,6 +152,8 @@ def watch(
             if watcher.round() is not None:
                 raise click.exceptions.Exit(UNREADABLE)  # the log has the error
             say(text_of(board, interval), nl=False)
+            if board.unmatched or board.failures:
+                raise click.exceptions.Exit(UNREADABLE)
             return
         with serving(board, *metrics, interval) as address:
             _log(f"serving {address}/metrics")

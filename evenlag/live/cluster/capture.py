@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
@@ -22,6 +22,7 @@ from evenlag.live.cluster.rows import (
     partitions_of,
     subscriptions_of,
     topics_of,
+    why_unread,
 )
 from evenlag.live.group_state import CLASSIC, Description, Failure, Group, TopicPartition
 from evenlag.live.wording import explained, some
@@ -43,6 +44,7 @@ SETTLE_PAUSE = 0.2  # seconds between requests for a group that is rebalancing
 LONGEST_TIMEOUT = 3600.0  # seconds
 LONGEST_SETTLE = 3.0  # seconds that `snapshots` waits for rebalances
 GROUPS_AT_ONCE = 200
+ANY = "*"  # in place of the names of groups that may be missing
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class Snapshot:
         Number of requests sent, by Kafka's name of the request.
     facts
         Facts of each group by its name. The tables have them in the rows of members, which an empty group lacks.
+    unread
+        Groups of which some or all partitions cannot be seen, with the reasons; `*` for groups that may be missing.
     """
 
     offsets: list[Row]
@@ -68,6 +72,7 @@ class Snapshot:
     warnings: list[str] = field(default_factory=list)
     requests: dict[str, int] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
 
 
 def snapshot(
@@ -139,7 +144,7 @@ def snapshots(
 ) -> Iterator[Snapshot]:
     """Take snapshots of parts of a cluster's groups one after the other, so that few rows are in memory at a time.
 
-    Unlike `snapshot`, it leaves out a chosen group that cannot be read, and a warning names it.
+    Unlike `snapshot`, it leaves out a chosen group that cannot be read; a warning and `unread` name it.
 
     Parameters
     ----------
@@ -159,14 +164,15 @@ def snapshots(
     settle_until = time.monotonic() + min(timeout * SETTLE_SHARE, LONGEST_SETTLE)
     with closing(cluster_at(bootstrap_servers, config, timeout)) as cluster:
         listed, failures = cluster.groups()
-        warnings = [f"groups of a broker may be missing: {failure.text}" for failure in failures]
+        missing = {ANY: f"groups of a broker may be missing: {failures[0].text}"} if failures else {}
         names = list(choice(list(listed)))
         for start in range(0, len(names), groups_at_once):
             part = {name: listed[name] for name in names[start : start + groups_at_once]}
-            yield _assembled(cluster, _groups(cluster, part, settle_until), warnings)
-            warnings = []
-        if warnings:
-            yield Snapshot([], [], warnings)
+            taken = _assembled(cluster, _groups(cluster, part, settle_until), [])
+            yield replace(taken, unread=taken.unread | missing)
+            missing = {}
+        if missing:
+            yield Snapshot([], [], unread=missing)
 
 
 def topic_names(
@@ -357,6 +363,7 @@ def _settled(described: Description | Failure) -> bool:
 def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warnings: list[str]) -> Snapshot:
     """Read the topics and log offsets of the groups, each once, and build the rows."""
     groups = []
+    unseen: dict[str, str] = {}
     for name, group in answers.items():
         if isinstance(group, Group):
             followed, unread = with_followers(group)
@@ -368,7 +375,8 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
                     f"group '{name}' is still rebalancing ({state}): owners may be missing or about to change"
                 )
         elif group.name != UNKNOWN_GROUP.name:  # a group deleted since it was listed needs no warning
-            warnings.append(f"group '{name}' is left out: {explained(group)}")
+            unseen[name] = explained(group)
+            warnings.append(f"group '{name}' is left out: {unseen[name]}")
     bare = [group.name for group in groups if not group.description.members and not group.commits.offsets]
     if bare:
         warnings.append(f"groups of which this user can see neither members nor committed offsets: {some(bare)}")
@@ -382,6 +390,8 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
     for group in groups:
         partitions[group.name], gone = partitions_of(group, subscribed[group.name], layout)
         warnings += gone
+        if why := why_unread(group, subscribed[group.name], partitions[group.name], layout):
+            unseen[group.name] = why
     log = _log_offsets(cluster, layout, {key for mine in partitions.values() for key in mine})
     now = _now()
     offsets: list[Row] = []
@@ -392,7 +402,7 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
         warnings += missing
         members += member_rows(now, group, subscribed[group.name])
     facts = {group.name: group.description.facts() for group in groups}
-    return Snapshot(offsets, members, warnings, dict(cluster.requests), facts)
+    return Snapshot(offsets, members, warnings, dict(cluster.requests), facts, unseen)
 
 
 def _has_regex(group: Group) -> bool:
