@@ -40,7 +40,7 @@ def producing(bootstrap: str, topic: str, partitions: int) -> Iterator[list[int]
     stop = threading.Event()
 
     def run() -> None:
-        producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+        producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0})
         while not stop.wait(0.02):
             for number in range(partitions):
                 producer.produce(topic, b"", partition=number)
@@ -202,6 +202,31 @@ def test_no_message_is_lost_when_followers_are_killed_and_return(broker: Broker,
         print(f"{len(done)} messages, {again} of them processed again")
         # No more than what three of the four had processed since their last commits, each of 8 / 4 partitions or so.
         assert again < sum(counts) / 4
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_followers_survive_a_restart_of_the_broker_that_outlasts_their_leases(broker: Broker, tmp_path: Path) -> None:
+    topic = group = "followed-outage"
+    create_topics(broker.bootstrap, {topic: 4})
+    path = tmp_path / "plan.json"
+    both = plan_document(group, topic, "1122")
+    publish(both, PlanFile(path, group))
+    with followers(broker.bootstrap, group, lease=2.0, file=str(path)) as several:
+        with producing(broker.bootstrap, topic, 4) as counts:
+            several.start("c1", "c2")
+            wait_until_followed(several, both)
+            broker.restart()
+            wait_until(
+                lambda: all("again" in str(member.of("log")) for member in several.values()), lambda: several.story()
+            )
+        assert set(processed_counts(several, counts).values()) == {1}
+        for member in several.values():
+            assert member.alive()
+            lines = [each["line"] for each in member.of("log")]
+            assert any("waits for the brokers" in line for line in lines), lines
+            assert any("the lease has run out" in line for line in lines), lines
+        assert overlaps(several) == []
 
 
 def client_config(broker: Broker) -> dict[str, Any]:
