@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.figures import quantity
 from evenlag.live.cluster.capture import snapshots
+from evenlag.live.cluster.stopped import Pulse
 from evenlag.model.files import read_problem
 from evenlag.model.in_memory import File
 from evenlag.model.rates import time_text
@@ -55,16 +56,22 @@ class ClusterInput:
 
     A group fails if it cannot be read, or if a topic or a partition's log end offset is not reported: its lag would
     seem to have fallen.
+
+    Attributes
+    ----------
+    pulse : Pulse or None
+        Remembers followers from one reading to the next; None to wait for their commits in each reading.
     """
 
     bootstrap_servers: str
     timeout: float
     config: Mapping[str, str]
     auto_offset_reset: str = "latest"
+    pulse: Pulse | None = None
 
     def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
         """Yield the chosen groups."""
-        parts = snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config)
+        parts = snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config, pulse=self.pulse)
         for taken in parts:
             now = time.time()
             endless = Counter(str(row["group"]) for row in taken.offsets if row["log_end_offset"] is None)

@@ -141,7 +141,14 @@ def watch(
     )
     asked.check()
     given = input_of(
-        source, members, input_format, auto_offset_reset, subscribed, timeout or interval / 2, command_config
+        source,
+        members,
+        input_format,
+        auto_offset_reset,
+        subscribed,
+        timeout or interval / 2,
+        command_config,
+        repeated=not once,
     )
     board = Board(most_groups, groups, float("inf") if once else stale_after * interval)
     watcher = Watcher(given, board, asked, interval, group_time_limit, _log)
@@ -166,9 +173,10 @@ def watch(
 
 def input_of(
     source: Brokers | Path, members: Path | None, form: str | None, auto_offset_reset: str, subscribed: Sequence[str],
-    timeout: float, command_config: Path | None, *, whole: bool = False,
+    timeout: float, command_config: Path | None, *, whole: bool = False, repeated: bool = False,
 ) -> Input:  # fmt: skip
-    """Return the source to read; `whole` is that of `FileInput`."""
+    """Return the source to read, once or again and again; `whole` is that of `FileInput`."""
+    from evenlag.live.cluster.stopped import Pulse
     from evenlag.watch.inputs import ClusterInput, FileInput
 
     if isinstance(source, Path):
@@ -176,7 +184,7 @@ def input_of(
         return FileInput(source, members, form, auto_offset_reset, subscribed, whole=whole)
     source.check_alone(members, form)
     config = {} if command_config is None else live.read_client_config(command_config)
-    return ClusterInput(source.servers, timeout, config, auto_offset_reset)
+    return ClusterInput(source.servers, timeout, config, auto_offset_reset, Pulse() if repeated else None)
 
 
 def _log(line: str) -> None:

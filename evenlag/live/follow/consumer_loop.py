@@ -23,11 +23,10 @@ from evenlag.live.follow.passing import passes
 from evenlag.live.follow.plan_topics import ABSENT, PlanTopics
 from evenlag.live.followed_plan import FollowedPlan, Plans
 from evenlag.live.group_state import TopicPartition
-from evenlag.live.ownership import MOST_BYTES
+from evenlag.live.ownership import LEASE, MOST_BYTES
 from evenlag.live.wording import some
 from evenlag.search.options import check_seconds
 
-LEASE = 30.0  # seconds
 LOOKS, COMMITS = 30, 6  # number in the time of a lease
 CLAIM_LOOKS = 2  # looks for which a claim must stand
 RESETS = ("latest", "earliest")
