@@ -17,6 +17,7 @@ from confluent_kafka.admin import ResourceType
 from evenlag.errors import SourceError
 from evenlag.live import read_client_config, snapshot
 from evenlag.live.cluster.client_config import kafka_python_settings
+from evenlag.live.follow import PlanTopic
 from tests.support.broker import CERTIFICATE, LOCKED_KEY, REVOKED, Broker, sasl
 from tests.support.command import evenlag as run
 from tests.support.command import evenlag_alone, refused
@@ -93,7 +94,7 @@ def test_every_command_names_a_login_a_group_or_a_permission_that_is_missing(bro
                 rf"the login fails at .*({WRONG_PASSWORD})", told(words, secured, "named", "--command-config", wrong)
             ), words
             hidden = told(words, secured, "named", "--command-config", login)
-            assert ("no group of the input matches" if words[0] in WHOLE else "the ACL Describe on ") in hidden, words
+            assert ("no group" if words[0] in WHOLE else "the ACL Describe on ") in hidden, words
             assert "named" in told(words, f"kafka://{broker.bootstrap}", "nmaed"), words
             if words[0] not in WHOLE:
                 disconnected = told(words, secured, "named")
@@ -139,6 +140,24 @@ def test_check_watch_and_migrate_say_what_they_cannot_see(broker: Broker, tmp_pa
         for words in commands:
             done = run(words[0], f"kafka://{broker.tls_bootstrap}", *words[1:], "--command-config", login)
             assert done.returncode == 0, done
+
+
+@pytest.mark.broker
+def test_publish_names_a_wrong_password(broker: Broker, tmp_path: Path) -> None:
+    create_topics(broker.bootstrap, {"login-plans": 1})
+    plan, wrong = tmp_path / "plan.json", tmp_path / "wrong.properties"
+    plan.write_text(json.dumps({"group": "g", "assignment": {"c1": [["t", 0]]}}))
+    login = sasl(broker) | {"sasl.password": "secret-word"}
+    wrong.write_text("\n".join(f"{name}={value}" for name, value in login.items()))
+    done = run("publish", plan, f"kafka://{broker.sasl_bootstrap}/login-plans", "--command-config", wrong)
+    refused(done, f"topic login-plans: the login fails at {broker.sasl_bootstrap} (")
+    assert "check sasl.mechanism, sasl.username and sasl.password" in done.stderr
+    assert "secret-word" not in done.stderr
+    heard: list[object] = []
+    config = login | {"bootstrap.servers": broker.sasl_bootstrap, "log_level": 0, "error_cb": heard.append}
+    (error,) = PlanTopic("login-plans", config, "g").news()
+    assert "the login fails at" in str(error)
+    assert heard
 
 
 def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
