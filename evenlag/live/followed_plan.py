@@ -14,10 +14,12 @@ from typing import Any, Protocol
 
 from evenlag.errors import EvenlagError, InvalidPlanError, SourceError, to_get
 from evenlag.live.group_state import TopicPartition
+from evenlag.live.wording import login_fails
 from evenlag.model.files import unique, write_json
 from evenlag.tables.topics import is_topic, topic_address
 
 ANSWER_LIMIT = 10.0  # seconds to wait for the brokers
+LOGIN_LIMIT = 1.0  # seconds after which to look whether they refuse the login
 CONSUMER_ONLY = (
     "auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof", "group.id",
     "group.instance.id", "isolation.level", "max.poll.interval.ms", "partition.assignment.strategy",
@@ -188,6 +190,7 @@ class PlanTopic:
         self._reader: Any = None
         self._unread: set[int] = set()
         self._found: list[FollowedPlan | EvenlagError] = []
+        self._errors: list[Any] = []  # of the reader's connections
 
     def __str__(self) -> str:
         return f"topic {self.topic}"
@@ -274,14 +277,42 @@ class PlanTopic:
         from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
         reading = {"group.id": self.group, "enable.auto.commit": False, "enable.partition.eof": True}
-        self._reader = Consumer(self._config | reading)
-        found = self._reader.list_topics(self.topic, timeout=ANSWER_LIMIT).topics[self.topic]
+        self._reader = Consumer(self._config | reading | {"error_cb": self._note_error})
+        found = self._described()
         if found.error is not None:
             absent = found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
             advice = "; create it with cleanup.policy=compact" if absent else ""
             raise SourceError(f"{self}: {found.error.str()}{advice}")
         self._unread = set(found.partitions)
         self._reader.assign([TopicPartition(self.topic, number, OFFSET_BEGINNING) for number in found.partitions])
+
+    def _note_error(self, error: Any) -> None:
+        """Keep an error of a connection, and pass it on to the callback in the user's config."""
+        self._errors.append(error)
+        if (callback := self._config.get("error_cb")) is not None:
+            callback(error)
+
+    def _described(self) -> Any:
+        """Return the metadata of the topic.
+
+        Raises
+        ------
+        SourceError
+            The brokers refuse the login; the client would try again until the limit, and then not say why.
+        KafkaException
+            No broker answers.
+        """
+        from confluent_kafka import KafkaError, KafkaException
+
+        self._errors.clear()
+        try:
+            return self._reader.list_topics(self.topic, timeout=LOGIN_LIMIT).topics[self.topic]
+        except KafkaException:
+            self._reader.poll(0)  # calls error_cb
+            refused = [error for error in self._errors if error.code() == KafkaError._AUTHENTICATION]
+        if refused:
+            raise SourceError(f"{self}: {login_fails(self._config['bootstrap.servers'], refused[0].str())}")
+        return self._reader.list_topics(self.topic, timeout=ANSWER_LIMIT).topics[self.topic]
 
 
 def place_of(text: str, group: str, config: Mapping[str, str] | None = None) -> PlanFile | PlanTopic:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from evenlag.errors import UserDataError
 
 VERSION, WITH_RACK = 1, 2  # versions of the metadata without and with a rack
+LEASE = 30.0  # seconds without a commit after which others may take a partition, if a follower has no other value
 MOST_BYTES = 255  # longest rack, as brokers keep only 4096 bytes of metadata
 
 

@@ -17,6 +17,14 @@ def explained(failure: Failure) -> str:
     return f"{failure.text} ({hint})" if hint else failure.text
 
 
+def login_fails(servers: str, why: object) -> str:
+    """Return the error of a login that a broker refuses, with advice."""
+    return (
+        f"the login fails at {servers} ({why}); check sasl.mechanism, sasl.username and sasl.password in the client "
+        "configuration"
+    )
+
+
 def named(partitions: Iterable[TopicPartition]) -> str:
     """Return the first few partitions as a list, written as by Kafka's tools: `orders-0`."""
     return some([f"{topic}-{partition}" for topic, partition in partitions])

@@ -120,4 +120,4 @@ def _after_restarts(forecast: Forecast) -> str:
 
 def _figure(found: Migration, strategy: str, of: Callable[[Forecast], str]) -> str:
     forecast = found.forecast(strategy)
-    return "–" if forecast is None else of(forecast)
+    return "–" if forecast is None or found.online is Online.NO_MEMBERS else of(forecast)

@@ -228,12 +228,16 @@ def _audit_table(audit: Audit, title: str, price: TrafficPrice | None) -> Sheet:
     table.columns("figure", "moves", *more.values(), *([] if price is None else ["per month"]))
     table.columns("remark", "")
     for row, names, balances in audit.distinct:
-        counts = "–" if row.count_min is None else f"{row.count_min}–{row.count_max}"
-        proof = f"{row.status}, bound {number(row.bound)}" if row.gap is not None else ""
+        counts = spread = excess = bound_excess = "–"  # if nobody reads the group
+        bound = ""
+        if row.count_min is not None:
+            counts, bound = f"{row.count_min}–{row.count_max}", f", bound {number(row.bound)}"
+            spread, excess, bound_excess = map(number, (row.spread, row.excess, row.bound_excess))
+        proof = f"{row.status}{bound}" if row.gap is not None else ""
         wrong = row.error or row.violation
         table.row(
-            listed(names[:MOST_NAMED], len(names)), balances, counts, number(row.spread),
-            *([number(row.objective)] if priced else []), number(row.excess), number(row.bound_excess),
+            listed(names[:MOST_NAMED], len(names)), balances, counts, spread,
+            *([number(row.objective)] if priced else []), excess, bound_excess,
             number(row.moves), *(number(getattr(row, name)) for name in more),
             *([] if price is None else [number(_month(row.crossings, price))]),
             Text(wrong or proof, style="yellow" if wrong else "green"), style="bold" if row.strategy == OPTIMAL else "",

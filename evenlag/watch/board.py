@@ -101,14 +101,14 @@ class Board:
         return self.chosen
 
     def without_figures(self, now: float) -> int:
-        """Return the number of groups to read that have no figures, or only stale ones."""
+        """Return the number of groups to read without fresh figures, and of patterns that match no group."""
         served = {name for name, _ in self.fresh(now)}
-        return sum(name not in served for name in self.chosen)
+        return sum(name not in served for name in self.chosen) + len(self.unmatched)
 
     @property
     def unmatched(self) -> list[str]:
-        """The patterns that no group of the source matches."""
-        return [each for each in self.patterns if not any(fnmatchcase(name, each) for name in self.known)]
+        """The patterns that no group of the source matches; without patterns, `*` if there is no group."""
+        return [each for each in self.patterns or ("*",) if not any(fnmatchcase(name, each) for name in self.known)]
 
     def no_match(self, pattern: str) -> str:
         """Return an error message for a pattern that no group matches; it lists the groups."""

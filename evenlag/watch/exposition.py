@@ -55,7 +55,7 @@ class BoardCollector:
     def _of_groups(self) -> Iterator[Any]:
         board, now = self._board, self._now()
         yield _gauge("groups", "Groups with figures.", sum(1 for _ in board.fresh(now)))
-        text = "Groups to watch that have no figures, or only stale ones."
+        text = "Groups to watch without fresh figures, and patterns that match no group."
         yield _gauge("groups_without_figures", text, board.without_figures(now))
         yield _gauge("groups_unplanned", "Groups that got no turn in the last round.", board.unplanned)
         yield _gauge("groups_left_out", "Groups beyond the limit of groups.", len(board.left_out))

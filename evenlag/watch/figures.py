@@ -23,14 +23,15 @@ class Figures:
     unowned_partitions : int
         Partitions that a member subscribes to and none holds.
     spread_messages : number or None
-        Spread of today's assignment; None if no owner is known.
-    best_spread_messages : number
+        Spread of today's assignment; None if no owner is known. Without members, all spreads, the bound
+        and the proof are None.
+    best_spread_messages : number or None
         Spread of the best plan found.
-    objective_messages : number
+    objective_messages : number or None
         That spread plus the price of the plan's moves.
-    objective_bound_messages : number
+    objective_bound_messages : number or None
         No plan has a lower spread plus price of moves.
-    plan_proven : bool
+    plan_proven : bool or None
         True if no plan is better than the best plan found.
     plan_moves : int
         Partitions that leave their owner under the best plan found.
@@ -57,10 +58,10 @@ class Figures:
     members: int
     unowned_partitions: int
     spread_messages: Number | None
-    best_spread_messages: Number
-    objective_messages: Number
-    objective_bound_messages: Number
-    plan_proven: bool
+    best_spread_messages: Number | None
+    objective_messages: Number | None
+    objective_bound_messages: Number | None
+    plan_proven: bool | None
     plan_moves: int
     rebalance_pays: bool | None
     recoverable_messages: Number | None

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.figures import quantity
 from evenlag.live.cluster.capture import snapshots
+from evenlag.live.cluster.stopped import Pulse
 from evenlag.model.files import read_problem
 from evenlag.model.in_memory import File
 from evenlag.model.rates import time_text
@@ -53,24 +54,37 @@ class Input(Protocol):
 class ClusterInput:
     """The consumer groups of a running cluster, read by `evenlag.live.cluster.capture.snapshots`.
 
-    A group fails if a partition's log end offset is not reported: its lag would seem to have fallen.
+    A group fails if it cannot be read, or if a topic or a partition's log end offset is not reported: its lag would
+    seem to have fallen.
+
+    Attributes
+    ----------
+    pulse : Pulse or None
+        Remembers followers from one reading to the next; None to wait for their commits in each reading.
     """
 
     bootstrap_servers: str
     timeout: float
     config: Mapping[str, str]
     auto_offset_reset: str = "latest"
+    pulse: Pulse | None = None
 
     def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
         """Yield the chosen groups."""
-        parts = snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config)
+        parts = snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config, pulse=self.pulse)
         for taken in parts:
-            for warning in taken.warnings:
-                warn(warning)
             now = time.time()
-            unread = Counter(str(row["group"]) for row in taken.offsets if row["log_end_offset"] is None)
+            endless = Counter(str(row["group"]) for row in taken.offsets if row["log_end_offset"] is None)
+            unread = {name: _partly_read(name, count, taken.warnings) for name, count in endless.items()}
+            unread |= {name: InvalidProblemError(why) for name, why in taken.unread.items()}
+            told = tuple(f"group '{name}'" for name in unread)
+            for warning in taken.warnings:
+                if not warning.startswith(told):
+                    warn(warning)
             for name, found in of_rows(self.bootstrap_servers, taken.offsets, taken.members, self.auto_offset_reset):
-                yield Seen(name, _partly_read(name, unread[name], taken.warnings) if name in unread else found, now)
+                yield Seen(name, unread.pop(name, found), now)
+            for name, why in unread.items():
+                yield Seen(name, why, now)
 
 
 @dataclass(frozen=True)

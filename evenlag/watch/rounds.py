@@ -80,7 +80,7 @@ class Watcher:
             reads, total=reads.total + 1, succeeded=True, last_success=now, seconds=time.monotonic() - began
         )
         self.board.failures = {each.name: str(each.found) for each in seen if isinstance(each.found, Exception)}
-        for warning in (*warnings, *self._refused(), *self._beyond()):
+        for warning in (*warnings, *self._refused(), *self._unmatched(), *self._beyond()):
             self._say_once(warning)
         planning = time.monotonic()
         with ending_searches(signal.SIGTERM) as watch:
@@ -145,6 +145,9 @@ class Watcher:
 
     def _refused(self) -> list[str]:
         return [f"group '{name}': {why}" for name, why in self.board.failures.items()]
+
+    def _unmatched(self) -> list[str]:
+        return [f"{pattern}: {self.board.no_match(pattern)}" for pattern in self.board.unmatched]
 
     def _beyond(self) -> list[str]:
         names = self.board.left_out

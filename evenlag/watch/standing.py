@@ -228,19 +228,20 @@ def _figures(problem: Problem, result: Result, plan: Plan) -> Figures:
     proven = result.status in (Status.OPTIMAL, Status.EMPTY) or objective == result.bound
     pays = worth is not None and worth.pays is True
     gained = max(today.spread - plan.spread, 0) if pays else 0
+    read = bool(problem.members)  # without members nothing is read, so nothing is even or proven best
     return Figures(
         lag_messages=_lag(problem),
         partitions=len(problem.lags),
         members=len(problem.members),
         unowned_partitions=int(((problem.owner == NOBODY) & problem.assignable).sum()),
-        spread_messages=today.spread if owned else None,
-        best_spread_messages=plan.spread,
-        objective_messages=objective,
-        objective_bound_messages=result.bound,
-        plan_proven=proven,
+        spread_messages=today.spread if read and owned else None,
+        best_spread_messages=plan.spread if read else None,
+        objective_messages=objective if read else None,
+        objective_bound_messages=result.bound if read else None,
+        plan_proven=proven if read else None,
         plan_moves=plan.moves,
-        rebalance_pays=pays if owned else None,
-        recoverable_messages=gained if owned else None,
+        rebalance_pays=pays if read and owned else None,
+        recoverable_messages=gained if read and owned else None,
     )
 
 

@@ -46,6 +46,8 @@ def test_several_groups_get_a_line_each(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines if "  possible" in line or "  no-members" in line] == ["audit", "billing"]
+    (empty,) = [line for line in lines if "  no-members" in line]
+    assert empty.split()[3:] == ["–"] * 5 + ["0"]
     chosen = json.loads(evenlag("migrate", *words, "--group", "bill*", "--json").stdout)["groups"]
     assert [each["group"] for each in chosen] == ["billing"]
 

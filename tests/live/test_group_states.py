@@ -10,7 +10,15 @@ import pytest
 from evenlag.live import Snapshot, snapshot
 from evenlag.live.cluster import capture
 from evenlag.live.cluster.client import Cluster
-from evenlag.live.cluster.rows import Layout, LogOffsets, offset_rows, partitions_of
+from evenlag.live.cluster.rows import (
+    UNKNOWN_TOPIC,
+    Layout,
+    LogOffsets,
+    offset_rows,
+    partitions_of,
+    why_unread,
+)
+from evenlag.live.cluster.stopped import Pulse
 from evenlag.live.group_state import Commits, Description, Failure, Group
 from evenlag.live.group_state import Member as MemberState
 from evenlag.live.ownership import Ownership
@@ -35,7 +43,9 @@ class ScriptedCluster:
         return {"g": "classic"}, [Failure("KafkaConnectionError", "broker 2 is down")]
 
     def partitions(self, topics: Collection[str]) -> Layout:
-        return {topic: {number: () for name, number in self._known() if name == topic} for topic in topics}
+        found = {topic: {number: () for name, number in self._known() if name == topic} for topic in topics}
+        absent = Failure(UNKNOWN_TOPIC, "no such topic")
+        return {topic: partitions or absent for topic, partitions in found.items()}
 
     def log_offsets(self, partitions: Collection[tuple[str, int]]) -> LogOffsets:
         return dict.fromkeys(partitions, (0, 9))
@@ -95,6 +105,39 @@ def test_a_group_that_fails_does_not_affect_the_others(monkeypatch: pytest.Monke
     assert taken.warnings[1] == "groups of which this user can see neither members nor committed offsets: g"
 
 
+def unread(monkeypatch: pytest.MonkeyPatch, description: Description | Failure, **options: Any) -> dict[str, str]:
+    """Return the groups that `snapshots` cannot read in a cluster whose only group is described in this way."""
+    monkeypatch.setattr(capture, "cluster_at", lambda *_: ScriptedCluster(description, **options))
+    (taken,) = capture.snapshots("somewhere", lambda names: names)
+    assert taken.unread.pop("*") == "groups of a broker may be missing: broker 2 is down"
+    return taken.unread
+
+
+def test_each_chosen_group_has_rows_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    failure = Failure("TOPIC_AUTHORIZATION_FAILED", "no access")
+    assert unread(monkeypatch, failure) == {"g": "no access (the user needs the ACL Describe on the topic)"}
+    assert unread(monkeypatch, Description("Empty"), commits=failure)["g"].startswith("no access")
+    assert unread(monkeypatch, Description("Empty"))["g"].startswith("neither members nor committed offsets can be")
+    alone = MemberState("m1", None, None, None, (), subscription=Subscription(()))
+    assert unread(monkeypatch, Description("Stable", (alone,)))["g"] == "its members subscribe to no existing topic"
+    waiting = MemberState("m1", None, None, None, (), subscription=Subscription(("new",)))
+    assert unread(monkeypatch, Description("Stable", (waiting,)))["g"] == "none of its topics exists: new"
+    assert unread(monkeypatch, Description("Dead")) == {}
+    assert unread(monkeypatch, Description("Empty"), commits=Commits({("t", 0): 3})) == {}
+
+
+@pytest.mark.parametrize("name", ["TOPIC_AUTHORIZATION_FAILED", UNKNOWN_TOPIC])
+def test_a_group_with_a_hidden_topic_is_not_wholly_read(name: str) -> None:
+    member = MemberState("m", None, None, None, partitions=(("a", 0),))
+    group, subscribed = Group("g", Description("Stable", (member,)), Commits()), {"m": ("a", "b")}
+    layout: Layout = {"a": {0: ()}, "b": Failure(name, "not shown")}
+    partitions, _ = partitions_of(group, subscribed, layout)
+    why = why_unread(group, subscribed, partitions, layout)
+    assert partitions == [("a", 0)]
+    assert (why is None) == (name == UNKNOWN_TOPIC)
+    assert why is None or why.startswith("topic b: not shown")
+
+
 def test_partitions_being_assigned_count_as_the_groups() -> None:
     member = MemberState("m", None, None, None, partitions=(("a", 0),), target=(("a", 0), ("b", 1)))
     group = Group("g", Description("Reconciling", (member,)), Commits({("c", 9): 4}))
@@ -144,7 +187,7 @@ def test_the_members_of_a_followed_group_are_the_owners_in_its_commits(monkeypat
         ("old", 0): "offsets of before",
     }
     commits = Commits(dict.fromkeys([*metadata, ("old", 1)], 5), metadata)
-    taken = scripted_snapshot(monkeypatch, Description("Empty", protocol="classic"), commits=commits)
+    taken = scripted_snapshot(monkeypatch, Description("Empty", protocol="classic"), commits=commits, timeout=1.0)
     owners = {(row["topic"], row["partition"]): (row["consumer_id"], row["client_id"]) for row in taken.offsets}
     nobody = (None, None)
     assert owners == {
@@ -157,6 +200,65 @@ def test_the_members_of_a_followed_group_are_the_owners_in_its_commits(monkeypat
     ]
     (unread,) = taken.warnings[1:]
     assert unread.startswith("group 'g': the owners of b-1 cannot be read: metadata of version 3, not 1 or 2: ")
+
+
+class Beating(ScriptedCluster):
+    """A group of two followers, of which only c1 goes on committing; reading its commits may fail after the first."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        super().__init__(Description("Empty"), commits=self.commit(1))
+        self.fails, self.beat = fails, 1
+
+    def _known(self) -> Iterable[tuple[str, int]]:
+        return [("a", 0), ("a", 1)]
+
+    def commit(self, beat: int) -> Commits:
+        held = {("a", 0): Ownership(8, "c1", "77aa", beat), ("a", 1): Ownership(8, "c2", "5f3a", 1)}
+        return Commits(dict.fromkeys(held, 5), {key: each.encode() for key, each in held.items()})
+
+    def committed(self, groups: Iterable[str]) -> dict[str, Commits | Failure]:
+        found = super().committed(groups)
+        self.beat += 1
+        self.commits = Failure("NOT_COORDINATOR", "moved") if self.fails else self.commit(self.beat)
+        return found
+
+
+@pytest.mark.parametrize(("fails", "members"), [(False, ["c1"]), (True, ["c1", "c2"])])
+def test_a_follower_that_no_longer_commits_is_left_out(
+    fails: bool, members: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "LEAST_WAIT", 0.0)
+    monkeypatch.setattr(capture, "PULSE_PAUSE", 0.01)
+    monkeypatch.setattr(capture, "cluster_at", lambda *_: Beating(fails=fails))
+    taken = snapshot("somewhere", timeout=0.3)
+    assert [row["consumer_id"] for row in taken.members] == members
+    assert [row["consumer_id"] for row in taken.offsets] == ["c1", None if len(members) == 1 else "c2"]
+    told = any("stopped members of group 'g' are left out: c2 (no new commit;" in each for each in taken.warnings)
+    assert told == (len(members) == 1)
+
+
+def test_a_watch_recognises_it_from_one_reading_to_the_next() -> None:
+    cluster, pulse = Beating(), Pulse()
+    still = []
+    for now in (0.0, 20.0, 29.0, 30.0):
+        commits = cluster.committed(["g"])["g"]
+        assert isinstance(commits, Commits)
+        group = Group("g", Description("Empty"), commits)
+        pulse.note(group, now)
+        still.append(pulse.still(group, now))
+    assert still == [set(), set(), set(), {"c2"}]
+
+
+def test_a_static_member_that_has_left_for_now_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    there, left = (
+        MemberState(f"id-{n}", "app", None, f"static-{n}", (("a", n),), epoch=epoch, subscription=Subscription(("a",)))
+        for n, epoch in ((0, 5), (1, -2))
+    )
+    commits = Commits({("a", 0): 5, ("a", 1): 5})
+    taken = scripted_snapshot(monkeypatch, Description("Stable", (there, left), "consumer"), commits=commits)
+    assert [row["consumer_id"] for row in taken.members] == ["id-0"]
+    assert [row["consumer_id"] for row in taken.offsets] == ["id-0", None]
+    assert taken.warnings[1].startswith("stopped members of group 'g' are left out: static-1 (left;")
 
 
 def test_a_group_whose_followers_have_stopped_has_no_members(monkeypatch: pytest.MonkeyPatch) -> None:

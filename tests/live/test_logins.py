@@ -17,6 +17,7 @@ from confluent_kafka.admin import ResourceType
 from evenlag.errors import SourceError
 from evenlag.live import read_client_config, snapshot
 from evenlag.live.cluster.client_config import kafka_python_settings
+from evenlag.live.follow import PlanTopic
 from tests.support.broker import CERTIFICATE, LOCKED_KEY, REVOKED, Broker, sasl
 from tests.support.command import evenlag as run
 from tests.support.command import evenlag_alone, refused
@@ -93,7 +94,7 @@ def test_every_command_names_a_login_a_group_or_a_permission_that_is_missing(bro
                 rf"the login fails at .*({WRONG_PASSWORD})", told(words, secured, "named", "--command-config", wrong)
             ), words
             hidden = told(words, secured, "named", "--command-config", login)
-            assert ("no group of the input matches" if words[0] in WHOLE else "the ACL Describe on ") in hidden, words
+            assert ("no group" if words[0] in WHOLE else "the ACL Describe on ") in hidden, words
             assert "named" in told(words, f"kafka://{broker.bootstrap}", "nmaed"), words
             if words[0] not in WHOLE:
                 disconnected = told(words, secured, "named")
@@ -103,6 +104,60 @@ def test_every_command_names_a_login_a_group_or_a_permission_that_is_missing(bro
             text = told(words, secured, "named", "--command-config", login)
             assert "TOPIC_AUTHORIZATION_FAILED" in text, words
             assert "(the user needs the ACL Describe on the topic)" in text, words
+
+
+@pytest.mark.broker
+def test_check_watch_and_migrate_say_what_they_cannot_see(broker: Broker, tmp_path: Path) -> None:
+    create_topics(broker.bootstrap, {"unseen": 2})
+    produce(broker.bootstrap, "unseen", [3, 3])
+    login = tmp_path / "client.properties"
+    settings = sasl(broker) | {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"}
+    settings |= {"sasl.username": "blind", "sasl.password": "blind-secret", "ssl.ca.location": str(CERTIFICATE)}
+    login.write_text("\n".join(f"{name}={value}" for name, value in settings.items()))
+    add_scram_user(broker.bootstrap, "blind", "blind-secret")
+
+    def told(*words: str) -> str:
+        done = run(words[0], f"kafka://{broker.tls_bootstrap}", *words[1:], "--command-config", login)
+        assert done.returncode == 1, done
+        return done.stdout + done.stderr
+
+    commands = (("check",), ("watch", "--once"), ("migrate",))
+    with running_group(broker.bootstrap, "unseen", {"a": ["unseen"], "b": ["unseen"]}, group_protocol="consumer"):
+        for words in commands:
+            assert "*: " in (text := told(*words)), words
+            assert "the input has no group; a cluster shows a group only to users with the ACL Describe on it" in text
+            assert "unseen: " in told(*words, "--group", "unseen"), words
+        allow_describe(broker.bootstrap, "blind", ResourceType.GROUP, "unseen")
+        for words in commands:
+            for more in ((), ("--group", "unseen")):
+                text = told(*words, *more)
+                assert "unseen" in text, words
+                assert "(the user needs the ACL Describe on the topic)" in text, words
+            assert "other: no group of the input matches" in told(*words, "--group", "other").replace("failed: ", "")
+        assert 'evenlag_group_failed{group="unseen"} 1.0' in told("watch", "--once")
+        assert "evenlag_groups_without_figures 1.0" in told("watch", "--once", "--group", "other")
+        allow_describe(broker.bootstrap, "blind", ResourceType.TOPIC, "unseen")
+        for words in commands:
+            done = run(words[0], f"kafka://{broker.tls_bootstrap}", *words[1:], "--command-config", login)
+            assert done.returncode == 0, done
+
+
+@pytest.mark.broker
+def test_publish_names_a_wrong_password(broker: Broker, tmp_path: Path) -> None:
+    create_topics(broker.bootstrap, {"login-plans": 1})
+    plan, wrong = tmp_path / "plan.json", tmp_path / "wrong.properties"
+    plan.write_text(json.dumps({"group": "g", "assignment": {"c1": [["t", 0]]}}))
+    login = sasl(broker) | {"sasl.password": "secret-word"}
+    wrong.write_text("\n".join(f"{name}={value}" for name, value in login.items()))
+    done = run("publish", plan, f"kafka://{broker.sasl_bootstrap}/login-plans", "--command-config", wrong)
+    refused(done, f"topic login-plans: the login fails at {broker.sasl_bootstrap} (")
+    assert "check sasl.mechanism, sasl.username and sasl.password" in done.stderr
+    assert "secret-word" not in done.stderr
+    heard: list[object] = []
+    config = login | {"bootstrap.servers": broker.sasl_bootstrap, "log_level": 0, "error_cb": heard.append}
+    (error,) = PlanTopic("login-plans", config, "g").news()
+    assert "the login fails at" in str(error)
+    assert heard
 
 
 def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:

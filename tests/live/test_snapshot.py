@@ -101,7 +101,8 @@ def test_static_members_have_their_instance_id(broker: Broker, protocol: str) ->
     assert [row["group_instance_id"] for row in taken.members] == ["app-7"]
     assert taken.warnings == []
     if protocol == "kip-848":  # the group waits for its static member, and is not stable meanwhile
-        (warning,) = snapshot(broker.bootstrap, [f"static-{protocol}"], timeout=1).warnings
+        left, warning = sorted(snapshot(broker.bootstrap, [f"static-{protocol}"], timeout=1).warnings, reverse=True)
+        assert left.startswith("stopped members of group 'static-kip-848' are left out: app-7")
         assert "group 'static-kip-848' is still rebalancing (Reconciling)" in warning
 
 
@@ -246,3 +247,18 @@ def test_a_leader_on_a_broker_without_a_rack_has_an_unknown_rack(tmp_path: Path)
     assert {place: plan["costs"]["crossings"] for place, plan in read.items()} == {"leader": 1, "followers": 2}
     (note,) = [note for note in read["leader"]["warnings"] if "rack" in note]
     assert note.startswith("the leader's rack is unknown for 2 partitions of 3")
+
+
+def test_a_static_member_that_left_for_now_is_left_out(broker: Broker) -> None:
+    create_topics(broker.bootstrap, {"static-left": 4})
+    own = {name: {"group.instance.id": f"static-{name}"} for name in "ab"}
+    subscriptions = {name: ["static-left"] for name in own}
+    with running_group(broker.bootstrap, "static-left", subscriptions, own, group_protocol="consumer") as members:
+        assert len(snapshot(broker.bootstrap, ["static-left"]).members) == 2
+        members["a"].stop()
+        members["a"].join()
+        taken = snapshot(broker.bootstrap, ["static-left"])
+    assert [row["group_instance_id"] for row in taken.members] == ["static-b"]
+    assert sum(row["consumer_id"] is None for row in taken.offsets) == 2
+    told = "stopped members of group 'static-left' are left out: static-a"
+    assert any(each.startswith(told) for each in taken.warnings)

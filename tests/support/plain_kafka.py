@@ -46,7 +46,8 @@ class Kafka:
         self.now = 1000.0
         self.ends = dict.fromkeys(partitions, messages)
         self.commits: dict[Partition, tuple[int, str | None]] = {}
-        self.failing: set[str] = set()  # calls that time out
+        self.failing: set[str] = set()  # calls that fail
+        self.error = KafkaError._TIMED_OUT  # how they do
         self.leaderless: set[Partition] = set()  # partitions whose offsets time out
         self.subscribed = False  # the group has members that subscribe
         self.meanwhile: Callable[[], object] = lambda: None  # called just before a commit counts
@@ -56,7 +57,7 @@ class Kafka:
 
     def answer(self, call: str) -> None:
         if call in self.failing:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+            raise KafkaException(KafkaError(self.error))
 
 
 class Consumer:
@@ -66,6 +67,12 @@ class Consumer:
         self.kafka = kafka
         self.positions: dict[Partition, int] = {}
         self.errors: list[KafkaError] = []
+        self.cut_off = False  # from the group's coordinator
+
+    def _answer(self, call: str) -> None:
+        if self.cut_off:
+            raise KafkaException(KafkaError(KafkaError.NOT_COORDINATOR))
+        self.kafka.answer(call)
 
     def list_topics(self, topic: str, **_: float) -> Any:
         self.kafka.answer("list_topics")
@@ -84,7 +91,7 @@ class Consumer:
         return 0, self.kafka.ends[part.topic, part.partition]
 
     def committed(self, parts: Sequence[TopicPartition], **_: float) -> list[TopicPartition]:
-        self.kafka.answer("committed")
+        self._answer("committed")
         found = [(each, self.kafka.commits.get((each.topic, each.partition), (-1001, None))) for each in parts]
         return [
             TopicPartition(each.topic, each.partition, offset, metadata or "") for each, (offset, metadata) in found
@@ -92,7 +99,7 @@ class Consumer:
 
     def commit(self, offsets: Sequence[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
         assert not asynchronous
-        self.kafka.answer("commit")
+        self._answer("commit")
         if self.kafka.subscribed:
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
         if any((each.topic, each.partition) not in self.kafka.ends for each in offsets):

@@ -11,6 +11,7 @@ import evenlag
 from evenlag import live, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import Word, command
+from evenlag.cli.commands.check import FAILED
 from evenlag.cli.commands.watch import GROUPS, input_of
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.terminal import print_json, show, show_notes, working
@@ -64,12 +65,11 @@ def migrate(
     if board.unmatched:
         raise InvalidProblemError("; ".join(f"{each}: {board.no_match(each)}" for each in board.unmatched))
     found: list[Migration] = []
+    failed: list[str] = []
     ended = Watch()
     for each in seen:
         if isinstance(each.found, InvalidProblemError):
-            if len(seen) == 1:
-                raise each.found
-            notes.append(f"group {each.name!r} is left out: {each.found}")
+            failed.append(f"group {each.name!r} is left out: {each.found}")
             continue
         notes += each.found.notes if len(seen) == 1 else ()
         with ending_searches() as watch, working(f"solving {each.name}"):
@@ -79,13 +79,17 @@ def migrate(
         ended = watch
         if ended.interrupted:
             break
-    notes += notes_of(ended)
+    if failed and not (found or ended.interrupted):
+        raise InvalidProblemError("; ".join(failed))
+    notes += [*failed, *notes_of(ended)]
     if as_json:
         print_json(report.migration_document(found, notes))
     else:
         show(report.migration_report(found[0]) if len(found) == 1 else report.migration_lines(found))
         show_notes(notes)
     end(ended)
+    if failed:
+        raise click.exceptions.Exit(FAILED)
 
 
 def _topic_ids(

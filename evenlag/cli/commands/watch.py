@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GROUPS = 2_000  # most groups, if no other number is given
 PORT = 9779
-UNREADABLE = 1  # exit status of --once if the source cannot be read
+UNREADABLE = 1  # exit status of --once if the source or a group cannot be read
 TERMINATED = 128 + 15  # exit status of --once that SIGTERM ended, by the convention of shells
 
 
@@ -141,7 +141,14 @@ def watch(
     )
     asked.check()
     given = input_of(
-        source, members, input_format, auto_offset_reset, subscribed, timeout or interval / 2, command_config
+        source,
+        members,
+        input_format,
+        auto_offset_reset,
+        subscribed,
+        timeout or interval / 2,
+        command_config,
+        repeated=not once,
     )
     board = Board(most_groups, groups, float("inf") if once else stale_after * interval)
     watcher = Watcher(given, board, asked, interval, group_time_limit, _log)
@@ -152,6 +159,8 @@ def watch(
             if watcher.round() is not None:
                 raise click.exceptions.Exit(UNREADABLE)  # the log has the error
             say(text_of(board, interval), nl=False)
+            if board.unmatched or board.failures:
+                raise click.exceptions.Exit(UNREADABLE)
             return
         with serving(board, *metrics, interval) as address:
             _log(f"serving {address}/metrics")
@@ -164,9 +173,10 @@ def watch(
 
 def input_of(
     source: Brokers | Path, members: Path | None, form: str | None, auto_offset_reset: str, subscribed: Sequence[str],
-    timeout: float, command_config: Path | None, *, whole: bool = False,
+    timeout: float, command_config: Path | None, *, whole: bool = False, repeated: bool = False,
 ) -> Input:  # fmt: skip
-    """Return the source to read; `whole` is that of `FileInput`."""
+    """Return the source to read, once or again and again; `whole` is that of `FileInput`."""
+    from evenlag.live.cluster.stopped import Pulse
     from evenlag.watch.inputs import ClusterInput, FileInput
 
     if isinstance(source, Path):
@@ -174,7 +184,7 @@ def input_of(
         return FileInput(source, members, form, auto_offset_reset, subscribed, whole=whole)
     source.check_alone(members, form)
     config = {} if command_config is None else live.read_client_config(command_config)
-    return ClusterInput(source.servers, timeout, config, auto_offset_reset)
+    return ClusterInput(source.servers, timeout, config, auto_offset_reset, Pulse() if repeated else None)
 
 
 def _log(line: str) -> None:

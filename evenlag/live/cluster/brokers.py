@@ -24,6 +24,7 @@ from evenlag.live.kafka_python import (
     OffsetFetchRequest,
 )
 from evenlag.live.messages import ConsumerGroupDescribeRequest
+from evenlag.live.wording import login_fails
 
 Item = TypeVar("Item")
 Asked = Callable[[Sequence[Item]], tuple[Any, Callable[[Any], Answers[Item]]]]
@@ -116,10 +117,7 @@ class Brokers:
     def unreachable(self, why: object) -> SourceError:
         """Return the error for an address at which no broker answers or accepts the login, with advice."""
         if isinstance(why, LoginError):
-            return SourceError(
-                f"the login fails at {self._bootstrap_servers} ({one_line(why)}); check sasl.mechanism, "
-                "sasl.username and sasl.password in the client configuration"
-            )
+            return SourceError(login_fails(self._bootstrap_servers, one_line(why)))
         waited = "" if self.in_time() else f" within {self._timeout:g} s"
         return SourceError(
             f"no Kafka broker answers at {self._bootstrap_servers}{waited} ({one_line(why)}); check the address, and "

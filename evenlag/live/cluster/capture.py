@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
@@ -22,7 +22,9 @@ from evenlag.live.cluster.rows import (
     partitions_of,
     subscriptions_of,
     topics_of,
+    why_unread,
 )
+from evenlag.live.cluster.stopped import LEAST_WAIT, Pulse, Stopped, without_left
 from evenlag.live.group_state import CLASSIC, Description, Failure, Group, TopicPartition
 from evenlag.live.wording import explained, some
 from evenlag.model.facts import Facts
@@ -43,6 +45,9 @@ SETTLE_PAUSE = 0.2  # seconds between requests for a group that is rebalancing
 LONGEST_TIMEOUT = 3600.0  # seconds
 LONGEST_SETTLE = 3.0  # seconds that `snapshots` waits for rebalances
 GROUPS_AT_ONCE = 200
+PULSE_SHARE = 0.8  # share of the timeout by which followers must have committed
+PULSE_PAUSE = 1.0  # seconds between looks for their commits
+ANY = "*"  # in place of the names of groups that may be missing
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ class Snapshot:
         Number of requests sent, by Kafka's name of the request.
     facts
         Facts of each group by its name. The tables have them in the rows of members, which an empty group lacks.
+    unread
+        Groups of which some or all partitions cannot be seen, with the reasons; `*` for groups that may be missing.
     """
 
     offsets: list[Row]
@@ -68,6 +75,7 @@ class Snapshot:
     warnings: list[str] = field(default_factory=list)
     requests: dict[str, int] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
 
 
 def snapshot(
@@ -83,7 +91,8 @@ def snapshot(
     A group's partitions are those of all topics that a member subscribes to, that the group has committed to, or of
     which a member holds partitions. In a group that follows a plan (docs/follow.md), the members are those named by its
     commits. A group that is rebalancing is read again for up to half of the timeout; a warning names groups that did
-    not become stable. Requests are sent one after another, so offsets of a busy topic may be some milliseconds apart;
+    not become stable. Followers that do not commit within 80 % of the timeout are left out, and a warning names them.
+    Requests are sent one after another, so offsets of a busy topic may be some milliseconds apart;
     lag is never below 0. A killed member stays listed until its session times out.
 
     Parameters
@@ -114,7 +123,8 @@ def snapshot(
     _check_call(bootstrap_servers, timeout)
     if groups is not None and "" in groups:
         raise SourceError("a group without a name; omit groups to read all of them")
-    settle_until = time.monotonic() + timeout * SETTLE_SHARE
+    began = time.monotonic()
+    settle_until = began + timeout * SETTLE_SHARE
     with closing(cluster_at(bootstrap_servers, config, timeout, progress)) as cluster:
         listed, failures = cluster.groups()
         warnings = [f"groups of a broker may be missing: {failure.text}" for failure in failures]
@@ -126,7 +136,8 @@ def snapshot(
             for name, group in answers.items():
                 if isinstance(group, Failure):
                     raise _refused(bootstrap_servers, name, group, list(listed))
-        return _assembled(cluster, answers, warnings)
+        stopped = _stopped(cluster, answers, Pulse(), began + timeout * PULSE_SHARE)
+        return _assembled(cluster, answers, warnings, stopped)
 
 
 def snapshots(
@@ -136,10 +147,11 @@ def snapshots(
     timeout: float = 10.0,
     config: Mapping[str, str] | None = None,
     groups_at_once: int = GROUPS_AT_ONCE,
+    pulse: Pulse | None = None,
 ) -> Iterator[Snapshot]:
     """Take snapshots of parts of a cluster's groups one after the other, so that few rows are in memory at a time.
 
-    Unlike `snapshot`, it leaves out a chosen group that cannot be read, and a warning names it.
+    Unlike `snapshot`, it leaves out a chosen group that cannot be read; a warning and `unread` name it.
 
     Parameters
     ----------
@@ -149,6 +161,9 @@ def snapshots(
         Gets the sorted names of all groups that the user may see; returns those to read.
     groups_at_once
         Groups in each part.
+    pulse
+        Commits seen by earlier calls. With it, followers have stopped whose commits stand still for 30 s from call to
+        call; without it, each part waits for their commits as `snapshot` does.
 
     Raises
     ------
@@ -156,17 +171,24 @@ def snapshots(
         As in `snapshot`.
     """
     _check_call(bootstrap_servers, timeout)
-    settle_until = time.monotonic() + min(timeout * SETTLE_SHARE, LONGEST_SETTLE)
+    began = time.monotonic()
+    settle_until = began + min(timeout * SETTLE_SHARE, LONGEST_SETTLE)
     with closing(cluster_at(bootstrap_servers, config, timeout)) as cluster:
         listed, failures = cluster.groups()
-        warnings = [f"groups of a broker may be missing: {failure.text}" for failure in failures]
+        missing = {ANY: f"groups of a broker may be missing: {failures[0].text}"} if failures else {}
         names = list(choice(list(listed)))
         for start in range(0, len(names), groups_at_once):
             part = {name: listed[name] for name in names[start : start + groups_at_once]}
-            yield _assembled(cluster, _groups(cluster, part, settle_until), warnings)
-            warnings = []
-        if warnings:
-            yield Snapshot([], [], warnings)
+            answers = _groups(cluster, part, settle_until)
+            if pulse is None:
+                stopped: Stopped = _stopped(cluster, answers, Pulse(), began + timeout * PULSE_SHARE)
+            else:
+                stopped = _still(answers, pulse)
+            taken = _assembled(cluster, answers, [], stopped)
+            yield replace(taken, unread=taken.unread | missing)
+            missing = {}
+        if missing:
+            yield Snapshot([], [], unread=missing)
 
 
 def topic_names(
@@ -348,27 +370,70 @@ def _groups(cluster: Cluster, protocols: Mapping[str, str], settle_until: float)
     return groups
 
 
+def _stopped(cluster: Cluster, answers: dict[str, Group | Failure], pulse: Pulse, until: float) -> Stopped:
+    """Return the followers that do not commit until a time of `time.monotonic`; read the others' newer commits.
+
+    If the time is too short for a follower to commit, none has stopped.
+    """
+    began = now = time.monotonic()
+    groups = {name: group for name, group in answers.items() if isinstance(group, Group)}
+    for group in groups.values():
+        pulse.note(group, now)
+    if until - began < LEAST_WAIT:
+        return {}
+    while True:
+        still = {name: owners for name in groups if (owners := pulse.still(groups[name], now, now - began))}
+        if not still or now >= until:
+            answers |= groups
+            return still
+        time.sleep(PULSE_PAUSE)
+        newer, now = cluster.committed(still), time.monotonic()
+        for name, commits in newer.items():
+            if isinstance(commits, Failure):  # nothing is known of its followers
+                del groups[name]
+            else:
+                groups[name] = replace(groups[name], commits=commits)
+                pulse.note(groups[name], now)
+
+
+def _still(answers: Mapping[str, Group | Failure], pulse: Pulse) -> Stopped:
+    """Return the followers whose commits have stood still for a lease, from one call to the next."""
+    now = time.monotonic()
+    found: dict[str, Collection[str]] = {}
+    for name, group in answers.items():
+        if isinstance(group, Group):
+            pulse.note(group, now)
+            found[name] = pulse.still(group, now)
+    return found
+
+
 def _settled(described: Description | Failure) -> bool:
     if isinstance(described, Failure):
         return described.name not in PASSING
     return described.state in SETTLED
 
 
-def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warnings: list[str]) -> Snapshot:
+def _assembled(
+    cluster: Cluster, answers: Mapping[str, Group | Failure], warnings: list[str], stopped: Stopped
+) -> Snapshot:
     """Read the topics and log offsets of the groups, each once, and build the rows."""
     groups = []
+    present: dict[str, Group] = {}
+    unseen: dict[str, str] = {}
     for name, group in answers.items():
         if isinstance(group, Group):
-            followed, unread = with_followers(group)
+            followed, unread = with_followers(group, stopped.get(name, ()))
             groups.append(followed)
-            warnings += unread
+            present[name], left = without_left(followed)
+            warnings += [*unread, *left]
             state = group.description.state
             if state not in SETTLED:
                 warnings.append(
                     f"group '{name}' is still rebalancing ({state}): owners may be missing or about to change"
                 )
         elif group.name != UNKNOWN_GROUP.name:  # a group deleted since it was listed needs no warning
-            warnings.append(f"group '{name}' is left out: {explained(group)}")
+            unseen[name] = explained(group)
+            warnings.append(f"group '{name}' is left out: {unseen[name]}")
     bare = [group.name for group in groups if not group.description.members and not group.commits.offsets]
     if bare:
         warnings.append(f"groups of which this user can see neither members nor committed offsets: {some(bare)}")
@@ -382,17 +447,19 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
     for group in groups:
         partitions[group.name], gone = partitions_of(group, subscribed[group.name], layout)
         warnings += gone
+        if why := why_unread(group, subscribed[group.name], partitions[group.name], layout):
+            unseen[group.name] = why
     log = _log_offsets(cluster, layout, {key for mine in partitions.values() for key in mine})
     now = _now()
     offsets: list[Row] = []
     members: list[Row] = []
     for group in groups:
-        rows, missing = offset_rows(now, group, partitions[group.name], layout, log)
+        rows, missing = offset_rows(now, present[group.name], partitions[group.name], layout, log)
         offsets += rows
         warnings += missing
-        members += member_rows(now, group, subscribed[group.name])
+        members += member_rows(now, present[group.name], subscribed[group.name])
     facts = {group.name: group.description.facts() for group in groups}
-    return Snapshot(offsets, members, warnings, dict(cluster.requests), facts)
+    return Snapshot(offsets, members, warnings, dict(cluster.requests), facts, unseen)
 
 
 def _has_regex(group: Group) -> bool:

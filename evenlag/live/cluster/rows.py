@@ -81,6 +81,28 @@ def partitions_of(group: Group, subscribed: Subscriptions, layout: Layout) -> tu
     return sorted(partitions), warnings
 
 
+def why_unread(
+    group: Group, subscribed: Subscriptions, partitions: Iterable[TopicPartition], layout: Layout
+) -> str | None:
+    """Return why a group's partitions are missing or incomplete; None if all of them are known."""
+    topics, seen = topics_of(group, subscribed), {topic for topic, _ in partitions}
+    hidden = [
+        f"topic {topic}: {explained(listed)}"
+        for topic in sorted(topics - seen)
+        if isinstance(listed := layout[topic], Failure) and listed.name != UNKNOWN_TOPIC
+    ]
+    if hidden or seen:
+        return "; ".join(hidden) or None
+    if topics:
+        return f"none of its topics exists: {some(sorted(topics))}"
+    if group.description.members:
+        return "its members subscribe to no existing topic"
+    return (
+        "neither members nor committed offsets can be seen: the user needs the ACL Describe on the topics, unless the "
+        "group is new"
+    )
+
+
 def topics_of(group: Group, subscribed: Subscriptions) -> set[str]:
     """Return the topics that the group has committed to, holds partitions of, or subscribes to."""
     return {topic for topic, _ in group.known()} | {topic for topics in subscribed.values() for topic in topics or ()}

@@ -19,14 +19,14 @@ from confluent_kafka import KafkaError, KafkaException
 from evenlag.errors import EvenlagError, InvalidProblemError
 from evenlag.live.follow.group_commits import GroupCommits
 from evenlag.live.follow.holdings import Holdings
+from evenlag.live.follow.passing import passes
 from evenlag.live.follow.plan_topics import ABSENT, PlanTopics
 from evenlag.live.followed_plan import FollowedPlan, Plans
 from evenlag.live.group_state import TopicPartition
-from evenlag.live.ownership import MOST_BYTES
+from evenlag.live.ownership import LEASE, MOST_BYTES
 from evenlag.live.wording import some
 from evenlag.search.options import check_seconds
 
-LEASE = 30.0  # seconds
 LOOKS, COMMITS = 30, 6  # number in the time of a lease
 CLAIM_LOOKS = 2  # looks for which a claim must stand
 RESETS = ("latest", "earliest")
@@ -107,9 +107,7 @@ class Follow:
         self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
         earliest, patience = auto_offset_reset == "earliest", lease / COMMITS
         self._topics = PlanTopics(consumer, self._say, every=lease, patience=patience)
-        commits = GroupCommits(
-            consumer, member, rack, self._say, earliest=earliest, patience=patience, silence=lease / 2
-        )
+        commits = GroupCommits(consumer, member, rack, earliest=earliest, patience=patience)
         self._holdings = Holdings(
             consumer, member, commits, self._topics, lease=lease, standing=CLAIM_LOOKS * lease / LOOKS,
             on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost,
@@ -153,8 +151,8 @@ class Follow:
         Raises
         ------
         KafkaException
-            A commit failed, half a lease has passed without an answer, or the consumer reported an error; the next call
-            tries again.
+            The cause does not pass by itself, such as a missing ACL; the next call tries again. Other errors are waited
+            out, and `troubles` and the log have them.
         FollowError
             Another client commits this consumer's partitions, as the message explains. This consumer holds none now.
         """
@@ -173,7 +171,9 @@ class Follow:
 
         Raises
         ------
-        KafkaException, FollowError
+        KafkaException
+            The commit failed, for any reason.
+        FollowError
             As in `consume`.
         """
         if monotonic() >= self._next_look:  # so as not to overwrite commits of others
@@ -186,7 +186,7 @@ class Follow:
         Raises
         ------
         KafkaException, FollowError
-            As in `consume`.
+            As in `commit`.
         """
         self._closed = True
         try:
@@ -231,7 +231,7 @@ class Follow:
                     self._at_hand.append(message)
             elif error.code() in ABSENT:
                 self._topics.expire()
-            elif error.code() != KafkaError._PARTITION_EOF:
+            elif error.code() != KafkaError._PARTITION_EOF and not passes(error):  # the client tries again itself
                 errors.append(error)
         if errors:
             raise KafkaException(errors[0])
@@ -252,8 +252,17 @@ class Follow:
                 self._consider(each)
         if self.plan is None and "plan" not in self.troubles:
             self._say("plan", f"no plan of group {self._plans.group!r} in {self._plans}: nothing is read")
-        if self._holdings.settle() and now >= self._next_commit:
-            self._commit_processed()
+        try:
+            if self._holdings.settle() and now >= self._next_commit:
+                self._commit_processed()
+        except KafkaException as error:
+            if not passes(error):
+                raise
+            if "brokers" not in self.troubles:  # one line, though further errors may differ
+                self._say("brokers", f"waits for the brokers ({error.args[0].str()})")
+        else:
+            self._say("brokers", None)
+        self._forget(self._holdings.rest())
         self._next_look = monotonic() + self._lease / LOOKS
 
     def _consider(self, news: FollowedPlan | EvenlagError) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -64,14 +64,10 @@ class GroupCommits:
         Its name in the plan.
     rack : str or None
         Its rack.
-    say : callable
-        Called with a subject and its problem, or None once it is resolved.
     earliest : bool
         True to start a partition without a commit at its beginning, False to start at its end.
     patience : float
         Seconds to wait for an answer.
-    silence : float
-        Seconds without an answer after which an error is raised.
     """
 
     def __init__(
@@ -79,18 +75,15 @@ class GroupCommits:
         consumer: Any,
         member: str,
         rack: str | None,
-        say: Callable[[str, str | None], object],
         *,
         earliest: bool,
         patience: float,
-        silence: float,
     ) -> None:
-        self._consumer, self._member, self._rack, self._say = consumer, member, rack, say
-        self._earliest, self._patience, self._silence = earliest, patience, silence
+        self._consumer, self._member, self._rack = consumer, member, rack
+        self._earliest, self._patience = earliest, patience
         self._instance = secrets.token_hex(6)
         self._beat = 0
         self._seen: dict[TopicPartition, Commit] = {}
-        self._looked = monotonic()
 
     def __contains__(self, key: TopicPartition) -> bool:
         return key in self._seen
@@ -117,33 +110,25 @@ class GroupCommits:
         self._beat += 1
         return Ownership(version, self._member, self._instance, self._beat, self._rack)
 
-    def look(self, keys: Collection[TopicPartition]) -> bool:
-        """Read the commits of these partitions, and forget all others; return False without an answer.
+    def look(self, keys: Collection[TopicPartition]) -> None:
+        """Read the commits of these partitions, and forget all others.
 
         Raises
         ------
         KafkaException
-            No broker has answered for so long that other members will soon take this consumer's partitions.
+            The commits could not be read.
         """
-        try:
-            found = self._consumer.committed([Part(*key) for key in keys], timeout=self._patience)
-            for each in found:
-                if each.error is not None:
-                    raise KafkaException(each.error)
-        except KafkaException as error:
-            if monotonic() - self._looked > self._silence:
-                raise
-            self._say("commits", f"the group's commits cannot be read ({error.args[0].str()})")
-            return False
-        self._say("commits", None)
-        self._looked = now = monotonic()
+        found = self._consumer.committed([Part(*key) for key in keys], timeout=self._patience)
+        for each in found:
+            if each.error is not None:
+                raise KafkaException(each.error)
+        now = monotonic()
         before, self._seen = self._seen, {}
         for each in found:
             key = each.topic, each.partition
             seen = before.get(key)
             same = seen is not None and (seen.offset, seen.metadata) == (each.offset, each.metadata)
             self._seen[key] = seen if seen is not None and same else Commit(each.offset, each.metadata, now)
-        return True
 
     def write(self, marks: Mapping[TopicPartition, tuple[int, Ownership]]) -> None:
         """Commit offsets together with the owners of the partitions.

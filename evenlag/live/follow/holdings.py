@@ -24,6 +24,7 @@ from evenlag.live.ownership import Ownership
 from evenlag.live.wording import named
 
 CLAIMED = "claimed, waiting for the claim to stand"
+RUN_OUT = "the lease has run out, waiting for a commit"
 
 log = logging.getLogger("evenlag.live.follow")  # named in docs/follow.md
 
@@ -76,6 +77,8 @@ class Holdings:
         self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
         self._held: dict[TopicPartition, int] = {}  # with the first offset that is not processed yet
         self._stopped: set[TopicPartition] = set()  # held partitions that are no longer read and not yet handed on
+        self._resting: set[TopicPartition] = set()  # held partitions that are not read until their lease is renewed
+        self._renewed: dict[TopicPartition, float] = {}  # time before this consumer's last commit
         self._claims: dict[TopicPartition, float] = {}  # with the time of the claim
         self._failed: dict[TopicPartition, float] = {}  # time of the last failure to get the first offset
 
@@ -85,8 +88,8 @@ class Holdings:
         return key in self._held
 
     def partitions(self) -> list[TopicPartition]:
-        """Return the held partitions, sorted."""
-        return sorted(self._held)
+        """Return the held partitions, sorted, without those whose lease has run out."""
+        return sorted(self._held.keys() - self._resting)
 
     def processed(self, key: TopicPartition, offset: int) -> None:
         """Record that a partition was processed up to but not including this offset."""
@@ -106,38 +109,62 @@ class Holdings:
     def settle(self) -> bool:
         """Read the commits, hand on partitions that the plan gives to others, and take those that it gives this member.
 
-        Return False if there is no plan yet or no broker answers. Errors are those of `look`.
+        Return False if there is no plan yet. Errors are those of `look`.
         """
         if self.plan is None:
             return False
         if self._topics.due():
             self._look_at_topics(self.plan)
-        if not self.look():
-            return False
+        self.look()
+        self._go_on()
         self._hand_on(self.plan)
         self._take(self.plan)
         return True
 
+    # ---- the lease -----------------------------------------------------------------------------------------------
+
+    def rest(self) -> list[TopicPartition]:
+        """Stop reading the partitions whose lease has run out, as others may take them; return them.
+
+        They stay this consumer's until it sees that others hold them.
+        """
+        now = monotonic()
+        over = sorted(
+            key for key in self._held.keys() - self._stopped - self._resting if now - self._renewed[key] >= self._lease
+        )
+        if over:
+            self._consumer.incremental_unassign([Part(*key) for key in over])
+            self._resting |= set(over)
+            log.warning("%s stops reading %s: %s", self._member, named(over), RUN_OUT)
+        self.waiting |= dict.fromkeys(over, RUN_OUT)
+        return over
+
+    def _go_on(self) -> None:
+        """Read partitions again whose lease is renewed, once that commit has stood as long as a claim must."""
+        now = monotonic()
+        ready = sorted(key for key in self._resting if self._standing <= now - self._renewed[key] < self._lease)
+        if ready:
+            self._consumer.incremental_assign([Part(*key, self._held[key]) for key in ready])
+            self._resting -= set(ready)
+            log.info("%s reads %s again", self._member, named(ready))
+
     # ---- looking at the cluster ----------------------------------------------------------------------------------
 
-    def look(self) -> bool:
-        """Read the commits of the plan's partitions, and drop partitions that others hold; False without an answer.
+    def look(self) -> None:
+        """Read the commits of the plan's partitions, and drop partitions that others hold.
 
         Raises
         ------
         FollowError
             Another client commits this consumer's partitions.
         KafkaException
-            No broker has answered for too long.
+            The commits could not be read.
         """
         owned = () if self.plan is None else self.plan.owners
         keys = {key for key in owned if self._topics.exists(key)} | self._held.keys() | self._claims.keys()
-        if not keys:
-            return True
-        if not self._commits.look(sorted(keys)):
-            return False
-        self._yield_to_others()
-        return True
+        if keys:
+            self._commits.look(sorted(keys))
+            self._yield_to_others()
 
     def _look_at_topics(self, plan: FollowedPlan) -> None:
         """Read which partitions exist, and drop held ones that were deleted."""
@@ -153,6 +180,7 @@ class Holdings:
         for key in handed:
             del self._held[key]
         self._stopped -= handed
+        self._resting -= handed
         if foreign or twins:
             self._lose(set(self._held), "this consumer stops")
         if foreign:
@@ -204,7 +232,7 @@ class Holdings:
         """Stop reading partitions, and commit their processed offsets with the next owners."""
         fresh = sorted(to.keys() - self._stopped)
         if fresh:
-            self._consumer.incremental_unassign([Part(*key) for key in fresh])
+            self._consumer.incremental_unassign([Part(*key) for key in fresh if key not in self._resting])
             self._stopped |= set(fresh)
             self._on_revoke(fresh)
         if to:
@@ -214,12 +242,13 @@ class Holdings:
         for key in to:
             self._held.pop(key, None)
         self._stopped -= to.keys()
+        self._resting -= to.keys()
 
     # ---- taking --------------------------------------------------------------------------------------------------
 
     def _take(self, plan: FollowedPlan) -> None:
         """Take partitions handed to this member, claim free ones, and start reading those whose claims have stood."""
-        before, self.waiting = self.waiting, {}
+        before, self.waiting = self.waiting, dict.fromkeys(self._resting, RUN_OUT)
         marks: dict[TopicPartition, tuple[int, Ownership]] = {}
         starting: list[TopicPartition] = []
         unanswered: str | None = None
@@ -280,10 +309,12 @@ class Holdings:
         lost = sorted(keys)
         if not lost:
             return
-        self._consumer.incremental_unassign([Part(*key) for key in lost if key not in self._stopped])
+        unread = self._stopped | self._resting
+        self._consumer.incremental_unassign([Part(*key) for key in lost if key not in unread])
         for key in lost:
             del self._held[key]
         self._stopped -= set(lost)
+        self._resting -= set(lost)
         log.warning("%s lost %s: %s", self._member, named(lost), why)
         self._on_lost(lost)
 
@@ -291,8 +322,10 @@ class Holdings:
         """Commit offsets and owners; return the partitions that were committed, without those that no longer exist."""
         left = dict(marks)
         while left:
+            began = monotonic()
             try:
                 self._commits.write(left)
+                self._renewed |= dict.fromkeys(left, began)
                 break
             except FollowError:
                 self._lose(set(self._held), "this consumer stops")

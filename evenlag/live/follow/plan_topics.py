@@ -8,6 +8,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from evenlag.live.follow.passing import passes
 from evenlag.live.followed_plan import FollowedPlan
 from evenlag.live.group_state import TopicPartition
 from evenlag.live.wording import named
@@ -49,13 +50,21 @@ class PlanTopics:
         self._next_look = 0.0
 
     def look(self, plan: FollowedPlan, held: Collection[TopicPartition]) -> None:
-        """Request the topics of the plan and of held partitions, and report where the plan does not fit them."""
+        """Request the topics of the plan and of held partitions, and report where the plan does not fit them.
+
+        Raises
+        ------
+        KafkaException
+            The brokers did not answer; the next call may get an answer.
+        """
         topics = {topic for topic, _ in (*plan.owners, *held)}
         unknown: dict[str, str] = {}
         for topic in sorted(topics):
             try:
                 found = self._consumer.list_topics(topic, timeout=self._patience).topics[topic]
             except KafkaException as error:  # requests for the other topics would fail too
+                if passes(error):
+                    raise
                 unknown[topic] = error.args[0].str()
                 break
             if found.error is None or found.error.code() in ABSENT:
