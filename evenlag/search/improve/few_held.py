@@ -118,7 +118,7 @@ class _Slots:
 
 
 class _BestPair(_Slots):
-    """All splits of the partitions of one active member and any other."""
+    """Evaluate all splits of two members' partitions, for one active member and any other."""
 
     def __init__(self, state: SearchState) -> None:
         super().__init__(state, state.active)
@@ -274,9 +274,9 @@ class _ThreeWay(_Slots):
             self._repartition(a, reach, PARTNERS)
 
     def bring_within(self, a: int, reach: float, stop: Callable[[], bool]) -> bool:
-        """Repartition `a` with two others so that all three end within `reach` of the window; try more and more members.
+        """Repartition `a` and two others so that all three end within `reach` of the window.
 
-        Return True on success.
+        More and more members are tried. Return True on success.
         """
         partners = PARTNERS
         while not self._repartition(a, reach, partners):
