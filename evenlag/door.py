@@ -167,12 +167,12 @@ def read_history(
 
 
 class Groups(dict[str, Problem]):
-    """The problems of groups by name, sorted.
+    """Problems by group name, in name order.
 
     Attributes
     ----------
     errors : dict of str to InvalidProblemError
-        The groups whose rows cannot be used, each with the error that `evenlag.read` raises.
+        One error per group whose rows cannot be used, as `evenlag.read` would raise it.
     """
 
     def __init__(self, problems: Mapping[str, Problem], errors: Mapping[str, InvalidProblemError]) -> None:

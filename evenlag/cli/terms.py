@@ -107,8 +107,8 @@ _move_sizes = click.option(
 )  # fmt: skip
 _traffic = click.option(
     "--traffic", metavar="FILE|TOPIC=N,…", callback=_amounts,
-    help="Traffic of each partition, in bytes per second if it is to be priced: a table with topic, partition and "
-    "traffic, JSON, or one number for all partitions of a topic.",
+    help="Traffic per partition: a table with topic, partition and traffic, JSON, or one number for all partitions of "
+    "a topic. To price traffic, give it in bytes per second.",
 )  # fmt: skip
 
 

@@ -129,7 +129,7 @@ class WhatIf:
     def drain_seconds(self) -> dict[str, Fraction | None] | None:
         """Seconds until all lag is read: `today` (if owners are known), `before` and `after`; None for never.
 
-        None for all of it if the members' capacity is unknown, or the rates of rehashed partitions.
+        The whole is None if the members' capacity or the rates of rehashed partitions are unknown.
         """
         change, rates = self.change, self.pace.rates or {}
         rehashed = {topic for topic, _ in rates} & set(
@@ -288,7 +288,7 @@ def _drained(before: Fraction | None, after: Fraction | None) -> str:
 
 
 def _carried_over(plan: Plan, problem: Problem) -> Plan | None:
-    """Return the plan for a changed group with the same partitions. Members that left leave theirs unowned."""
+    """Return the plan for a changed group with the same partitions. Partitions of members that left have no owner."""
     if len(problem.lags) != len(plan.problem.lags):
         return None
     place = {name: m for m, name in enumerate(problem.members)}

@@ -28,7 +28,7 @@ MOST_PARTITIONS = 5_000  # in larger groups, the assignors' answers take too lon
 
 @dataclass(frozen=True, eq=False)
 class BuiltIn:
-    """The assignor that a group uses, and the answers of the others that its clients have.
+    """The assignor that a group uses, and the answers of its clients' other assignors.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class BuiltIn:
         True if `used` is assumed because it gives exactly today's assignment.
     others : mapping of str to Plan
         Answers of the other assignors that differ from today's assignment. A new assignor of clients begins without
-        owners: their restart revokes all partitions, and assignors with a memory find none of their own.
+        owners: their restart revokes all partitions, and assignors with a memory find no owned partitions.
     """
 
     problem: Problem

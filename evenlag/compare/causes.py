@@ -1,4 +1,4 @@
-"""Causes of a group's state: a function for each, asked in the order of `CAUSES` until one applies."""
+"""Causes of a group's state: one function per cause, called in the order of `CAUSES` until one applies."""
 
 from __future__ import annotations
 

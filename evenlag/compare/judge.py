@@ -1,4 +1,4 @@
-"""Comparison of plans of one group by spread and the requested costs of pairs, under any balance."""
+"""Compare plans of one group by spread and the requested pair costs, under any balance."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def without_moves(options: SolveOptions, **others: Any) -> SolveOptions:
 
 
 class Judge:
-    """Comparison of plans of one group in which moves are free.
+    """Compare plans of one group, with moves free.
 
     Parameters
     ----------

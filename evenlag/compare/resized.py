@@ -16,11 +16,11 @@ from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
 
 class Staff:
-    """The members of a group of any size.
+    """Build the group at any size.
 
     A smaller group keeps the members named by a pin first, then the others in the order of their names. New members are
     like all present ones: they read the same topics, with the same weight and `max_partitions`. If weights differ, a
-    new member has weight 1; if caps differ, it has none.
+    new member has weight 1; if caps differ, it has no cap.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Staff:
         kept = sorted(self._order[:members])
         new = new_names(members - len(kept), set(problem.members))
         names = [*(problem.members[m] for m in kept), *new]
-        like = [*kept, *(0 for _ in new)]  # the member whose topics each reads
+        like = [*kept, *(0 for _ in new)]  # for each member here, the member of today's group whose topics it reads
         order = sorted(range(members), key=names.__getitem__)
         place = np.full(len(problem.members) + 1, NOBODY, dtype=np.int32)  # NOBODY is -1, the last place
         for there, i in enumerate(order):

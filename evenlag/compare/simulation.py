@@ -1,7 +1,7 @@
 """Replay: run each strategy over a group's recorded history, to find the one that would have served it best.
 
-The record provides what was produced, the membership over time, and the members' capacity. These are the same for all
-strategies; only the assignment differs. docs/replay.md describes the model and its limits.
+The record provides what was produced, the membership over time, and the members' capacity. These inputs are the same
+for all strategies; only the assignment differs. docs/replay.md describes the model and its limits.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class AuditRow:
 
 
 class Alike(NamedTuple):
-    """Rows of an audit with equal figures: the first of them, all strategies, and the balances in words."""
+    """Audit rows with equal figures: the first row, all strategies, and the balances in words."""
 
     row: AuditRow
     strategies: list[str]
@@ -411,7 +411,7 @@ def _best(plans: Iterable[Plan], judge: Judge, balance: str, below: Key | None =
 
 
 def _no_worse(result: Result, plans: Iterable[Plan], judge: Judge, cache: SolveCache, options: SolveOptions) -> Result:
-    """Return the result, improved if one of these plans is better: short searches do not try all of them."""
+    """Return the result, improved if one of `plans` is better: short searches do not try every plan."""
     if result.status == Status.EMPTY:
         return result
     better = _best(plans, judge, options.balance, judge.key(result.plan, options.balance))

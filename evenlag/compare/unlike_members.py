@@ -67,7 +67,7 @@ def unlike_speeds(record: Sequence[Snapshot]) -> str | None:
 
 @dataclass(frozen=True)
 class Weighing:
-    """Weights for a group whose input has none, or others.
+    """Weights for a group whose input has no weights, or different ones.
 
     Attributes
     ----------

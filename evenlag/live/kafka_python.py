@@ -113,7 +113,7 @@ class Connections:
         Raises
         ------
         kafka.errors.KafkaTimeoutError
-            It has none after `seconds`.
+            The future has no value after `seconds`.
         """
         wait = getattr(self._loop, "await_for", None) or self._manager.wait_for  # moved to the loop in 3.1
         return await wait(future, seconds * 1000)

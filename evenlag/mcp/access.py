@@ -24,7 +24,7 @@ class Access:
     Attributes
     ----------
     roots : tuple of str
-        Files, and folders below which files may be read; without links.
+        Files that may be read, and folders whose contents may be read. Symbolic links are resolved.
     clusters : tuple of str
         Addresses of clusters that may be read, as `kafka://HOST:PORT`.
     config : str or None
@@ -75,7 +75,7 @@ class Access:
         return replace(found, config=live.read_client_config(Path(self.config)))
 
     def _below_a_root(self, source: str) -> Path:
-        """Return the path without links; a relative path is taken from each root in turn."""
+        """Return the path with links resolved; a relative path is taken from each root in turn."""
         places = [Path(root, source).resolve() for root in self.roots]  # an absolute path stays itself
         allowed = [place for place in places if self._holds(place)]
         if not allowed:

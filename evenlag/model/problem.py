@@ -236,7 +236,7 @@ class Problem:
         return other
 
     def with_scenarios(self, scenarios: Iterable[tuple[Fraction, NDArray[np.int64]]]) -> Problem:
-        """Return the problem with these scenarios, as pairs of a weight and lags of shape (P,), instead of its own."""
+        """Return a copy of the problem with these scenarios. Each is a pair of a weight and lags of shape (P,)."""
         several = list(scenarios)
         lags = stacked([lags for _, lags in several])
         return replace(self, scenario_weights=tuple(weight for weight, _ in several), scenario_lags=lags)

@@ -1,7 +1,7 @@
-"""Decoding of the offset commits in `__consumer_offsets` by whole Arrow arrays.
+"""Decode the offset commits in `__consumer_offsets`, a whole Arrow array at a time.
 
-Commits of the common form are decoded together with NumPy. Damaged ones, and those in version 4 with metadata of 127
-bytes or more or with other tagged fields than the topic's id, are left to `record_decoding.decode_record`, one by one.
+NumPy decodes commits of the common form together. `record_decoding.decode_record` handles the rest one by one: damaged
+commits, and version-4 commits with at least 127 bytes of metadata or with a tagged field other than the topic id.
 """
 
 from __future__ import annotations

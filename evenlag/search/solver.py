@@ -303,7 +303,7 @@ def in_order(
     task : Task
         The task with these criteria as budgets and no criterion first.
     plan : Plan or None
-        A plan that keeps all of them; None if no plan keeps the budgets and the ceiling, or none was found.
+        A plan within all budgets and the ceiling; None if no such plan exists or was found.
     criteria : tuple of Criterion
     known : Result or None
         The earlier result, without the bounds that hold only while each criterion keeps its earlier value.

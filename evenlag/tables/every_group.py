@@ -40,7 +40,7 @@ class GroupNow:
     notes: tuple[str, ...] = ()
 
     def subscribing(self, topics: Sequence[str]) -> GroupNow:
-        """Return the group whose members subscribe to those of the topics that it has."""
+        """Return the group with its members subscribed to whichever of the topics it has."""
         here = [topic for topic in topics if topic in self.problem.topics]
         record = [replace(each, problem=each.problem.subscribing(here)) for each in self.record]
         return replace(self, record=tuple(record)) if here else self
@@ -77,10 +77,10 @@ def every_group(
         Gets the sorted names of all groups; returns those to read.
     auto_offset_reset : {"latest", "earliest"}
     ts : str
-        The time of rows that have none, ISO 8601.
+        Time of rows without one, ISO 8601.
     whole : bool
-        Plan for the forecast of the whole record, as horizon `auto` does, and keep its last `RECORD` snapshots. Without
-        it, groups have the lags of the latest snapshot, and the one before for rates.
+        Plan for the forecast of the whole record, as horizon `auto` does, and keep its last `RECORD` snapshots. Else
+        plan for the lags of the latest snapshot; the previous snapshot gives the rates.
 
     Raises
     ------

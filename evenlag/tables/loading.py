@@ -217,20 +217,20 @@ def read_file(
 
 
 def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None) -> list[Reading]:
-    """Read several texts as one record; each has its time in its name.
+    """Read several dated texts as one history. Each file name holds the time of its text.
 
     Parameters
     ----------
     paths : sequence of Path
     group : str
-        The group of texts that do not name one.
+        Group of texts that do not name one.
     form : str, optional
         As in `read_file`.
 
     Raises
     ------
     SourceError
-        As in `read_file`; or a file name has no time.
+        As in `read_file`, or if a file name has no time.
     """
     return [_read_part(path, "offsets", form_of(path, form), Path(group)) for path in paths]
 
@@ -313,9 +313,9 @@ def _parts(path: File) -> Sequence[File]:
 
 
 def latest_parts(path: File, latest: int | None = None) -> Sequence[File]:
-    """Return the files to read: the file itself, or those of a folder.
+    """Return the files to read: the file itself, or the files in a folder.
 
-    If the names of all files in the folder have times, return those of the `latest` times only.
+    If the names of all files in the folder have times, return the files of the `latest` times only.
 
     Raises
     ------

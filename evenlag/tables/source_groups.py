@@ -130,7 +130,7 @@ class SourceGroups:
 
     @cached_property
     def placed_members(self) -> PlacedRows | None:
-        """The rows of members, once for each time at which they apply; None if no input lists members."""
+        """Member rows; a row that applies to several snapshots is repeated for each. None if no input lists members."""
         if not self.member_readings:
             return None
         placed = PlacedRows.of(self.member_readings, "members", self._label)
@@ -153,7 +153,7 @@ class SourceGroups:
     def _timeless(self, groups: NDArray[np.object_], untimed: Bools) -> Bools:
         """Return which rows of a members table are of a group that has no times there, although it goes with texts.
 
-        Monitors add times to their samples. A members table without times then applies to all of them.
+        Monitors add times to their samples. A members table without times then applies to all samples.
         """
         if self.given is None or not all(reading.group for reading in self.readings):
             return np.zeros(len(groups), dtype=bool)

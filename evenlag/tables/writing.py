@@ -52,14 +52,14 @@ def write_tables(tables: Mapping[Path, tuple[Iterable[Mapping[str, object]], Seq
 
 
 def columns_of(folder: Path, columns: Table) -> Table:
-    """Return the columns for a new file of a folder: those of its files, whose header Spark takes for all.
+    """Return the columns for a new file in a folder: its files' columns, since Spark applies one file's header to all.
 
     Parameters
     ----------
     folder
         May not exist. Only its first file is read, if that is CSV or Parquet.
     columns
-        The declared columns, which are returned if the folder has none, or any that are not declared.
+        The declared columns, which are returned if the folder has no columns, or undeclared ones.
 
     Raises
     ------

@@ -74,9 +74,9 @@ class Best:
     Attributes
     ----------
     value : Fraction or None
-        The lowest objective within budgets and ceiling; None if no plan keeps them.
+        The lowest objective within budgets and ceiling; None if no plan is within both.
     criteria : dict of str to int
-        The lowest value of each criterion that comes first, in plans with no more of those before it than the budgets.
+        The lowest value of each criterion that comes first, over plans within the budgets of the criteria before it.
     moves : int or None
         The fewest moves within budgets and ceiling.
     plans : int

@@ -57,7 +57,7 @@ def check_claims(explanation: Given, result: Given, problem: Given, *, effort: f
 
 
 class ClaimCheck:
-    """The check of claims on one result.
+    """Check claims on one result.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class ClaimCheck:
         """Return what an argument proves of one end, or the claimed number if that is right.
 
         The number may be rounded to a multiple of all loads. Where counts depend on each other, the limits that are
-        derived here may be narrower than those of the claim, which then proves less.
+        derived here may be narrower than the claim's limits; the claim then proves less.
         """
         assert self._arguments is not None
         pair, number = self._arguments.of(argument[0], int(argument[1])), Fraction(claimed)
@@ -344,7 +344,7 @@ class ClaimCheck:
         return {"of": claim["of"], **self._other(claim, places)}
 
     def _other(self, claim: Claim, places: list[tuple[int, Other]]) -> Data:
-        """Return the figures of the claimed place if it is one of these, of a unit each, and none is better."""
+        """Return the figures of the claimed place. It must be one of `places`, and no other place may be better."""
         unit, other = self._unit(claim), self.group.members.index(claim["other"])
         exchanged = None if claim["exchanged"] is None else self._unit({"partitions": claim["exchanged"]})
         source = self.holder[unit]

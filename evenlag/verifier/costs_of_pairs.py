@@ -19,7 +19,7 @@ LEADER, FOLLOWERS = "leader", "followers"
 class PairCost:
     """Cost of giving partitions to members, with a price for each unit and a budget for the total.
 
-    The checker does not know the costs of some; it then takes the plan's total from the result (`claimed`).
+    If the checker does not know the costs, it takes the plan's total from the result (`claimed`).
     """
 
     name: str
@@ -49,7 +49,7 @@ class Terms:
     Attributes
     ----------
     any : bool
-        True if there are any.
+        True if there are such terms.
     pairs : list of PairCost
     max_load : Fraction or None
         The most load per weight, in messages.

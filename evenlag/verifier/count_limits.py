@@ -182,7 +182,7 @@ def held_by(group: Group, holder: Sequence[int | None]) -> Counter[Cell]:
 
 
 class MoveCounts:
-    """The moves that counts of partitions need, and the counts that need the fewest.
+    """Compute the moves that given counts need, and the counts that need the fewest.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class MoveCounts:
         Raises
         ------
         RefusedError
-            Other counts need fewer moves, or the balance does not allow these.
+            Other counts need fewer moves, or the balance does not allow the given counts.
         """
         limits = Counts(self.totals, self.cells)
         flow = Flow(_arcs(limits, self._kept, lambda _m, _n: 0), _amounts(limits, held), self.effort)
@@ -231,7 +231,10 @@ class MoveCounts:
         return self.needed - sum(kept)
 
     def search(self, holder: Sequence[int | None]) -> Counter[Cell]:
-        """Return counts that need the fewest moves, from today's and, where nobody owns a partition, from a plan's."""
+        """Return the counts that need the fewest moves.
+
+        The flow starts from pins and today's owners; partitions with neither start with their member in `holder`.
+        """
         group, far = self.group, len(self.group.here) + 1  # `far` outweighs all moves
         here = set(group.here)
         start = [

@@ -1,4 +1,4 @@
-"""Check a diagnosis again: the figures of its cause, and those of each remedy, from the problem."""
+"""Check a diagnosis again: compute the figures of its cause and of each remedy from the problem."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def check_diagnosis(diagnosis: Given, problem: Given) -> list[Verdict]:
 
 
 class _Check:
-    """Check of one diagnosis."""
+    """Check one diagnosis."""
 
     def __init__(self, document: Mapping[str, Any], problem: Mapping[str, Any], group: Group) -> None:
         self.document, self.problem, self.group = document, problem, group
 
     def cause(self) -> Verdict:
-        """Return the verdict on today's figures and on those of the cause."""
+        """Return the verdict on today's figures and the cause's figures."""
         group, today = self.group, self.document["today"]
         loads = group.loads(group.owner, group.lags)
         try:

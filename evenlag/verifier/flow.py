@@ -99,7 +99,7 @@ class Flow:
         return list(zip(least, greatest, strict=True))
 
     def _way(self, i: int, sign: int) -> Changes | None:
-        """Return changes of other arcs that balance a change of arc `i` by `sign`, or None."""
+        """Return changes to other arcs that offset changing arc `i` by `sign`, or None if there are none."""
         begin, end = (self.arcs[i].head, self.arcs[i].tail)[::sign]
         leaving: dict[Node, list[Step]] = {}
         for step in self._steps():

@@ -117,7 +117,7 @@ class Answer:
 
     @property
     def fetch_from(self) -> str:
-        """Replicas that members read: those of the question, else those that the result names."""
+        """Replicas that members read: the question's choice, or else the result's."""
         return str(self.certificate["question"].get("fetch_from", self.document.get("fetch_from", FOLLOWERS)))
 
     @cached_property
@@ -132,7 +132,7 @@ class Answer:
 
     @cached_property
     def broken(self) -> str | None:
-        """The count, budget or ceiling that the plan breaks, in a sentence; None if it keeps them all.
+        """The count, budget or ceiling that the plan breaks, in a sentence; None if it breaks nothing.
 
         Raises
         ------

@@ -20,7 +20,7 @@ Pair = tuple[Fraction | int, Fraction | int]
 
 
 class Loads:
-    """Arguments for one group and the lags of one scenario.
+    """Prove limits on loads, for one group under the lags of one scenario.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Loads:
         return 0, lag / sum((group.share[n] for n in inside), Fraction(0))
 
     def topic(self, t: int) -> Pair:
-        """Prove that topics open only to the subscribers of topic t must fit on these."""
+        """Prove that topics open only to the subscribers of topic t must fit on those members."""
         group = self.group
         takers = {m for m in group.active if group.topics[t] in group.allowed(m)}
         inside = {

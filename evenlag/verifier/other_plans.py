@@ -17,7 +17,7 @@ STEPS = 20  # of an effort, that a plan takes for each member and scenario
 
 @dataclass(frozen=True)
 class Other:
-    """A member that takes a partition, the partition it gives for it or None, and the objective of that plan."""
+    """Another place for a partition: its new member, the partition given in return, and the plan's objective."""
 
     member: int
     exchanged: int | None

@@ -98,7 +98,13 @@ def whole(number: Any) -> int:
 
 
 def exact(number: Any) -> Number:
-    """Return a number that a certificate writes exactly: whole, or a fraction as text; raise ValueError otherwise."""
+    """Parse an exact number from a certificate: an integer, or a fraction as a string.
+
+    Raises
+    ------
+    ValueError
+        The number is neither.
+    """
     if type(number) is int:
         return number
     if isinstance(number, str) and (fraction := Fraction(number)).denominator > 1:

@@ -100,7 +100,7 @@ def document_of(given: Given, what: str) -> Mapping[str, Any]:
 
 
 class Check(Answer):
-    """Check of one result.
+    """Check one result.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Check(Answer):
         The result.
     group : Group
     effort : int
-        Steps of the whole check.
+        Step limit for the whole check.
     """
 
     def __init__(self, document: Mapping[str, Any], group: Group, effort: int) -> None:

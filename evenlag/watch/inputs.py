@@ -23,7 +23,7 @@ from evenlag.tables.formats import Reading
 from evenlag.tables.loading import form_of, latest_parts, read_file
 from evenlag.tables.read import is_problem
 
-LATEST = 2  # snapshots of a folder of dated files: two give rates
+LATEST = 2  # snapshots to read from a folder of dated files; rates need two
 QUIET = 1.0  # seconds for which a file must not have changed before it is read
 LONGEST_WAIT = 5.0  # seconds to wait for that
 PAUSE = 0.1  # seconds between looks

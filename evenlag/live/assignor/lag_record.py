@@ -19,7 +19,7 @@ from evenlag.model.problem import Problem, summable
 from evenlag.model.rates import SECOND, Growth, Offsets, predicted_lag
 
 FINE = 2 * STEP * SECOND  # microseconds after which intervals are merged into steps of half an hour
-KEPT = (DAYS_BACK * DAY + DAY) * STEP * SECOND  # microseconds that a forecast may look back
+KEPT = (DAYS_BACK * DAY + DAY) * STEP * SECOND  # longest lookback of a forecast, in microseconds
 NOW = "the current lags"
 STALE = 0.1  # a forecast is renewed once the record has grown by this share, or by `STEP`
 
@@ -149,7 +149,7 @@ class LagRecord:
         return None if self._seen is None else self._seen.rates
 
     def foreseen(self, problem: Problem) -> tuple[Problem, str]:
-        """Return the group with the lags or scenarios to plan for, and a description of these."""
+        """Return the group with the lags or scenarios to plan for, and a description of what they are."""
         seen = self._seen
         if not self.wanted:
             return problem, NOW

@@ -151,7 +151,7 @@ def _hot(data: Data) -> str:
 
 
 def _share(data: Data) -> str:
-    """Return the share of a lag in the total."""
+    """Return a lag's share of the total, as text."""
     return "all lag" if data["lag"] == data["total"] else f"{percent(data['lag'] / data['total'])} of all lag"
 
 

@@ -29,7 +29,7 @@ class Slots:
     ----------
     rules : CountRules
     part : int64 array (B,)
-        The groups; all of them count topics, or none.
+        The groups: either all count topics, or none does.
     member_of : int64 array (N,)
         A plan that keeps the rules.
 

@@ -245,7 +245,7 @@ class ClassProgram:
         """Add rows for companions: a holder of an oversized partition also holds other partitions of its class.
 
         Each companion has a lag of at least t, less its shortfall below t. The shortfalls of all partitions that the
-        class holds are at least those of the companions.
+        class holds add up to at least the companions' shortfalls.
         """
         rule, (item, class_of) = self._task.rule, (self._columns.item, self._columns.class_of)
         lags = self._task.problem.lags[self._items]
@@ -283,7 +283,7 @@ class ClassProgram:
                 self._program.add_row(columns, ones[columns], (), (lo - off, hi + off), 1.0)
 
     def _add_costs(self, prices: list[int]) -> list[int | None]:
-        """Add a row for each cost with a price or a budget, and return the rows. Plans within the budgets keep them."""
+        """Add a row per cost with a price or a budget, and return the rows. Plans within the budgets satisfy them."""
         rows: list[int | None] = []
         for price, limits, costs in zip(prices, self._limits, self._columns.costs, strict=True):
             columns = np.flatnonzero(costs)
@@ -297,7 +297,7 @@ class ClassProgram:
     # ---- bounds and branches ------------------------------------------------------------------------------------
 
     def solve(self, stop: Callable[[], bool], most: int) -> Iterator[Relaxed]:
-        """Yield solutions. The bound of each holds for all plans and is at least as high as the one before.
+        """Yield solutions. Each solution's bound holds for all plans and is at least as high as the previous one.
 
         Parameters
         ----------

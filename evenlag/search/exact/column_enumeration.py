@@ -208,7 +208,7 @@ class PricedOptions(Options):
         self._listed: list[Exchanges | None] = [None] * len(members)
 
     def narrow(self) -> bool:
-        """Enumerate the patterns of each member; return False if one has none or prices exclude the window.
+        """Enumerate the patterns of each member; return False if a member has no pattern or prices exclude the window.
 
         Raises
         ------
@@ -340,7 +340,7 @@ class Completion:
         ----------
         rest : list of int
         changed : uint64 array (W, N)
-            Partitions that the other members give, and those that they take. The rest must take and give these.
+            Partitions that the other members give or take. The rest must take what they give, and give what they take.
         lost : int64 array (N,)
             Reduced cost of the other members.
         """

@@ -1,11 +1,11 @@
 """Stages for pair costs: the cheapest plan by a min-cost flow, and a linear program over classes of members.
 
-A min-cost flow minimizes the pair costs. With multipliers on the budgets it finds plans that keep them.
+A min-cost flow minimizes the pair costs. With multipliers on the budgets, it finds plans within them.
 
 For classes of members with equal costs, such as racks, a linear program decides how much of each partition every class
 holds (class_program.py). It bounds loads and costs together. A flow then gives each partition to a class that holds
-much of it, so that counts stay feasible. Relocation evens out loads within the program's amount of each pair cost.
-Finally pairs of members redistribute partitions that cost the same on both, which leaves all costs unchanged.
+a large share of it, so that counts stay feasible. Relocation evens out loads without exceeding the program's total for
+any pair cost. Finally, pairs of members exchange partitions that cost the same on both, so no cost changes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CheapestPairs:
     """Find the cheapest plan by prices; if it breaks budgets, find plans that are cheap in budgeted costs too.
 
     With multipliers on the budgets a flow bounds the objective from below (Lagrangian relaxation). A plan within the
-    budgets pays at most the multiplied budgets for the added terms, and the bound subtracts these.
+    budgets pays at most the multiplied budgets for the added terms, and the bound subtracts that amount.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class CheapestPairs:
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Return True if pairs have costs or loads do not count."""
+        """Return True if there are pair costs or the objective ignores loads."""
         return bool(task.goal.pairs) or task.goal.kind is None
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ class PartialPlans:
     inside : uint64 array (W,)
         Partitions that these members hold today.
     open : uint64 array (W, N)
-        Partitions that they give and none of them takes, and that they take and none of them gives; without idle ones.
+        Partitions that a member here gives and none here takes, or takes and none here gives; idle ones left out.
     idle : int64 array (N,)
         Change in their number of idle partitions (member_share.py).
     gives : int64 array (N,)

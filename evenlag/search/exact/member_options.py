@@ -134,7 +134,7 @@ class MemberOptions:
         idle = np.isin(items, self.idle.places)
         self.own_idle = self.idle.owned(member)
         self.count = int((owner == member).sum())
-        self._idle_lag = int(reduced[idle].max(initial=0))  # the same for all of them
+        self._idle_lag = int(reduced[idle].max(initial=0))  # the same for all idle partitions
         self.member, self.size, self._problem = member, size, problem
         self.lags, self.beyond = reduced, lags - reduced
         different, numbers = np.unique(lags, return_inverse=True)

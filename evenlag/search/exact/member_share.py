@@ -19,8 +19,8 @@ FEWEST = 2  # idle partitions; a single one has no other to replace it
 class Idle:
     """Idle partitions: interchangeable partitions without lag, of which only the number matters.
 
-    Their moves follow from the numbers. A member takes those that it holds beyond today's number. They come from
-    members that give some and from those that nobody owns.
+    Moves of idle partitions follow from the numbers. A member takes as many as it holds beyond today's number. They
+    come from members that give some up, and from idle partitions without an owner.
 
     Attributes
     ----------
@@ -62,9 +62,10 @@ class Idle:
         return self.places[len(self.places) - self.owned(m) :]
 
     def holders(self, more: dict[int, int]) -> NDArray[np.int32]:
-        """Return the holder of each, given each member's change in number. A member with fewer gives its last ones.
+        """Return the holder of each idle partition, given each member's change in number.
 
-        If the rule does not count partitions, the first member gets those without an owner that may hold them.
+        A member that gets fewer gives up its last ones. If the rule does not count partitions, the first member of
+        `more` gets all that are free.
         """
         holders = np.where(np.isin(self.owner, list(more)), self.owner, NOBODY).astype(np.int32)
         for m, number in more.items():

@@ -1,11 +1,11 @@
-"""Lower bounds on the moves that load windows take, by column generation over the patterns of each member.
+"""Lower bounds on the moves needed to reach each load window, by column generation over each member's patterns.
 
 Column generation works as in column_generation.py, but members differ. Each has its own patterns (column_pool.py) and
-its own pricing table (pricing.py). The bounds that prices prove are kept for all windows (windows.py). Where the linear
-program starts slowly, subgradient steps help (pricing.py).
+its own pricing table (pricing.py). Every bound proven by a set of prices is kept, for all windows (windows.py). Where
+the linear program starts slowly, subgradient steps help (pricing.py).
 
-The cheapest window that may hold a plan bounds the objective. `cheapest_window` asks about one window after another.
-Each answer also says something about other windows. So the order of the questions decides how soon the bound is found.
+The cheapest window that may hold a plan bounds the objective. `cheapest_window` tests windows one at a time. Each
+answer also bounds other windows, so the order of the tests decides how soon the bound is found.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def applies(rule: CountRule) -> bool:
 
 
 class MovePatterns:
-    """Bounds on the windows of one grid of loads, with the patterns and prices found so far.
+    """Bound the windows on one grid of loads, with the patterns and prices found so far.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class _Question:
 
 
 class MoveGrids:
-    """`MovePatterns` for all budgets and prices of moves. They share what is proven.
+    """`MovePatterns` for all move budgets and move prices, which share their proofs.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ class _Ends:
 
 
 def _ask_ends(patterns: MovePatterns, window: Window, known: int, ends: _Ends) -> Answer:
-    """Test one-sided windows that contain this one; return UNDECIDED if none of them is excluded.
+    """Test one-sided windows that contain this one; return UNDECIDED if no such window is excluded.
 
     If such a window holds no plan, neither does any window with that end, however wide. So one question may answer many
     for windows away from the mean load. There a single end binds: it keeps loads from their mean or from today's loads.

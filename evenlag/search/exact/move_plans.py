@@ -12,15 +12,15 @@ few moves leave few of them. Sets of members are joined, instead of adding one m
 
 Move columns do the same with patterns of low reduced cost. They first find the cheapest window that may hold a plan,
 which bounds the objective (move_patterns.py), and round the solution of the linear program to plans. Then the target
-objective rises in the same way. For each number of moves, the remaining windows are merged and prices are found for all
-of them. The patterns that these prices leave are enumerated and joined. If that does not end with the best plan, plans
-are rounded once more.
+objective rises in the same way. For each number of moves, the remaining windows are merged, and prices are found
+for the merged windows. The patterns that the prices do not exclude are enumerated and joined. If that does not end with
+the best plan, plans are rounded once more.
 
 The linear program uses several patterns of most members, each in part. Randomized rounding (Raghavan and Thompson 1987)
 gives a member one of its patterns, preferably one that is used much, if nobody holds a partition of it yet. The other
-partitions return to their owners. A flow then changes as few of these as the counts require (`fewest_moves_plan`). Such
-a plan makes about as many moves as permitted, and most of them are worth it. So a relocation towards the window starts
-from it and often has little to do.
+partitions return to their owners. A flow then changes as few assignments as the counts require (`fewest_moves_plan`).
+Such a plan makes about as many moves as permitted, and most of them are worth it. So a relocation towards the window
+starts from it and often has little to do.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ class _Search:
         return target, range(0 if target.price else max(target.most_moves, 0), target.most_moves + 1)
 
     def _open(self, target: PlanTarget, moves: int) -> tuple[int, Whole]:
-        """Return the greatest window width of plans with `moves` moves, and the low ends that may hold one."""
+        """Return the greatest window width of plans with `moves` moves, and the low ends that such plans may have."""
         moves += target.lost
         width = self._patterns.grid.width(target.objective + 1 - target.price * moves) - 1
         return width, self._patterns.windows.open_lows(width, moves)

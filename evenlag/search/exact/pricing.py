@@ -7,8 +7,9 @@ that no member would hold. It takes only the tables. A round of column generatio
 proves little while it has few columns. The best patterns found on the way become columns.
 
 Members under the same rules differ only in what they own, and their tables are built together. Half of the members
-share the partitions that none of them owns, half of those share more, and so on. So with n members each partition is
-added about log n times, not n times. The slots of idle partitions come after the partitions of others, in order.
+share the partitions that no member of this half owns, a quarter shares more, and so on. So with n members each
+partition is added about log n times, not n times. The slots of idle partitions come after the partitions of
+others, in order.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ class Pricing:
 
     @cached_property
     def row(self) -> Whole:
-        """Row of each place; -1 without one. All idle partitions share one row if they are counted, or have none."""
+        """Row of each place; -1 without one. Idle partitions share one row if counted; otherwise they have no row."""
         row = np.full(len(self._lags), -1, dtype=np.int64)
         single = np.setdiff1d(self.places, self.idle.places)
         row[single] = np.arange(len(single))

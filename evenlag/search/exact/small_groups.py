@@ -1,12 +1,12 @@
-"""Solve small groups: enumerate all plans, or partition numbers in compiled code.
+"""Solve small groups by enumerating plans, or by number partitioning in compiled code.
 
 Enumeration: the plans that a rule allows depend on counts, subscriptions and pins, not on lags or owners. So the list
-of plans is cached: a fleet of small groups has few shapes, and each further group of a shape takes one product of its
-lags with the list.
+of plans is cached. A fleet of small groups has few shapes, and each further group of the same shape only multiplies its
+lags by the list.
 
-Number partitioning, among identical members: partition.c holds the search. Without it this stage does not run, and
-other stages prove the same in more time. Sources: Korf 2009, "Multi-way number partitioning"; Schreiber, Korf and
-Moffitt 2018, "Optimal multi-way number partitioning". This search also keeps counts of partitions, and minimizes the
+Number partitioning, among identical members: the search is in partition.c. Without partition.c this stage is skipped;
+other stages prove the same results more slowly. Sources: Korf 2009, "Multi-way number partitioning"; Schreiber, Korf
+and Moffitt 2018, "Optimal multi-way number partitioning". This search also respects partition counts, and minimizes the
 spread as well as the makespan.
 """
 

@@ -7,8 +7,8 @@ split of the partitions of a pair, for all pairs of one member at once. This is 
 Three-way search: a member outside the window repartitions with two others; all pairs of others are searched at once.
 Pairs alone soon find no improvement. Three members have many more ways to share, and one of them nearly always helps,
 but there are too many to enumerate. So a share for the member is composed of three subsets: one of its own partitions,
-one of another member's, and one of a third member's, found in the sorted sums of all members. Only if this share is
-within reach are the splits of the rest between the two others tried. This is a cyclic exchange among three (Ahuja,
+one of another member's, and one of a third member's, found in the sorted sums of all members. Only if this share fits
+the window are the splits of the rest between the two others tried. This is a cyclic exchange among three (Ahuja,
 Orlin and Sharma 2000, very large-scale neighbourhoods) with sets of partitions instead of single ones. The look-up is
 meeting in the middle (Horowitz and Sahni 1974).
 """
@@ -118,7 +118,7 @@ class _Slots:
 
 
 class _BestPair(_Slots):
-    """All splits of the partitions of one active member and any other."""
+    """Evaluate all splits of two members' partitions, for one active member and any other."""
 
     def __init__(self, state: SearchState) -> None:
         super().__init__(state, state.active)
@@ -253,7 +253,7 @@ class _ThreeWay(_Slots):
         self._sum_subsets()
 
     def _sum_subsets(self) -> None:
-        """Compute the sums of all subsets of these slots by size, and sort those of all members."""
+        """Compute the sums of all subsets of the drawn slots by size, and sort the sums of all members."""
         chosen = self.held[:, : self.slots]
         worth = self.lags[chosen]
         self.fixed = self.loads - worth.sum(axis=1)
@@ -263,7 +263,10 @@ class _ThreeWay(_Slots):
         self.ascending = [sums.ravel()[order] for sums, order in zip(self.sums, self.order, strict=True)]
 
     def perturb(self, reach: float, stop: Callable[[], bool]) -> None:
-        """Repartition some members within reach, to give the others new partners."""
+        """Repartition some members whose violation is at most `reach`.
+
+        The other members then have new partners to exchange with.
+        """
         within = np.flatnonzero(self.violations() <= reach)
         for a in self.rng.permutation(within)[: 1 + len(self.loads) // 2].tolist():
             if stop():
@@ -271,9 +274,9 @@ class _ThreeWay(_Slots):
             self._repartition(a, reach, PARTNERS)
 
     def bring_within(self, a: int, reach: float, stop: Callable[[], bool]) -> bool:
-        """Repartition with two others so that all three come within reach, among more and more members.
+        """Repartition `a` and two others so that all three end within `reach` of the window.
 
-        Return True on success.
+        More and more members are tried. Return True on success.
         """
         partners = PARTNERS
         while not self._repartition(a, reach, partners):
@@ -283,7 +286,7 @@ class _ThreeWay(_Slots):
         return True
 
     def _repartition(self, a: int, reach: float, partners: int) -> bool:
-        """Repartition `a` and two others if that brings all three within reach; return True on success."""
+        """Repartition `a` and two others if all three then end within `reach` of the window; return True on success."""
         low, high = self.low - reach, self.high + reach
         spare = max(float(self.loads.mean()) - low, 0)
         window = (low, high, min(high, low + 2 * spare + 1))

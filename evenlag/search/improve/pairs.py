@@ -32,7 +32,7 @@ EXCHANGES = 22  # exchanges of a pair from which a subset is chosen: two halves 
 QUICK_EXCHANGES = 14  # the same for `rounds`, where many pairs can gain much
 WORST_SHARE = 0.8  # share of steps for the worst member; the others go to any member outside the window
 STEPS_IN_VAIN = 25  # steps per member without progress before the search gives up
-KICK_AFTER = 12  # steps without progress before a kick, and as many more for every ten members
+KICK_AFTER = 12  # steps without progress before a kick; add this many per ten members
 KICK_SWAPS = 20_000  # most swaps evaluated to help one member
 KICK_PARTNERS = 8  # partners tried to help one member if topics or costs restrict its swaps
 
@@ -140,7 +140,7 @@ class PairSearch:
         if heavy or not able.any():
             able[:] = True
         able[a] = False
-        if not able.any():  # every other member is excluded, so allow all of them
+        if not able.any():  # every other member is excluded, so allow all members
             able[:] = True
             able[a] = False
         if failures == 0:

@@ -85,7 +85,7 @@ class SearchState:
         Lags and loads of the first scenario.
     factors : int64 or object array (M,)
     lows, highs : int64 or object arrays (S,)
-        Window of scaled loads; `low` and `high` are those of the first scenario.
+        Window of scaled loads; `low` and `high` are the first scenario's window.
     weights : float array (S,)
         Weights of the scenarios; their sum is 1.
     free : bool array (P,)

@@ -112,10 +112,10 @@ class RawTables:
 
 
 def gathered(rows: DataFrame) -> DataFrame:
-    """Return one row per group with lists of its rows, from rows with the column `group`.
+    """Return one row per group, with its rows as lists. The input needs the column `group`.
 
-    This is for tables that are computed when they are used. There Spark adds up the bytes of a batch for Python after
-    each of its rows, which takes ten times as long as all else; with lists there is a row per group.
+    Use this for tables that are computed on demand. For those, Spark sums the batch's bytes after every row sent to
+    Python, which takes ten times as long as everything else. With lists there is one row per group.
     """
     kinds = [name for name in ("offsets", "members") if name in rows.columns]
     return rows.groupBy("group").agg(*(sf.collect_list(name).alias(name) for name in kinds)).drop("group")

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 class GroupReader:
-    """Builder of rows from the samples of one group.
+    """Build rows from one group's samples.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class GroupReader:
         return rows
 
     def _read(self, partitions: GroupSeries) -> GroupSeries:
-        """Return the partitions without the topics in which the group has no commits; all if it has none anywhere.
+        """Return the partitions without the topics in which the group has no commits; all if there are no commits.
 
         Some tools report -1 for every topic of the cluster, including those that the group does not read.
         """
@@ -128,7 +128,7 @@ class GroupReader:
         return members, count
 
     def _row(self, key: Partition, own: dict[str, list[Sample]], log: dict[str, list[Sample]]) -> tuple[int, Row]:
-        """Return the row of a partition, with its first number, from the group's own samples and those of the log."""
+        """Return a partition's row, with its first number, from the group's own samples and the log's samples."""
         label = _label(key)
         what = f"{label} of group {self._group!r}"
         samples = [sample for each in own.values() for sample in each]

@@ -44,7 +44,7 @@ def add_group(
     reading: Reading, group: str | None, rows: Sequence[Numbered], clients: Sequence[Client] | None, facts: Facts,
     tool: str,
 ) -> None:  # fmt: skip
-    """Add a group to a reading: rows of its partitions without owners, and the members that hold them.
+    """Add a group and its members to a reading; the owner in a partition's row is the member that holds it.
 
     Parameters
     ----------

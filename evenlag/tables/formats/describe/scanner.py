@@ -267,7 +267,7 @@ def _check_edges(parsed: Parsed) -> None:
 
 
 class _Beginnings:
-    """The set of beginnings of rows: such a line may be a truncated row, unless it is just a group or topic."""
+    """Recognize beginnings of rows: such a line may be a truncated row, unless it is just a group or topic."""
 
     def __init__(self, parsed: Parsed, known: Known) -> None:
         self._rows = sorted(line.text for line, _ in (*parsed.offsets, *parsed.members))
@@ -305,7 +305,7 @@ def _once(members: Sequence[tuple[Line, Fields]]) -> list[tuple[Line, Fields]]:
 
 
 class _Groups:
-    """Finder of the group of rows that do not name it: `rpk` writes `GROUP NAME` above, Kafka names it in messages."""
+    """Find the group of rows that do not name it: `rpk` writes `GROUP NAME` above, Kafka names it in messages."""
 
     def __init__(self, lines: Sequence[Line], parsed: Parsed) -> None:
         self._parsed = parsed

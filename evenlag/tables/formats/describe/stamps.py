@@ -1,4 +1,4 @@
-"""Times of the tables of a text: those that a loop prints before or after each description, or those of its lines."""
+"""Times in a text of tables: printed by a loop before or after each description, or on the lines themselves."""
 
 from __future__ import annotations
 
@@ -105,13 +105,13 @@ def _offset(zone: str) -> timezone:
 
 
 def stamps_of(lines: Iterable[Line], headers: Iterable[Line]) -> list[Stamp]:
-    """Return the times on lines of their own, in a text without any those before its headers."""
+    """Return the times on separate lines; in a text without such lines, the times before its headers."""
     own = [stamp for line in lines if (stamp := stamp_of(line)) is not None]
     return own or [stamp for line in headers if (stamp := stamp_of(replace(line, text=line.at))) is not None]
 
 
 class Stamps:
-    """The times of a text, for the rows that they belong to.
+    """Find the times that apply to the lines of a text.
 
     Parameters
     ----------
@@ -144,7 +144,10 @@ class Stamps:
                 )
 
     def of(self, line: Line) -> str | None:
-        """Return the time of a line; None if none precedes it (or follows it, in texts with times below)."""
+        """Return the time that applies to a line; None if there is none.
+
+        It is the nearest time above the line, or below it if the text prints times below.
+        """
         place = bisect.bisect_left(self._lines, line.number) - self._above
         return self._found[place].text if 0 <= place < len(self._found) else None
 
