@@ -167,7 +167,7 @@ class PastEnds:
 
 
 def _by_topic(values: Mapping[TopicPartition, int]) -> list[tuple[str, list[int], int]]:
-    """Return the partitions of each topic, and their largest value."""
+    """Return each topic with its sorted partitions and its largest value."""
     topics: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for (topic, partition), value in values.items():
         topics[topic][partition] = value
