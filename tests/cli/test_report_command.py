@@ -115,4 +115,4 @@ def test_tables_of_an_audit_make_a_page_about_the_fleet(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_a_folder_without_tables_is_named(tmp_path: Path) -> None:
-    refused(evenlag("fleet", "report", tmp_path / "none", "--out", tmp_path / "p.html"), "none")
+    refused(evenlag("report", f"file://{tmp_path}/none", "--out", tmp_path / "p.html"), "none")
