@@ -36,7 +36,7 @@ def evenlag_alone(*words: object) -> Done:
     """Run `evenlag` with these words as a user does, in a process of its own."""
     command = [sys.executable, "-m", "evenlag", *map(str, words)]
     env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=400, check=False)
 
 
 def refused(done: Done, expected: str) -> None:
