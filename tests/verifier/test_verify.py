@@ -45,7 +45,7 @@ def written(result: evenlag.Result) -> Document:
 
 def solved(problem: evenlag.Problem, **parameters: Any) -> Document:
     with briefly():
-        return written(unexplained(problem, time_limit=5, **parameters))
+        return written(unexplained(problem, **({"time_limit": 5} | parameters)))
 
 
 @pytest.mark.parametrize("seed", seeds(60))
@@ -68,7 +68,7 @@ GROUPS: dict[str, tuple[evenlag.Problem, dict[str, Any]]] = {
     "column generation": (alike([911, 857, 811, 797, 743, 701, 641, 599, 541, 503, 467, 431], 4), {}),
     "bounds": (alike([10_000, *range(1, 16)], 4), {}),
     "number partitioning": (alike([911, 857, 811, 797, 743, 701, 641, 599, 541, 503, 467, 431], 4), {}),
-    "cp-sat": (alike(TOPICS, 4, owned=random_owners(Random(24), TOPICS, 4)), {"stickiness": 3}),
+    "cp-sat": (alike(TOPICS, 4, owned=random_owners(Random(24), TOPICS, 4)), {"stickiness": 3, "time_limit": 60}),
 }
 
 
