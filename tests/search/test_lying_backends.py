@@ -14,6 +14,7 @@ from evenlag.model.backends import BACKENDS, WITNESSES, Limits, Outcome, cp_sat
 from evenlag.model.backends.cp_sat import solve_without_presolve
 from tests.support.exact import Optimum, assess
 from tests.support.problems import cases
+from tests.support.programs import unsettled
 from tests.support.small_groups import LIMIT, random_cases
 
 Lie = Callable[..., Outcome]
@@ -101,6 +102,13 @@ def test_a_bound_that_no_second_run_confirms_is_a_note(monkeypatch: pytest.Monke
     assert result.bound_by != "cp-sat"
     if result.status != "OPTIMAL":
         assert any("no second run confirmed it" in note for note in result.warnings)
+
+
+def test_a_claim_that_a_plan_refutes_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BACKENDS, "highs", lambda: infeasible)
+    result = evenlag.solve(unsettled(), method="highs", time_limit=LIMIT)
+    assert result.status == "FEASIBLE"
+    assert any("highs: finds the model infeasible; the plan is valid" in note for note in result.warnings)
 
 
 def test_the_witness_is_another_run() -> None:

@@ -67,7 +67,7 @@ class MipStage:
         outcome = self._run(BACKENDS[self.backend](), mip, task, best, SOLVER_SHARE)
         if outcome is None:
             return
-        if outcome.failure is not None and not outcome.infeasible:
+        if outcome.failure is not None and (best.found or not outcome.infeasible):
             rest = "and more time may improve them" if outcome.stopped == "time" else "but without this solver's help"
             yield Note(f"{self.backend}: {outcome.failure}; the plan is valid and the bound holds, {rest}")
         if outcome.stopped == "time" and task.clock.deterministic:
