@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,12 @@ def held_loads(lags: Ints, member_of: Index, members: int) -> Ints:
     held = member_of != NOBODY
     np.add.at(loads, member_of[held], lags[held])
     return loads
+
+
+def numbered(keys: Iterable[Hashable]) -> Whole:
+    """Return the number of each key, in the order in which they first appear: "b", "a", "b" → [0, 1, 0]."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
 def stable_order(keys: NDArray[Any]) -> Whole:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow
 
-from evenlag.model.arrays import NOBODY, Bools, Index, Ints
+from evenlag.model.arrays import NOBODY, Bools, Index, Ints, numbered
 from evenlag.model.balance import CountRule
 from evenlag.model.flow import Cells
 from evenlag.model.pair_table import PairTable
@@ -256,10 +256,8 @@ class PairNetwork:
 
     def _subscribed_classes(self) -> Cells:
         """Return the class of each member, where members of a class also subscribe alike."""
-        numbers: dict[tuple[int, bytes], int] = {}
         subscribed = self.problem.allowed.T
-        keys = ((kind, subscribed[m].tobytes()) for m, kind in enumerate(self.costs.class_of.tolist()))
-        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+        return numbered((kind, subscribed[m].tobytes()) for m, kind in enumerate(self.costs.class_of.tolist()))
 
     @property
     def seconds(self) -> float:
@@ -368,15 +366,8 @@ def _kinds(topics: Cells, costs: PairTable) -> tuple[Cells, Cells]:
     rows = np.column_stack([topics, costs.home, costs.at_home, costs.table])
     if rows.dtype == object and (not rows.size or rows.max() < 2**62):
         rows = rows.astype(np.int64)
-    keys: dict[bytes | tuple[Any, ...], int] = {}
-    first, kinds = [], []
-    for number, row in enumerate(rows):
-        key = row.tobytes() if rows.dtype != object else tuple(row)
-        if key not in keys:
-            keys[key] = len(keys)
-            first.append(number)
-        kinds.append(keys[key])
-    return np.array(first, dtype=np.int64), np.array(kinds, dtype=np.int64)
+    kinds = numbered(tuple(row) if rows.dtype == object else row.tobytes() for row in rows)
+    return np.unique(kinds, return_index=True)[1], kinds
 
 
 def _classes(costs: Ints, allowed: NDArray[np.bool_]) -> Cells | None:

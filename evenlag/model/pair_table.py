@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.model.arrays import NOBODY, Bools, Index, Ints, Whole
+from evenlag.model.arrays import NOBODY, Bools, Index, Ints, Whole, numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +50,7 @@ class PairTable:
     @classmethod
     def of_pairs(cls, costs: Ints) -> PairTable:
         """Return a table of costs given for every pair (P, M): members with equal columns form a class."""
-        numbers: dict[Any, int] = {}
-        keys = [tuple(column) if costs.dtype == object else column.tobytes() for column in costs.T]
-        class_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+        class_of = numbered(tuple(column) if costs.dtype == object else column.tobytes() for column in costs.T)
         _, first = np.unique(class_of, return_index=True)
         return cls.by_class(costs[:, first], class_of)
 
@@ -153,20 +151,24 @@ class PairTable:
 
     def times(self, factor: int | Whole) -> PairTable:
         """Return the costs multiplied by a whole number >= 0, or by one for each partition (P,)."""
-        wide = self.most * int(np.max(factor, initial=0)) * max(len(self.table), 1) >= LARGEST
-        table, at_home = (each.astype(object) if wide else each for each in (self.table, self.at_home))
-        return PairTable(table * np.reshape(factor, (-1, 1)), self.class_of, self.home, at_home * factor)
+        mine = self._for_costs_up_to(self.most * int(np.max(factor, initial=0)))
+        return PairTable(mine.table * np.reshape(factor, (-1, 1)), mine.class_of, mine.home, mine.at_home * factor)
 
     def plus(self, other: PairTable) -> PairTable:
         """Return the sums of two tables. Where both have a home, it must be the same member."""
-        both, class_of = np.unique(np.stack([self.class_of, other.class_of]), axis=1, return_inverse=True)
-        table = _summable(self.table[:, both[0]].astype(object) + other.table[:, both[1]]) if (
-            self.wide or other.wide or (self.most + other.most) * max(len(self.table), 1) >= LARGEST
-        ) else self.table[:, both[0]] + other.table[:, both[1]]  # fmt: skip
-        home = np.where(self.home != NOBODY, self.home, other.home)
+        mine, theirs = (each._for_costs_up_to(self.most + other.most) for each in (self, other))
+        both, class_of = np.unique(np.stack([mine.class_of, theirs.class_of]), axis=1, return_inverse=True)
+        table = mine.table[:, both[0]] + theirs.table[:, both[1]]
+        home = np.where(mine.home != NOBODY, mine.home, theirs.home)
         every = np.arange(len(home))
-        at_home = self._with(every, home) + other._with(every, home)
+        at_home = mine._with(every, home) + theirs._with(every, home)
         return PairTable(table, class_of.reshape(-1).astype(np.int64), home, at_home)
+
+    def _for_costs_up_to(self, most: int) -> PairTable:
+        """Return the same costs, as Python integers if sums of costs up to `most` may exceed 64 bits."""
+        if self.wide or most * len(self.table) < LARGEST:
+            return self
+        return PairTable(self.table.astype(object), self.class_of, self.home, self.at_home.astype(object))
 
     def of_members(self, places: list[int | None]) -> PairTable:
         """Return the costs for other members, given by their places among the present ones; None for a new member.

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import ceil, floor, gcd, lcm
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import NOBODY, Bools, Ints, Whole
+from evenlag.model.arrays import NOBODY, Bools, Ints, Whole, numbered
 from evenlag.model.bounds import reduction_floors, reductions
 from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, whole
@@ -56,13 +55,12 @@ def member_classes(task: Task) -> MemberClasses:
     """Group active members by subscriptions, weight, and the classes of all pair costs."""
     problem = task.problem
     tables = [pair.costs for pair in task.goal.pairs]
-    numbers: dict[Any, int] = {}
     of = np.full(len(problem.members), NOBODY, dtype=np.int64)
-    for m in np.flatnonzero(problem.active).tolist():
-        kinds = tuple(costs.class_of[m] for costs in tables)
-        key = (problem.allowed[:, m].tobytes(), problem.relative_weights[m], kinds)
-        of[m] = numbers.setdefault(key, len(numbers))
-    return MemberClasses(of, [np.flatnonzero(of == k) for k in range(len(numbers))])
+    of[problem.active] = numbered(
+        (problem.allowed[:, m].tobytes(), problem.relative_weights[m], *(costs.class_of[m] for costs in tables))
+        for m in np.flatnonzero(problem.active).tolist()
+    )
+    return MemberClasses(of, [np.flatnonzero(of == k) for k in range(int(of.max(initial=NOBODY)) + 1)])
 
 
 @dataclass(frozen=True, eq=False)
