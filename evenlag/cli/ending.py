@@ -1,4 +1,4 @@
-"""The end of a command whose search was interrupted: it prints the best result so far and exits with status 130."""
+"""Ends of commands: the status of a failure, and the best result so far with status 130 after an interrupt."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from evenlag.cli.signals import STATUS
 from evenlag.cli.terminal import say
 from evenlag.model.interrupt import Watch
 
+FAILED = 1  # exit status: the input or a group could not be read or planned
 _TOLD = "interrupted: this is the best result found so far"
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from evenlag.cli.decorators import Command
+from evenlag.cli.ending import FAILED
 from evenlag.cli.terminal import say
 from evenlag.errors import printable
 from evenlag.figures import quantity
 
-STATUS = 1  # exit status: groups have no plan
 LONGEST = 300  # characters of an error in the reason
 
 
@@ -66,4 +66,4 @@ def end(failed: int, groups: int, allowed: Fraction | None, errors: Sequence[str
     enough = math.ceil(Fraction(100 * failed, groups))
     reason = f"{failed:,} of {quantity(groups, 'group')} {lack}{f' ({first})' if first else ''}"
     say(f"evenlag: {reason}; --allow-errors {enough}% accepts as many", err=True)
-    raise click.exceptions.Exit(STATUS)
+    raise click.exceptions.Exit(FAILED)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from evenlag.compare.causes import Cause
 from evenlag.compare.diagnosis import Diagnosis
-from evenlag.figures import number, quantity
+from evenlag.figures import messages, quantity
 
 WITHOUT_BOUND = (Cause.NO_MEMBERS, Cause.UNSETTLED)
 
@@ -28,8 +28,7 @@ def diagnosis_report(found: Diagnosis) -> RenderableType:
         parts.append(Padding(Text(of + remedy.sentence), (0, 0, 0, 2), expand=False))
     if found.cause not in WITHOUT_BOUND and found.bound:
         rule = f"balance {found.case.options.balance}"
-        unit = "message" if found.bound == 1 else "messages"
-        least = f"spread and price of moves come to at least {number(found.bound)} {unit}"
+        least = f"spread and price of moves come to at least {messages(found.bound)}"
         parts.append(Text(f"Proven for these members and partitions: under the count rule ({rule}), {least}."))
     parts += [Text(f"assumed: {sentence}", style="yellow") for sentence in found.assumed]
     return Group(*parts)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from evenlag.compare.catch_up import Pace
-from evenlag.figures import duration, number, percent
+from evenlag.figures import duration, messages, number, percent
 from evenlag.model.check import plan_violation
 from evenlag.model.payoff import Payoff
 from evenlag.model.plan import current_plan
@@ -56,8 +56,7 @@ def _lines(worth: Payoff, pace: Pace, pause_assumed: bool) -> Iterator[str]:
         still = f"{worth.moves:,} partition{' is' if worth.moves == 1 else 's are'} not read during the pause"
         pause = f"{float(worth.pause):g} s{', assumed' if pause_assumed else ''}"
         coming = "" if worth.pause_cost is None else f", in which {number(worth.pause_cost)} messages arrive"
-        unit = "message" if worth.move_cost == 1 else "messages"
-        yield f"its moves cost {number(worth.move_cost)} {unit}, and {still} ({pause}){coming}"
+        yield f"its moves cost {messages(worth.move_cost)}, and {still} ({pause}){coming}"
 
 
 def _catching_up(planned: Fraction | None, today: Fraction | None) -> str:

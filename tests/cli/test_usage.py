@@ -16,9 +16,9 @@ import click
 import pytest
 
 from evenlag.cli.app import evenlag as root
-from evenlag.cli.catalogue import Catalogue
 from evenlag.cli.commands import COMMANDS, FLEET
 from evenlag.cli.sections import HEADINGS
+from tests.support import command
 from tests.support.command import evenlag
 
 ROOT = Path(__file__).parents[2]
@@ -33,16 +33,9 @@ PLACES = {"kafka:", "HOST:PORT", "~/"}  # of examples that need more than files
 OF_SPARK = "evenlag (fleet|demo|report out)"  # how examples begin that start Spark
 
 
-def commands(group: Catalogue = root, above: str = "evenlag") -> Iterator[tuple[str, click.Command]]:  # type: ignore[assignment]
+def commands() -> Iterator[tuple[str, click.Command]]:
     """Every command with how it is called."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        assert found is not None
-        if isinstance(found, Catalogue):
-            yield from commands(found, f"{above} {name}")
-        else:
-            yield f"{above} {name}", found
+    return ((f"evenlag {name}", command) for name, command in command.commands())
 
 
 EXAMPLES = {
@@ -181,7 +174,7 @@ def test_former_forms_are_answered_with_the_present_one(words: str, form: str) -
 
 def test_every_option_stands_below_one_heading() -> None:
     used = {
-        option.opts[0] for _, command in commands(root) for option in command.params if isinstance(option, click.Option)
+        option.opts[0] for _, command in commands() for option in command.params if isinstance(option, click.Option)
     }
     listed = [option for options in HEADINGS.values() for option in options]
     assert sorted(listed) == sorted({*listed})

@@ -5,14 +5,33 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from unittest import mock
 
+import click
+
 from evenlag.cli import terminal
+from evenlag.cli.catalogue import Catalogue
 
 Done = subprocess.CompletedProcess[str]
 
 terminal.EVERY = 3600.0  # on a busy machine no command may add lines of progress to those that a test expects
+
+
+def commands(group: Catalogue | None = None, above: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command with its name."""
+    from evenlag.cli.app import evenlag as root
+
+    group = group or root
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        if isinstance(found, Catalogue):
+            yield from commands(found, f"{name} ")
+        else:
+            yield f"{above}{name}", found
 
 
 def evenlag(*words: object) -> Done:

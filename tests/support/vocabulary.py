@@ -13,14 +13,13 @@ import click
 
 import evenlag
 import evenlag.spark
-from evenlag.cli.app import evenlag as root
-from evenlag.cli.catalogue import Catalogue
 from evenlag.cli.sections import HEADINGS
 from evenlag.model.parse_pairs import PairArguments
 from evenlag.search.options import SolveKeywords
 from evenlag.spark.jobs.fleet_solver import AuditKeywords
 from evenlag.tables import columns, outputs
 from evenlag.tables.columns import WORDS, Table
+from tests.support.command import commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "vocabulary.md"
 BLOCK = re.compile(r"<!-- vocabulary: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -47,18 +46,6 @@ OTHER_NAMES = {
     "--budget": "budgets",
 }
 """Names in Python of options that have another one there."""
-
-
-def commands(group: Catalogue = root, above: str = "") -> Iterator[tuple[str, click.Command]]:  # type: ignore[assignment]
-    """Every command with its name."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        assert found is not None
-        if isinstance(found, Catalogue):
-            yield from commands(found, f"{name} ")
-        else:
-            yield f"{above}{name}", found
 
 
 def options() -> dict[str, dict[str, click.Option]]:

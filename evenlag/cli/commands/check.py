@@ -13,6 +13,7 @@ from evenlag import compare
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.commands.watch import GROUPS, input_of
+from evenlag.cli.ending import FAILED
 from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.terminal import print_json, say, show_notes, working
 from evenlag.errors import InvalidProblemError, printable
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from evenlag.watch.standing import Standing
 
 FOUND = 3  # exit status: something can be done about a group
-FAILED = 1  # exit status: a group could not be read or planned
 
 
 @command(

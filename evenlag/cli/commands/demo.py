@@ -16,7 +16,7 @@ import evenlag
 from evenlag import report
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
-from evenlag.cli.commands.report import report_fleet
+from evenlag.cli.page_writing import report_fleet
 from evenlag.cli.terminal import progress, say, show, working
 from evenlag.errors import SourceError, printable, to_get
 

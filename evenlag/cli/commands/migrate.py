@@ -11,9 +11,8 @@ import evenlag
 from evenlag import live, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import Word, command
-from evenlag.cli.commands.check import FAILED
 from evenlag.cli.commands.watch import GROUPS, input_of
-from evenlag.cli.ending import end, notes_of
+from evenlag.cli.ending import FAILED, end, notes_of
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.errors import InvalidProblemError
 from evenlag.model.interrupt import Watch, ending_searches

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,15 @@ from evenlag.cli.commands.plan import plan
 from evenlag.cli.commands.verify import verify
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
+from evenlag.cli.page_writing import finish, report_fleet
 from evenlag.cli.past import PastOptions, fleet_past_or_pause
 from evenlag.cli.repeating import input_given, options_given
-from evenlag.cli.terminal import print_json, say, working
+from evenlag.cli.terminal import working
 from evenlag.compare.overview import overview
-from evenlag.model.files import write_text
 from evenlag.model.interrupt import ending_searches
 
 NOT_REPEATED = {"drain", "out", "as_json"}  # options that mean something else to other commands
 AUDITED = ("groups", "audit", "plans")  # folders of a fleet audit's tables
-MOST_REBALANCING = 30  # groups listed that rebalance most often
 
 
 @command(
@@ -83,32 +81,3 @@ def _audited(path: object) -> str | Path | None:
     if isinstance(path, Path):
         return path if all((path / table).is_dir() for table in AUDITED) else None
     return path if isinstance(path, str) else None
-
-
-def report_fleet(
-    tables: str | Path, out: Path, settings: Mapping[str, str] | None = None, *, past: str | Path | None = None,
-    as_json: bool = False,
-) -> None:  # fmt: skip
-    """Write the page about a fleet's tables; start Spark if it is not running."""
-    # PySpark takes a second to import, and pages about groups do not need it.
-    from evenlag.spark.driver.session import local_session
-    from evenlag.spark.jobs.batch import page_rows
-    from evenlag.spark.jobs.history import past_figures
-
-    with working("reading the tables"):
-        spark = local_session(settings=settings)
-        rows = page_rows(spark, tables)
-        figures = None if past is None else past_figures(spark, past, MOST_REBALANCING)
-    section = None if figures is None else reports.past_document(figures, str(past))
-    document = reports.fleet_document(rows.groups, rows.audit, rows.loads, rows.totals, str(tables), past=section)
-    finish(document, reports.fleet_page(document, datetime.now(UTC)), out, as_json=as_json)
-
-
-def finish(document: dict[str, Any], page: str, out: Path, *, as_json: bool) -> None:
-    """Write a page, and print its first sentence or its document."""
-    write_text(out, page)
-    if as_json:
-        print_json(document)
-    else:
-        say(document["headline"])
-        say(f"written: {out}")

@@ -13,6 +13,7 @@ import click
 from evenlag import live, tables
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
+from evenlag.cli.ending import FAILED
 from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.terminal import say
 from evenlag.errors import InvalidProblemError, printable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 GROUPS = 2_000  # most groups, if no other number is given
 PORT = 9779
-UNREADABLE = 1  # exit status of --once if the source or a group cannot be read
 TERMINATED = 128 + 15  # exit status of --once that SIGTERM ended, by the convention of shells
 
 
@@ -106,7 +106,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     metavar="N",
     default=3.0,
     show_default=True,
-    help="Intervals without newer figures after which a group's figures are no longer served.",
+    help="Stop serving the figures of a group after N intervals without newer ones.",
 )
 @options.timeout(None, "Seconds to wait for the brokers; default: half of --every.")
 @options.command_config("for kafka:// sources")  # fmt: skip
@@ -157,10 +157,10 @@ def watch(
     try:
         if once:
             if watcher.round() is not None:
-                raise click.exceptions.Exit(UNREADABLE)  # the log has the error
+                raise click.exceptions.Exit(FAILED)  # the log has the error
             say(text_of(board, interval), nl=False)
             if board.unmatched or board.failures:
-                raise click.exceptions.Exit(UNREADABLE)
+                raise click.exceptions.Exit(FAILED)
             return
         with serving(board, *metrics, interval) as address:
             _log(f"serving {address}/metrics")
