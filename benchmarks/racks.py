@@ -40,9 +40,9 @@ def racks(seed: int) -> Iterator[str]:
             yield f"| {partitions:,} × {members} | {'yes' if owned else 'no'} | " + " | ".join(cells) + " |"
     yield "\n## What it costs to read locally\n"
     yield (
-        "Groups without owners: spread as a share of the mean load within budgets of crossings, from the "
-        "fewest (0 %) to those of the plan with the lowest spread (100 %). In brackets: crossings, and a gap "
-        "above 1e-4.\n"
+        "Groups without owners: the lowest spread, as a share of the mean load, for a budget of crossings. 0 % is the "
+        "fewest crossings of any plan, 100 % those of the plan with the lowest spread. In brackets: crossings, and a "
+        "gap above 1e-4.\n"
     )
     yield "| P × C | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |"
     yield "|---" * (1 + len(SHARES)) + "|"
