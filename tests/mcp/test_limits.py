@@ -15,7 +15,8 @@ import pytest
 from evenlag.mcp import pool
 from evenlag.mcp.access import Access
 from evenlag.mcp.cutting import LONGEST_TEXT, MOST_CHARACTERS, MOST_FIELDS, MOST_REPORT, cut_document, cut_report
-from tests.support.assistants import HARD, LONG, Assistant, assistant_with, children, group, wait_until_gone
+from tests.support.assistants import HARD, LONG, Assistant, assistant_with, group
+from tests.support.processes import children, wait_until_ended
 
 
 @contextmanager
@@ -103,7 +104,7 @@ def test_a_call_that_takes_too_long_is_ended() -> None:
     short = mock.patch.object(pool, "READING_SECONDS", 3.0 - LONG)
     with noted_processes() as started, short, assistant_with(time_limit=LONG) as assistant:
         assert "was ended" in assistant.error("plan", source=HARD, time_limit=LONG)
-        wait_until_gone(started[0].process.pid)
+        wait_until_ended(started[0].process.pid)
 
 
 @pytest.mark.slow
@@ -113,7 +114,7 @@ def test_a_cancelled_call_ends_its_search(method: str) -> None:
         call = assistant.begin("plan", source=HARD, time_limit=LONG, method=method)
         time.sleep(2)  # the search has begun; if not, the test still holds
         assert call.cancel()
-        wait_until_gone(started[0].process.pid)
+        wait_until_ended(started[0].process.pid)
         assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
         assert len(started) == 2
 
@@ -135,7 +136,7 @@ def test_processes_are_used_again_and_end_with_the_server() -> None:
             for _ in range(3):
                 assistant.answer("plan", source=group(6, 2))
         (only,) = started
-        wait_until_gone(only.process.pid)
+        wait_until_ended(only.process.pid)
 
 
 @pytest.mark.slow
@@ -147,7 +148,7 @@ def test_a_process_that_dies_is_an_error_and_is_replaced() -> None:
             time.sleep(0.05)
         os.kill(worker, signal.SIGKILL)
         for solver in solvers:
-            wait_until_gone(solver)
+            wait_until_ended(solver)
         result = call.result(60)
         assert result.is_error
         assert "died" in result.content[0].text

@@ -21,12 +21,11 @@ from tests.support.assistants import (
     HARD,
     LONG,
     assistant_of,
-    children,
     group,
-    wait_until_gone,
     without_times,
 )
 from tests.support.command import Done, evenlag, evenlag_alone, refused
+from tests.support.processes import children, wait_until_ended
 
 pytestmark = pytest.mark.slow
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -75,7 +74,7 @@ def test_a_client_of_an_earlier_version_cancels_a_call() -> None:
         call(3, HARD)
         time.sleep(2)  # the search has begun; if not, the test still holds
         send("notifications/cancelled", requestId=3)
-        wait_until_gone(worker)
+        wait_until_ended(worker)
         call(4, group(6, 2))
         answer = json.loads(process.stdout.readline())
         assert (answer["id"], answer["result"]["structuredContent"]["status"]) == (4, "OPTIMAL")
@@ -115,7 +114,7 @@ def test_a_call_cancelled_over_http_ends_its_search() -> None:
         call = assistant.begin("plan", source=HARD, time_limit=LONG)
         time.sleep(2)  # the search has begun; if not, the test still holds
         assert call.cancel()
-        wait_until_gone(worker)
+        wait_until_ended(worker)
         assert assistant.answer("plan", source=group(6, 2))["status"] == "OPTIMAL"
 
 

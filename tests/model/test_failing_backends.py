@@ -24,6 +24,7 @@ from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models, runne
 from evenlag.model.formulation import Mip, formulate
 from evenlag.search.exact import mip as mip_stage
 from tests.support.exact import Goal, assess
+from tests.support.processes import wait_until_ended
 from tests.support.programs import ROOM, program, replace_cbc, run_backend, unsettled
 
 
@@ -187,18 +188,7 @@ def test_processes_that_a_backend_started_end_with_it(end: Callable[..., Any], t
         return end()
 
     runner.run(start_and_end, program(unsettled(), Goal()), None, Limits(1.0 if end is _hang else ROOM))
-    ended = time.monotonic() + ROOM / 2
-    while is_running(int(pid_file.read_text())):
-        assert time.monotonic() < ended
-        time.sleep(0.01)
-
-
-def is_running(pid: int) -> bool:
-    """Return whether a process runs; a zombie does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    wait_until_ended(int(pid_file.read_text()), ROOM / 2)
 
 
 def test_a_killed_cbc_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

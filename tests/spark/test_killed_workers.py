@@ -17,6 +17,7 @@ from evenlag.model.plan import Plan
 from tests.support.fleet import fleet
 from tests.support.fleet_tasks import batches, rules
 from tests.support.frames import MEMBERS_DDL, OFFSETS_DDL, table
+from tests.support.processes import children
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +34,7 @@ def python_processes(daemon: bool) -> list[int]:
                 parents[int(place.parent.name)] = int(place.read_text().rsplit(")", 1)[1].split()[1])
         except OSError:  # it has ended
             continue
-    java = {int(pid) for each in Path("/proc/self/task").glob("*/children") for pid in each.read_text().split()}
+    java = children("self")
     daemons = {pid for pid, parent in parents.items() if parent in java}
     return sorted(daemons if daemon else {pid for pid, parent in parents.items() if parent in daemons})
 

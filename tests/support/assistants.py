@@ -1,7 +1,6 @@
 """An assistant: a client of the server of tools, by the protocol's own SDK."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -95,23 +94,3 @@ def group(partitions: int, members: int) -> str:
 
 
 HARD = group(60, 10)  # its search takes minutes if it may
-
-
-def is_there(pid: int) -> bool:
-    """Return whether a process runs; one that has ended may stay until somebody asks for its status."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait_until_gone(pid: int) -> None:
-    until = time.monotonic() + 60  # far less than the search may take
-    while is_there(pid):
-        assert time.monotonic() < until, "the search goes on"
-        time.sleep(0.05)
-
-
-def children(pid: int) -> list[int]:
-    """Return the ids of the processes that a process has started."""
-    return [int(each) for path in Path(f"/proc/{pid}/task").glob("*/children") for each in path.read_text().split()]
