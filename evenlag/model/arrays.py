@@ -14,6 +14,7 @@ NOBODY = -1
 Ints = NDArray[Any]  # int64, or Python integers (dtype object) if sums could exceed int64
 Index = NDArray[np.int32]
 Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 

@@ -21,6 +21,8 @@ from evenlag.search.exact.move_plans import MoveColumns, MoveDP
 from evenlag.search.exact.relaxations import MOVES_SHARE, Bounds, EachScenario, FirstBounds, LoadsAlone
 from evenlag.search.exact.set_partitioning import SetPartitioning
 from evenlag.search.exact.small_groups import Enumeration, NumberPartitioning
+from evenlag.search.improve import kernel
+from evenlag.search.improve.annealing import Annealing
 from evenlag.search.improve.equalize import Equalize, Restarts, repairs_keep
 from evenlag.search.improve.local_search import LocalSearch
 from evenlag.search.improve.relocation import Relocation, Scenarios
@@ -63,6 +65,11 @@ def priced_to_relocate(task: Task, best: Incumbent) -> bool:
     return task.moves_matter and worth_relocating(task, best)
 
 
+def priced_without_kernel(task: Task, best: Incumbent) -> bool:
+    """Return True if a relocation is worthwhile in each round, because there is no annealing."""
+    return kernel.status() != "compiled" and priced_to_relocate(task, best)
+
+
 def worth_a_mip(task: Task, best: Incumbent) -> bool:
     """Return True if moves matter, the program is small, or repairs would not keep the rule.
 
@@ -88,6 +95,11 @@ def moves_bind(task: Task, best: Incumbent) -> bool:
 def moves_count(task: Task, _best: Incumbent) -> bool:
     """Return True if moves have a price or a budget."""
     return task.moves_matter
+
+
+def moves_have_a_budget(task: Task, _best: Incumbent) -> bool:
+    """Return True if the number of moves is limited."""
+    return task.moves_matter and task.goal.max_moves is not None
 
 
 def owners_cost(task: Task, _best: Incumbent) -> bool:
@@ -128,7 +140,9 @@ AUTO: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
     Step(Relocation(), 0.3, when=free_to_relocate),
-    Step(Relocation(), 2, when=priced_to_relocate, again=True),
+    Step(Relocation(), 1, when=priced_to_relocate),
+    Step(Annealing(), 3, when=moves_count, again=True),
+    Step(Relocation(), 2, when=priced_without_kernel, again=True),
     Step(Restarts(), 0.2, again=True),
     Step(ColumnGeneration(), 0.7),
     Step(LoadsAlone(lambda: AUTO), 0.7, when=moves_hardly_bind),
@@ -156,6 +170,7 @@ SCENARIOS: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
     Step(Scenarios(), 0.4),
+    Step(Annealing(), 1, again=True),
     Step(Scenarios(again=True), 0.5, again=True),
     Step(EachScenario(lambda: AUTO), 0.3),
     Step(MipStage(AUTO_BACKEND, note_too_large=False), 0.3),
@@ -170,6 +185,7 @@ TERMS: tuple[Step, ...] = (
     Step(CheapestPairs(), 4),
     Step(Classes(), 0.5),
     Step(Relocation(), 0.5, when=owners_cost, again=True),
+    Step(Annealing(), 1, when=moves_have_a_budget, again=True),
     Step(LocalSearch(), 0.2, again=True),
     Step(ColumnGeneration(), 0.2),
     Step(MipStage(AUTO_BACKEND, note_too_large=False), 0.5),

@@ -14,7 +14,7 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-#define VERSION 2
+#define VERSION 3
 #define NO_LIMIT ((int64_t)1 << 62)
 #define NOBODY (-1)
 #define LEAST_GAIN 1e-9
@@ -500,6 +500,16 @@ static void account(State *s, int64_t p, int64_t source, int64_t target) {
     for (int64_t k = 0; k < s->K; k++) s->used[k] += pair_cost(s, k, p, target) - pair_cost(s, k, p, source);
 }
 
+/* Carry out an exchange of items at these positions; -1: no item. */
+static void carry_out(State *s, int64_t a, int64_t b, int64_t of_a, int64_t of_b) {
+    const int64_t p = of_a >= 0 ? s->items[of_a] : NOBODY, q = of_b >= 0 ? s->items[of_b] : NOBODY;
+    if (of_a >= 0 && of_b >= 0) s->items[of_a] = q, s->items[of_b] = p;
+    else if (of_a >= 0) shift(s, a, b, of_a);
+    else shift(s, b, a, of_b);
+    if (of_a >= 0) account(s, p, a, b);
+    if (of_b >= 0) account(s, q, b, a);
+}
+
 static PyObject *exchange(PyObject *module, PyObject *args) {
     PyObject *capsule;
     long long a, b, p, q;
@@ -511,12 +521,256 @@ static PyObject *exchange(PyObject *module, PyObject *args) {
     const int64_t of_b = members && q != NOBODY ? place_of(s, b, q) : -1;
     if (!members || (p != NOBODY && of_a < 0) || (q != NOBODY && of_b < 0) || (p == NOBODY && q == NOBODY))
         return PyErr_Format(PyExc_ValueError, "no exchange of %lld of %lld and %lld of %lld", p, a, q, b);
-    if (of_a >= 0 && of_b >= 0) s->items[of_a] = q, s->items[of_b] = p;
-    else if (of_a >= 0) shift(s, a, b, of_a);
-    else shift(s, b, a, of_b);
-    if (of_a >= 0) account(s, p, a, b);
-    if (of_b >= 0) account(s, q, b, a);
+    carry_out(s, a, b, of_a, of_b);
     Py_RETURN_NONE;
+}
+
+/* ---- annealing: annealing.py explains it ------------------------------------------------------------------------ */
+
+#define STEPS_OF_A_SHIFT 256 /* proposals between two shifts of a window */
+#define LONGEST_SHIFT 0.1    /* share of the width */
+#define NARROWER 0.999       /* width of the next window, compared with the range of the new best plan's loads */
+#define LN2 0.69314718055994531
+
+enum { ANYWHERE, ITS_HOME, MOVED, WAYS };               /* where an exchange takes the other partition from */
+static const int share_of[WAYS + 1] = {25, 35, 20, 20}; /* of each way, in hundredths; the last: moved with any other */
+
+typedef struct {
+    State *s;
+    double *low, *width, heat;     /* windows; length in loads of a likely worsening */
+    int64_t *limits, *spent;       /* of moves, each cost, and all prices together, with what the assignment spends */
+    const double *rates;           /* weight of a unit beyond a limit */
+    int64_t best, *moved, *at, moved_ones; /* value of the best plan; partitions away from their owner */
+    int32_t *best_of;
+    uint64_t word;
+} Annealing;
+
+static uint64_t draw(Annealing *x) {
+    x->word ^= x->word >> 12, x->word ^= x->word << 25, x->word ^= x->word >> 27;
+    return x->word * 0x2545F4914F6CDD1DULL;
+}
+
+static int64_t below(Annealing *x, int64_t n) { return (int64_t)(((draw(x) >> 32) * (uint64_t)n) >> 32); }
+
+/* Return a number drawn from the exponential distribution. Every machine rounds the polynomial for the logarithm
+ * (Abramowitz and Stegun 4.1.44) alike. */
+static double waiting(Annealing *x) {
+    static const double of[] = {0.9999964239, -0.4998741238, 0.3317990258, -0.2407338084,
+                                0.1676540711, -0.0953293897, 0.0360884937, -0.0064535442};
+    uint64_t bits = draw(x) | 1;
+    double halved = LN2, sum = 0;
+    for (; !(bits >> 63); bits <<= 1) halved += LN2;
+    const double rest = (double)((bits << 1) >> 12) * 0x1p-52;
+    for (int i = 7; i >= 0; i--) sum = (sum + of[i]) * rest;
+    return halved - sum;
+}
+
+static double outside_of(const Annealing *x, int64_t t, int64_t load) {
+    const double over = (double)load - x->low[t];
+    return over < 0 ? -over : over > x->width[t] ? over - x->width[t] : 0;
+}
+
+static double squares(const Annealing *x, int64_t t, int64_t one, int64_t other) {
+    const double a = outside_of(x, t, one), b = outside_of(x, t, other);
+    return a * a + b * b;
+}
+
+/* Return the change of the penalty for what exceeds a limit. */
+static double penalty(const Annealing *x, int64_t k, int64_t change) {
+    const int64_t now = x->spent[k] - x->limits[k], then = now + change;
+    return x->rates[k] * ((double)(then > 0 ? then : 0) - (double)(now > 0 ? now : 0));
+}
+
+static int64_t price_of(const State *s, const int64_t *changes) {
+    int64_t price = s->move_price * changes[0];
+    for (int64_t k = 0; k < s->K; k++) price += s->pair_prices[k] * changes[k + 1];
+    return price;
+}
+
+/* Add what giving a partition changes to the moves and costs. */
+static void add_changes(const State *s, int64_t p, int64_t source, int64_t target, int64_t *changes) {
+    changes[0] += (s->owner[p] == source) - (s->owner[p] == target);
+    for (int64_t k = 0; k < s->K; k++) changes[k + 1] += pair_cost(s, k, p, target) - pair_cost(s, k, p, source);
+}
+
+static int may_take(const State *s, int64_t p, int64_t target) { return s->allowed[s->topic_of[p] * s->M + target]; }
+
+static int keeps_topics(const State *s, int64_t a, int64_t b, int64_t p, int64_t q) {
+    const int64_t topic = s->topic_of[p], other = q == NOBODY ? -1 : s->topic_of[q];
+    if (!s->by_topic || topic == other) return 1;
+    int64_t change = off(s, topic, a, -1) + off(s, topic, b, 1);
+    if (q != NOBODY) change += off(s, other, b, -1) + off(s, other, a, 1);
+    return change <= s->topic_distance - s->sums[1];
+}
+
+/* Return how much worse an exchange makes the assignment, in units of the heat; more than any wait if it may not be. */
+static double worsening(const Annealing *x, int64_t a, int64_t b, int64_t p, int64_t q, int64_t *changes) {
+    const State *s = x->s;
+    const double never = 1e300;
+    if (!may_take(s, p, b) || (q != NOBODY && !may_take(s, q, a))) return never;
+    if (q == NOBODY && !may_shift(s, a, b)) return never;
+    if (!keeps_topics(s, a, b, p, q)) return never;
+    double worse = 0, paid = 0;
+    for (int64_t t = 0; t < s->S; t++) {
+        const int64_t gone = s->table[p * s->S + t] - (q == NOBODY ? 0 : s->table[q * s->S + t]);
+        const int64_t load_a = s->loads[a * s->S + t], load_b = s->loads[b * s->S + t];
+        const int64_t new_a = load_a - gone * s->factors[a], new_b = load_b + gone * s->factors[b];
+        if (!within_ceiling(s, load_a, new_a) || !within_ceiling(s, load_b, new_b)) return never;
+        worse = worse + s->weights[t] * (squares(x, t, new_a, new_b) - squares(x, t, load_a, load_b));
+    }
+    for (int64_t k = 0; k <= s->K; k++) changes[k] = 0;
+    add_changes(s, p, a, b, changes);
+    if (q != NOBODY) add_changes(s, q, b, a, changes);
+    for (int64_t k = 0; k <= s->K; k++) paid = paid + penalty(x, k, changes[k]);
+    changes[s->K + 1] = price_of(s, changes);
+    return worse / (x->heat * x->heat) + paid + penalty(x, s->K + 1, changes[s->K + 1]) / x->heat;
+}
+
+static void note_moved(Annealing *x, int64_t p) {
+    const State *s = x->s;
+    const int away = s->owner[p] != NOBODY && s->owner[p] != s->member_of[p];
+    if (away && x->at[p] < 0) {
+        x->at[p] = x->moved_ones, x->moved[x->moved_ones++] = p;
+    } else if (!away && x->at[p] >= 0) {
+        const int64_t last = x->moved[--x->moved_ones];
+        x->moved[x->at[p]] = last, x->at[last] = x->at[p], x->at[p] = -1;
+    }
+}
+
+/* Keep the assignment if it is better than the best one; then narrow the windows. Return 1 if it is. */
+static int keep_best(Annealing *x) {
+    const State *s = x->s;
+    for (int64_t k = 0; k < s->K + 1; k++)
+        if (x->spent[k] > x->limits[k]) return 0;
+    const int64_t left = x->best - x->spent[s->K + 1], scale = s->worst_counts ? s->unit : 1;
+    if (left <= 0) return 0;
+    int64_t all = 0;
+    for (int64_t t = 0; t < s->S; t++) {
+        int64_t high = -NO_LIMIT, low = NO_LIMIT;
+        for (int64_t i = 0; i < s->A; i++) {
+            const int64_t load = s->loads[s->active[i] * s->S + t];
+            high = load > high ? load : high, low = load < low ? load : low;
+            if (s->S == 1 && scale * (s->spread ? high - low : high) >= left) return 0;
+        }
+        all = put_together(s, all, s->spread ? high - low : high, t);
+    }
+    if (scale * all >= left) return 0;
+    x->best = scale * all + x->spent[s->K + 1];
+    for (int64_t p = 0; p < s->P; p++) x->best_of[p] = s->member_of[p];
+    return 1;
+}
+
+static void narrow(Annealing *x) {
+    const State *s = x->s;
+    for (int64_t t = 0; t < s->S; t++) {
+        int64_t high = -NO_LIMIT, low = NO_LIMIT;
+        for (int64_t i = 0; i < s->A; i++) {
+            const int64_t load = s->loads[s->active[i] * s->S + t];
+            high = load > high ? load : high, low = load < low ? load : low;
+        }
+        const double width = NARROWER * (double)(s->spread ? high - low : high);
+        if (width >= x->width[t]) continue;
+        x->width[t] = width;
+        if (!s->spread) continue;
+        if (x->low[t] + width > (double)high) x->low[t] = (double)high - width;
+        if (x->low[t] < (double)low) x->low[t] = (double)low;
+    }
+    int64_t all = 0;
+    for (int64_t t = 0; t < s->S; t++) all = put_together(s, all, (int64_t)x->width[t], t);
+    x->limits[s->K + 1] = x->best - 1 - (s->worst_counts ? s->unit : 1) * all;
+}
+
+/* Shift a window at random, with the same acceptance as an exchange. */
+static void shift_window(Annealing *x, int64_t t) {
+    const State *s = x->s;
+    const double before = x->low[t], by = (double)(draw(x) >> 11) * 0x1p-53 - 0.5;
+    double now = 0, then = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        double sum = 0;
+        for (int64_t i = 0; i < s->A; i++) {
+            const double off = outside_of(x, t, s->loads[s->active[i] * s->S + t]);
+            sum = sum + off * off;
+        }
+        if (!turn) now = sum, x->low[t] = before + 2 * LONGEST_SHIFT * by * x->width[t];
+        else then = sum;
+    }
+    if (s->weights[t] * (then - now) / (x->heat * x->heat) > waiting(x)) x->low[t] = before;
+}
+
+/* Draw two partitions of two members, the second perhaps NOBODY; return 0 if they have the same holder. */
+static int propose(Annealing *x, int64_t *p, int64_t *q, int64_t *a, int64_t *b) {
+    const State *s = x->s;
+    int64_t way = 0, left = below(x, 100);
+    while (left >= share_of[way]) left -= share_of[way++];
+    if (!x->moved_ones) way = ANYWHERE;
+    *p = way == ANYWHERE ? s->items[below(x, s->starts[s->M])] : x->moved[below(x, x->moved_ones)];
+    *a = s->member_of[*p], *q = NOBODY;
+    if (way == MOVED) {
+        *q = x->moved[below(x, x->moved_ones)], *b = s->member_of[*q];
+        return *a != *b;
+    }
+    *b = way == ITS_HOME ? s->owner[*p] : s->active[below(x, s->A)];
+    const int64_t first = s->starts[*b], size = s->starts[*b + 1] - first, drawn = below(x, size + 1);
+    if (drawn < size) *q = s->items[first + drawn];
+    return *a != *b;
+}
+
+static int run(Annealing *x, int64_t steps, double cooler, int64_t *changes) {
+    State *s = x->s;
+    int better = 0;
+    for (int64_t step = 1; step <= steps; step++) {
+        int64_t p, q, a, b;
+        x->heat = x->heat * cooler;
+        if (s->spread && step % STEPS_OF_A_SHIFT == 0) shift_window(x, below(x, s->S));
+        if (!propose(x, &p, &q, &a, &b)) continue;
+        const double worse = worsening(x, a, b, p, q, changes);
+        if (worse > 0 && worse > waiting(x)) continue;
+        carry_out(s, a, b, place_of(s, a, p), q == NOBODY ? -1 : place_of(s, b, q));
+        note_moved(x, p);
+        if (q != NOBODY) note_moved(x, q);
+        for (int64_t k = 0; k < s->K + 2; k++) x->spent[k] += changes[k];
+        if (keep_best(x)) narrow(x), better = 1;
+    }
+    return better;
+}
+
+static PyObject *anneal(PyObject *module, PyObject *args) {
+    PyObject *capsule, *objects[4];
+    long long steps, best;
+    unsigned long long seed;
+    double heat, cooler;
+    if (!PyArg_ParseTuple(args, "OOOOOLLKdd", &capsule, &objects[0], &objects[1], &objects[2], &objects[3], &best,
+                          &steps, &seed, &heat, &cooler))
+        return NULL;
+    State *s = state_of(capsule);
+    if (s == NULL) return NULL;
+    const Py_ssize_t wanted[] = {s->P * 4, 2 * s->S * 8, (s->K + 2) * 8, (s->K + 2) * 8};
+    Py_buffer views[4];
+    int got = 0;
+    for (; got < 4; got++) {
+        if (PyObject_GetBuffer(objects[got], &views[got], got < 3 ? PyBUF_CONTIG : PyBUF_CONTIG_RO) < 0) break;
+        if (views[got].len != wanted[got]) PyErr_SetString(PyExc_ValueError, "the arrays do not fit the state");
+    }
+    int64_t *room = PyErr_Occurred() ? NULL : malloc((size_t)(2 * s->P + 2 * (s->K + 2)) * sizeof(int64_t));
+    int better = 0;
+    if (room == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    if (room != NULL && s->A > 1 && s->starts[s->M] > 0) {
+        Annealing x = {.s = s, .best_of = views[0].buf, .low = views[1].buf, .limits = views[2].buf,
+                       .rates = views[3].buf, .best = best, .word = seed * GOLDEN | 1, .heat = heat, .moved = room};
+        x.width = x.low + s->S, x.at = room + s->P, x.spent = x.at + s->P;
+        x.spent[0] = s->sums[0];
+        for (int64_t k = 0; k < s->K; k++) x.spent[k + 1] = s->used[k];
+        x.spent[s->K + 1] = price_of(s, x.spent);
+        for (int64_t p = 0; p < s->P; p++) x.at[p] = -1;
+        for (int64_t i = 0; i < s->starts[s->M]; i++) note_moved(&x, s->items[i]);
+        better = run(&x, steps, cooler, x.spent + s->K + 2);
+        best = x.best;
+    }
+    free(room);
+    while (got--) PyBuffer_Release(&views[got]);
+    if (PyErr_Occurred()) return NULL;
+    if (!better) Py_RETURN_NONE;
+    return PyLong_FromLongLong(best);
 }
 
 static PyMethodDef methods[] = {
@@ -524,6 +778,7 @@ static PyMethodDef methods[] = {
     {"by_objective", by_objective, METH_VARARGS, "See exchanges.by_objective."},
     {"by_distance", by_distance, METH_VARARGS, "See exchanges.by_distance."},
     {"exchange", exchange, METH_VARARGS, "Carry out an exchange."},
+    {"anneal", anneal, METH_VARARGS, "Exchange at random, with less and less worsening."},
     {NULL, NULL, 0, NULL},
 };
 

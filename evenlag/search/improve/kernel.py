@@ -18,11 +18,12 @@ import numpy as np
 from evenlag.model.objective import ObjectiveKind
 
 if TYPE_CHECKING:
-    from evenlag.model.arrays import Ints, Whole
+    from evenlag.model.arrays import Floats, Ints, Whole
+    from evenlag.model.problem import Index
     from evenlag.search.improve.state import SearchState
 
 VARIABLE = "EVENLAG_KERNEL"
-VERSION = 2  # version of the interface; a kernel with another version is not used
+VERSION = 3  # version of the interface; a kernel with another version is not used
 
 Found = tuple[int, int, int, float] | None
 
@@ -103,3 +104,30 @@ def by_distance(prepared: Any, me: int, others: Whole, moves_left: int, *how: An
     """Call the compiled form of `exchanges.by_distance`."""
     found: Found = _compiled.by_distance(prepared, me, np.ascontiguousarray(others, np.int64), moves_left, *how)
     return found
+
+
+def anneal(
+    prepared: Any, best_of: Index, windows: Floats, limits: Whole, rates: Floats, best: int,
+    steps: int, seed: int, heat: float, cooler: float,
+) -> int | None:  # fmt: skip
+    """Exchange at random; see annealing.py. Return the value of a better plan, if one was found; `best_of` holds it.
+
+    Parameters
+    ----------
+    prepared : handle
+    best_of : int32 array (P,)
+        Receives the holders of the best plan.
+    windows : float array (2, S)
+        Low ends and widths of scaled loads; both change.
+    limits : int64 array (K + 2,)
+        Limits of the moves, of each pair cost, and of all that moves and pairs cost together; the last changes.
+    rates : float array (K + 2,)
+        Weight of a unit beyond each limit.
+    best : int
+        Value of the best plan.
+    steps, seed : int
+    heat, cooler : float
+        Length of worsenings that are likely, in scaled loads, and its factor from step to step.
+    """
+    value: int | None = _compiled.anneal(prepared, best_of, windows, limits, rates, best, steps, seed, heat, cooler)
+    return value

@@ -237,7 +237,10 @@ class SearchState:
     def base(self) -> int:
         """Return the spread (makespan) over all scenarios, priced by `units`."""
         loads = self.loads[self.active]
-        each = loads.max(axis=0) - (loads.min(axis=0) if self.goal.kind == ObjectiveKind.SPREAD else 0)
+        return self.base_of(loads.max(axis=0) - (loads.min(axis=0) if self.goal.kind == ObjectiveKind.SPREAD else 0))
+
+    def base_of(self, each: Column) -> int:
+        """Return the spread (makespan) over all scenarios, priced by `units`, of those of each scenario (S,)."""
         priced = each * self.units
         return int(priced.max() if self.worst_counts else priced.sum())
 
