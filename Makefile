@@ -56,7 +56,7 @@ lock: .venv/.ready ## choose the newest versions of all that the targets install
 	@sh scripts/lock.sh
 
 clean: ## remove everything that the targets made
-	rm -rf .venv .cache java/target .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out site *.egg-info evenlag/search/improve/_kernel.* evenlag/search/exact/_partition.*
+	rm -rf .venv .cache java/target .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out site *.egg-info evenlag/search/improve/_kernel.* evenlag/search/exact/_partition.* evenlag/search/exact/_tables.*
 
 .venv/.ready: pyproject.toml requirements/dev.txt scripts/setup.sh
 	@PYTHON='$(PYTHON)' sh scripts/setup.sh

@@ -65,6 +65,11 @@ def priced_to_relocate(task: Task, best: Incumbent) -> bool:
     return task.moves_matter and worth_relocating(task, best)
 
 
+def first_to_relocate(task: Task, best: Incumbent) -> bool:
+    """Return True in the first round, if moves have a price or a budget and a relocation is worthwhile."""
+    return not task.round and priced_to_relocate(task, best)
+
+
 def priced_without_kernel(task: Task, best: Incumbent) -> bool:
     """Return True if a relocation is worthwhile in each round, because there is no annealing."""
     return kernel.status() != "compiled" and priced_to_relocate(task, best)
@@ -140,7 +145,7 @@ AUTO: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
     Step(Relocation(), 0.3, when=free_to_relocate),
-    Step(Relocation(), 1, when=priced_to_relocate),
+    Step(Relocation(), 1, when=first_to_relocate),
     Step(Annealing(), 3, when=moves_count, again=True),
     Step(Relocation(), 2, when=priced_without_kernel, again=True),
     Step(Restarts(), 0.2, again=True),

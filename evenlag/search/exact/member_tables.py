@@ -17,6 +17,7 @@ from itertools import groupby
 import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
+from evenlag.search.exact import prefix_table
 from evenlag.search.exact.member_share import Share, Topic
 from evenlag.search.exact.prefix_table import (
     IMPOSSIBLE,
@@ -324,6 +325,7 @@ class ExchangeTable:
         self, rounding: Rounding, values: Whole, capacity: int, *, whole: bool = False, begun: PrefixTable | None = None
     ) -> None:
         share, self._lags, self._values = rounding.share, rounding.lags, values
+        self._own = share.own
         topic, own = share.topics[0], set(share.own.tolist())
         self._taken = begun or begin(topic, self._lags, nothing_held([share], capacity, [values]))
         foreign = [place for place in self._taken.left if place not in own]
@@ -332,16 +334,29 @@ class ExchangeTable:
         layer: Values = self._taken.layer[:, 0].take(self._rows.source, axis=1)
         self._before: list[Values] = []  # the layer before each own partition, if the table is kept whole
         self._kept: list[tuple[int, Bools]] = []
-        for place in share.own.tolist():
-            if whole:
-                self._before.append(layer)
-            layer, kept = self._keep(layer, int(self._lags[place]), int(values[place]))
-            self._kept.append((place, kept))
+        if prefix_table.tables is not None and not whole:
+            layer = self._keep_all(layer, values)
+        else:
+            for place in share.own.tolist():
+                if whole:
+                    self._before.append(layer)
+                layer, kept = self._keep(layer, int(self._lags[place]), int(values[place]))
+                self._kept.append((place, kept))
         self._last: Values = np.ascontiguousarray(layer.T)
         best = np.full(capacity + 1, IMPOSSIBLE[layer.dtype], dtype=layer.dtype)
         for (least, most), rows in self._rows.best:
             np.maximum(best, largest_within(self._last[rows].max(axis=0), least, most), out=best)
         self.best = possible(best)
+
+    def _keep_all(self, layer: Values, values: Whole) -> Values:
+        """Return the layer after all own partitions: the compiled form of `_keep` for one after another."""
+        own, (loads, rows) = self._own, layer.shape
+        after, kept = np.empty_like(layer), np.empty((len(own), loads, rows), dtype=bool)
+        shifts = np.minimum(self._lags[own], loads) * rows
+        ends = np.array(self._rows.ends, dtype=np.int64)
+        prefix_table.tables.keep(layer, after, kept, shifts, values[own], ends, rows, IMPOSSIBLE[layer.dtype])
+        self._kept = list(zip(own.tolist(), kept, strict=True))
+        return after if len(own) % 2 else layer
 
     def _keep(self, layer: Values, lag: int, value: int) -> tuple[Values, Bools]:
         """Return the layer after one own partition is kept or given, and a mask of the patterns that keep it.

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.member_share import Share, Topic
 from evenlag.search.exact.windows import Window
+from evenlag.search.improve.kernel import compiled
 from evenlag.search.subsets import WORD, Bits, EnumerationLimitError
 
 Pattern = tuple[tuple[int, int], ...]  # (index of the lag, multiplicity), indices ascending
@@ -34,6 +35,8 @@ NO_PATTERN = -(1 << 60)  # value, at most slightly more, where no pattern has th
 IMPOSSIBLE = {np.dtype(np.int32): -2 * SMALL, np.dtype(np.int64): NO_PATTERN}  # the same in tables, by dtype
 
 Values = NDArray[np.signedinteger[Any]]  # int32 or int64
+tables: Any = compiled("evenlag.search.exact._tables", version=1)  # tables.c; None: NumPy does the same
+
 MayHold = Callable[[int, Bits], Bools]
 
 
@@ -124,17 +127,20 @@ class PrefixTable:
         """Add partitions that patterns may hold."""
         cells, past = self.layer.reshape(-1), self.layer[..., -1]
         _, beyond, levels = self.layer.shape
-        shifts = (lags[places] * (beyond * levels) + self.counted).tolist()
+        shifts, impossible = lags[places] * (beyond * levels) + self.counted, IMPOSSIBLE[cells.dtype]
         held = np.zeros((len(places), len(cells)), dtype=bool)
-        for here, shift, value in zip(held, shifts, values[places].tolist(), strict=True):
-            if whole:
-                self.before.append(cells.copy())
-            found, best = cells[: len(cells) - shift] + value, cells[shift:]
-            np.greater(found, best, out=here[shift:])
-            np.maximum(found, best, out=best)
-            if self.counted:
-                past[...] = IMPOSSIBLE[cells.dtype]
-        self.steps.append(Added(places, shifts, held))
+        if tables is not None and not whole:
+            tables.add(cells, held, shifts, values[places], levels if self.counted else 0, impossible)
+        else:
+            for here, shift, value in zip(held, shifts.tolist(), values[places].tolist(), strict=True):
+                if whole:
+                    self.before.append(cells.copy())
+                found, best = cells[: len(cells) - shift] + value, cells[shift:]
+                np.greater(found, best, out=here[shift:])
+                np.maximum(found, best, out=best)
+                if self.counted:
+                    past[...] = impossible
+        self.steps.append(Added(places, shifts.tolist(), held))
         gone = set(places)
         self.left = [place for place in self.left if place not in gone]
 
