@@ -16,6 +16,7 @@ from benchmarks.assignors import assignors
 from benchmarks.balances import balances
 from benchmarks.certificates import certificates
 from benchmarks.draining import draining
+from benchmarks.few_moves import few_moves
 from benchmarks.fleet import fleet
 from benchmarks.history import history
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
@@ -244,6 +245,7 @@ TABLES = (
     frontiers,
     budgets,
     large_budgets,
+    few_moves,
     without_counts,
     pcmax,
     frangioni,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from inspect import get_annotations
 from math import inf
-from typing import Protocol
+from typing import ClassVar
 
 from evenlag.model.objective import LOADLESS
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
@@ -20,23 +21,41 @@ GROWTH = 2.0  # factor of the length from one round to the next
 LEAST_GAIN = 0.2  # share of the gap; a stage that starts over and closes less of it sits out the next round
 
 
-class Stage(Protocol):
+class Stage:
     """Method that finds better plans or proves better bounds.
 
-    `handles`, a frozenset of `Objective.terms`, names the terms beyond loads and moves that a stage supports. A stage
-    is skipped if the task has a term that it does not support. With `relaxes = True` it runs without these terms
-    instead: its bounds stay valid, and its plans are checked under the full objective.
-
-    A stage with `starts_over = True` keeps nothing from one round to the next. After a round in which it was cut short
-    and closed little of the gap, it sits out a round, so that other stages get further in the same time.
+    Attributes
+    ----------
+    handles : frozenset of str
+        Terms of an objective beyond loads and moves that it supports: of `Objective.terms`. A stage is skipped if the
+        task has a term that it does not support.
+    relaxes : bool
+        It runs without these terms instead: its bounds stay valid, and its plans are checked under the full objective.
+    starts_over : bool
+        It keeps nothing from one round to the next. After a round in which it was cut short and closed little of the
+        gap, it sits out a round, so that other stages get further in the same time.
     """
+
+    handles: ClassVar[frozenset[str]] = frozenset()
+    relaxes: ClassVar[bool] = False
+    starts_over: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a class variable that no stage has, such as a misspelt one."""
+        unknown = [
+            name for name, kind in get_annotations(cls).items() if "ClassVar" in str(kind) and not hasattr(Stage, name)
+        ]
+        if unknown:
+            raise TypeError(f"{cls.__name__}: no stage has the class variable {unknown[0]!r}")
 
     @property
     def name(self) -> str:
         """Name that `Result.method` gives for its plans."""
+        raise NotImplementedError
 
     def applies(self, task: Task, best: Incumbent, /) -> bool:
         """Return True if the stage can help this task in its current state."""
+        raise NotImplementedError
 
     def run(self, task: Task, best: Incumbent, /) -> Iterator[Finding]:
         """Yield each plan, bound and note once it is found, within the time (or work) of the task's clock.
@@ -44,6 +63,7 @@ class Stage(Protocol):
         A stage that could do more with more time calls `Clock.ended`. Treat `best` as read-only: it is updated between
         two findings. A plan derived from `best.plan` passes on its `from_current`.
         """
+        raise NotImplementedError
 
 
 def always(_task: Task, _best: Incumbent) -> bool:
@@ -80,10 +100,10 @@ class Step:
 
 def _covered(stage: Stage, task: Task, best: Incumbent) -> tuple[Task, Incumbent] | None:
     """Return the task and incumbent for a stage, without the terms that it does not support; None if it is skipped."""
-    unknown: frozenset[str] = task.goal.terms - getattr(stage, "handles", frozenset())
+    unknown: frozenset[str] = task.goal.terms - stage.handles
     if not unknown:
         return task, best
-    if not getattr(stage, "relaxes", False) or LOADLESS in unknown:
+    if not stage.relaxes or LOADLESS in unknown:
         return None
     relaxed = replace(task, goal=task.goal.without(unknown))
     side = Incumbent(relaxed)
@@ -170,7 +190,7 @@ def run_round(
             gap = best.value - best.bound if best.found else inf
             _run(step, *covered, best)
             left = best.value - best.bound if best.found else inf
-            if turn.clock.cut and getattr(step.stage, "starts_over", False) and left > (1 - LEAST_GAIN) * gap:
+            if turn.clock.cut and step.stage.starts_over and left > (1 - LEAST_GAIN) * gap:
                 standing.idle.add(number)
             if step.share == inf or not (turn.clock.cut or step.again):
                 ended.add(number)

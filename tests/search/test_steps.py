@@ -1,7 +1,7 @@
 """Steps run in rounds, in order and within their shares, until the task is settled."""
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note,
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import portfolio_of
 from evenlag.search.solver import search
-from evenlag.search.stage import Step, round_length, run_steps
+from evenlag.search.stage import Stage, Step, round_length, run_steps
 from tests.support.scripted import LAGS, Scripted, even_plan, group, task_for
 
 
@@ -147,3 +147,10 @@ def test_a_result_reports_whether_time_or_work_ended_the_backend(stopped: Any, m
     problem = group([91, 83, 71, 60, 53, 41, 37, 29, 11], 4)
     result = solve(problem, method="cbc", stickiness=0, deterministic=True, time_limit=60.0)
     assert (result.status, result.stopped_by) == ("FEASIBLE", stopped)
+
+
+def test_a_misspelt_class_variable_of_a_stage_is_refused() -> None:
+    with pytest.raises(TypeError, match="Wrong: no stage has the class variable 'handels'"):
+
+        class Wrong(Stage):
+            handels: ClassVar[frozenset[str]] = frozenset()

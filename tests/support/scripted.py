@@ -11,6 +11,7 @@ from evenlag.model.plan import Plan
 from evenlag.search.incumbent import Finding, Incumbent
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import task_of
+from evenlag.search.stage import Stage
 from evenlag.search.task import Task
 
 LAGS = [90, 70, 50, 40, 30, 20, 10, 5]
@@ -27,7 +28,7 @@ def even_plan(problem: Problem) -> Plan:
 
 
 @dataclass(frozen=True)
-class Scripted:
+class Scripted(Stage):
     """A stage that yields given findings, asks for more time in its first `cut` turns, and records its limits.
 
     In turn number k it yields the first k of the findings in `each_turn` too, if there are any.

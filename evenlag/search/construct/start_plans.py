@@ -14,12 +14,12 @@ from evenlag.model.objective import EVERY_TERM, Across, Objective, ObjectiveKind
 from evenlag.model.problem import Problem
 from evenlag.search.construct.fresh import fresh_plan, greedy, relabel
 from evenlag.search.incumbent import Candidate, Exhausted, Finding, Incumbent, begin
-from evenlag.search.stage import Step, run_round
+from evenlag.search.stage import Stage, Step, run_round
 from evenlag.search.task import Target, Task
 
 
 @dataclass(frozen=True)
-class Construct:
+class Construct(Stage):
     """Fresh plan that ignores today's assignment, then renamed for few moves."""
 
     name: str = "construct"
@@ -35,7 +35,7 @@ class Construct:
 
 
 @dataclass(frozen=True)
-class Baselines:
+class Baselines(Stage):
     """Published heuristics, unchanged.
 
     Attributes
@@ -71,7 +71,7 @@ class Baselines:
 
 
 @dataclass(frozen=True)
-class Greedy:
+class Greedy(Stage):
     """Plans that keep every count rule, for tasks where no baseline does."""
 
     name: str = "greedy"
@@ -93,7 +93,7 @@ class Greedy:
 
 
 @dataclass(frozen=True)
-class Ceiling:
+class Ceiling(Stage):
     """Portfolio for the makespan alone, until a plan keeps the ceiling or none can.
 
     Attributes

@@ -34,6 +34,7 @@ from evenlag.search.exact.column_pool import NEAR, ColumnPool
 from evenlag.search.exact.prefix_table import SMALL, BlockTable, Items, Pattern
 from evenlag.search.exact.windows import UNIT, Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
+from evenlag.search.stage import Stage
 from evenlag.search.subsets import exact_cover_is_a_plan
 from evenlag.search.task import Task
 
@@ -275,7 +276,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class ColumnGeneration:
+class ColumnGeneration(Stage):
     """Column generation, as a stage."""
 
     name: str = "column generation"

@@ -40,6 +40,7 @@ from evenlag.search.improve.local_search import local_search, relocate
 from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
+from evenlag.search.stage import Stage
 from evenlag.search.task import Task
 
 Part = tuple[Number, PairTable]
@@ -49,7 +50,7 @@ UNEVEN = (16, 65)  # random weights of partitions, from and below
 
 
 @dataclass(frozen=True)
-class CheapestPairs:
+class CheapestPairs(Stage):
     """Find the cheapest plan by prices; if it breaks budgets, find plans that are cheap in budgeted costs too.
 
     With multipliers on the budgets a flow bounds the objective from below (Lagrangian relaxation). A plan within the
@@ -173,7 +174,7 @@ WORTH = Fraction(1, 100_000)  # share of the mean load by which a bound must ris
 
 
 @dataclass(frozen=True)
-class Classes:
+class Classes(Stage):
     """Solve a linear program over classes of members, and round its fractions to plans.
 
     Attributes

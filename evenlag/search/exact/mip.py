@@ -21,6 +21,7 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import Index
 from evenlag.search.improve.local_search import local_search
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent, Note
+from evenlag.search.stage import Stage
 from evenlag.search.task import Task
 
 SOLVER_SHARE = 0.6  # share of the time for the solver; local search then improves its plan
@@ -29,7 +30,7 @@ UNCONFIRMED = "no second run confirmed it in time, so it does not count"
 
 
 @dataclass(frozen=True)
-class MipStage:
+class MipStage(Stage):
     """Solve the mixed-integer program by one of the backends, in a separate process.
 
     Attributes

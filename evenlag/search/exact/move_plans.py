@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from random import Random
+from typing import ClassVar
 
 import numpy as np
 
@@ -53,6 +54,7 @@ from evenlag.search.exact.windows import LARGEST, Answer, Window
 from evenlag.search.improve.local_search import local_search, relocate
 from evenlag.search.improve.relocation import Relocation
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
+from evenlag.search.stage import Stage
 from evenlag.search.subsets import EnumerationLimitError
 from evenlag.search.task import Task
 
@@ -170,7 +172,7 @@ def best_plan_with_moves(plans: MovePlans, bound: int, value: int) -> Proof:
 
 
 @dataclass(frozen=True)
-class MoveDP:
+class MoveDP(Stage):
     """Dynamic programming over exchanges, as a stage.
 
     Attributes
@@ -184,7 +186,7 @@ class MoveDP:
     least_seconds: float = 0.02
     full_seconds: float = 2.0
     name: str = "move-dp"
-    starts_over: bool = True
+    starts_over: ClassVar[bool] = True
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
         """Return True if moves count or the objective is the makespan, in small groups that can be enumerated."""
@@ -208,7 +210,7 @@ class MoveDP:
 
 
 @dataclass(frozen=True)
-class MoveColumns:
+class MoveColumns(Stage):
     """Column generation where moves count, as a stage."""
 
     name: str = "move columns"

@@ -18,14 +18,14 @@ from evenlag.model.plan import Number, Plan, whole
 from evenlag.search.construct.fresh import relabel
 from evenlag.search.exact import set_partitioning
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
-from evenlag.search.stage import Step, run_round
+from evenlag.search.stage import Stage, Step, run_round
 from evenlag.search.task import Task
 
 MOVES_SHARE = 0.1  # share of the remaining time for the bound on the moves that a spread needs
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Bounds(Stage):
     """Bound the largest load from below, the smallest load from above, and the moves from below, without a solver.
 
     Attributes
@@ -59,7 +59,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class FirstBounds:
+class FirstBounds(Stage):
     """Bound the spread or makespan by the mean load and the biggest partition, without regard to moves."""
 
     name: str = "bounds"
@@ -93,7 +93,7 @@ def bound_with_moves(task: Task, best: Incumbent) -> Bound:
 
 
 @dataclass(frozen=True)
-class LoadsAlone:
+class LoadsAlone(Stage):
     """Solve for the best spread with moves free: no plan with priced or limited moves has a lower one.
 
     Attributes
@@ -125,7 +125,7 @@ class LoadsAlone:
 
 
 @dataclass(frozen=True)
-class EachScenario:
+class EachScenario(Stage):
     """Solve each scenario alone. Each plan is a candidate for all scenarios; the bounds combine into one.
 
     Attributes

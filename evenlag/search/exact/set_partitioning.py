@@ -31,6 +31,7 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact.deepening import Proof, deepened, findings
 from evenlag.search.incumbent import Bound, Finding, Incumbent
+from evenlag.search.stage import Stage
 from evenlag.search.subsets import (
     WORD,
     EnumerationLimitError,
@@ -352,7 +353,7 @@ def best_partitioning(
 
 
 @dataclass(frozen=True)
-class SetPartitioning:
+class SetPartitioning(Stage):
     """Set partitioning, as a stage.
 
     Attributes

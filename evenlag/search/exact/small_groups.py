@@ -32,6 +32,7 @@ from evenlag.search.construct.fresh import members_alike, relabel
 from evenlag.search.exact.relaxations import Bounds
 from evenlag.search.improve.kernel import compiled
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
+from evenlag.search.stage import Stage
 from evenlag.search.task import Task
 
 SMALL = 2**62  # below this, all values of a plan fit 64 bits
@@ -143,7 +144,7 @@ def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
 
 
 @dataclass(frozen=True)
-class Enumeration:
+class Enumeration(Stage):
     """Enumerate all plans, as a stage.
 
     Attributes
@@ -188,7 +189,7 @@ _compiled: Any = compiled("evenlag.search.exact._partition", version=1)
 
 
 @dataclass(frozen=True)
-class NumberPartitioning:
+class NumberPartitioning(Stage):
     """Partition numbers, as a stage.
 
     Attributes

@@ -31,6 +31,7 @@ from evenlag.search.clock import in_steps_of
 from evenlag.search.improve import kernel
 from evenlag.search.improve.state import NO_LIMIT, SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
+from evenlag.search.stage import Stage
 from evenlag.search.task import Task
 
 Stop = Callable[[], bool]
@@ -40,7 +41,7 @@ STEPS_OF_THE_CLOCK = 2  # for a call
 
 
 @dataclass(frozen=True)
-class Annealing:
+class Annealing(Stage):
     """Runs of simulated annealing, as a stage.
 
     Attributes

@@ -40,6 +40,7 @@ from evenlag.search.improve.local_search import exchange_worst
 from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.state import BestState, SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
+from evenlag.search.stage import Stage
 from evenlag.search.subsets import (
     EnumerationLimitError,
     exact_cover,
@@ -138,7 +139,7 @@ def _destroy_and_repair(state: SearchState, stop: Callable[[], bool]) -> None:
 
 
 @dataclass(frozen=True)
-class Equalize:
+class Equalize(Stage):
     """Equalize a fresh plan, for any number of moves."""
 
     name: str = "equalize"
@@ -156,7 +157,7 @@ class Equalize:
 
 
 @dataclass(frozen=True)
-class Restarts:
+class Restarts(Stage):
     """Equalize a fresh plan (in later rounds the best one), then go on with new random draws.
 
     Attributes

@@ -38,6 +38,7 @@ from evenlag.search.clock import in_steps_of
 from evenlag.search.improve.exchanges import ALL, LEAST_GAIN, Acceptance, Exchange, by_distance, by_objective, ways_home
 from evenlag.search.improve.state import LOADS_ALONE, Column, SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
+from evenlag.search.stage import Stage
 from evenlag.search.task import Task
 
 MOST_TOGETHER = 20_000  # exchanges, times scenarios, that are evaluated in one call
@@ -155,7 +156,7 @@ def _outer_first(order: list[int]) -> Iterator[int]:
 
 
 @dataclass(frozen=True)
-class LocalSearch:
+class LocalSearch(Stage):
     """Local search by single swaps and shifts.
 
     Attributes

@@ -31,6 +31,7 @@ from evenlag.search.improve.exchanges import ALL, Exchanges
 from evenlag.search.improve.local_search import LocalSearch, local_search, relocate
 from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
+from evenlag.search.stage import Stage
 from evenlag.search.task import Task
 
 FACTORS = (0, Fraction(1, 100), 1, 100)  # prices of budgeted costs, as shares of the mean load
@@ -49,7 +50,7 @@ class _Way:
 
 
 @dataclass(frozen=True)
-class Relocation:
+class Relocation(Stage):
     """Descent from the fewest moves or from the best plan towards even loads, while moves pay.
 
     Attributes
@@ -202,7 +203,7 @@ UNDONE, GREEDS, NOISE = (0.0, *Relocation.undone), Relocation.greeds, Relocation
 
 
 @dataclass(frozen=True)
-class Scenarios:
+class Scenarios(Stage):
     """Relocation for several scenarios at once.
 
     Attributes
