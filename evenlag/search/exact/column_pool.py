@@ -12,13 +12,14 @@ pattern (Gilmore and Gomory 1961).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from math import inf
+from math import ceil, inf
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from ortools.linear_solver import pywraplp
 
 from evenlag.model.arrays import Bools, Whole
+from evenlag.search.clock import LONGEST
 from evenlag.search.exact.pricing import OwnTable, Pricing
 from evenlag.search.exact.windows import UNIT, Answer, Window
 
@@ -31,6 +32,11 @@ WORTH, WORTH_BY_LAG, WORTH_OF_MEMBER = 2.0, 6.0, 20.0
 
 Column = TypeVar("Column", bound=Hashable)
 Places = tuple[int, ...]  # places of partitions, as in `Pricing`
+
+
+def endless() -> float:
+    """Return the seconds left without a limit."""
+    return inf
 
 
 class ColumnPool(Generic[Column]):
@@ -47,10 +53,13 @@ class ColumnPool(Generic[Column]):
     ----------
     columns : list
         In the order of their discovery.
+    room : callable
+        Returns the seconds left for a linear program.
     """
 
     def __init__(self, worth: Sequence[float], unit: int = UNIT) -> None:
         self.columns: list[Column] = []
+        self.room: Callable[[], float] = endless
         self._known: set[Column] = set()
         self._loads = np.zeros((1024, 2), dtype=np.int64)  # the least and the greatest load of each; grows
         self._unit = unit
@@ -104,16 +113,20 @@ class ColumnPool(Generic[Column]):
         self._usable = usable
 
     def solve(self) -> float:
-        """Return the least cost over the admitted columns, or infinity if GLOP finds no optimum.
+        """Return the least cost over the admitted columns, or infinity if GLOP finds no optimum in time.
 
         An optimum always exists. If GLOP does not reach it from the last basis, it starts once more from scratch.
         """
-        self._solved = self._program.Solve() == pywraplp.Solver.OPTIMAL
-        if not self._solved:
+        self._solved = self._optimal()
+        if not self._solved and self.room() > 0:
             self._program.SetSolverSpecificParametersAsString(ANEW)
-            self._solved = self._program.Solve() == pywraplp.Solver.OPTIMAL
+            self._solved = self._optimal()
             self._program.SetSolverSpecificParametersAsString(WARM)
         return float(self._program.Objective().Value()) if self._solved else inf
+
+    def _optimal(self) -> bool:
+        self._program.SetTimeLimit(max(ceil(1000 * min(self.room(), LONGEST)), 1))
+        return bool(self._program.Solve() == pywraplp.Solver.OPTIMAL)
 
     def generate(
         self, stop: Callable[[], bool], price: Callable[[Whole, float], Answer | None], enough: float = 0.0
@@ -134,9 +147,9 @@ class ColumnPool(Generic[Column]):
         """
         while True:
             costs = self.solve()
-            if costs == inf or costs <= enough + NEAR:
+            if costs <= enough + NEAR or (costs == inf and self.room() > 0):
                 return Answer.UNDECIDED
-            if stop():
+            if costs == inf or stop():
                 return Answer.STOPPED
             prices = np.array([round(row.dual_value() * self._unit) for row in self._rows], dtype=np.int64)
             answer = price(prices, costs)

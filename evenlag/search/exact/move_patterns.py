@@ -23,7 +23,7 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.column_pool import PatternPool
+from evenlag.search.exact.column_pool import PatternPool, endless
 from evenlag.search.exact.member_share import idle_of, share_of
 from evenlag.search.exact.pricing import Pricing, Progress, Subgradient, rows_of
 from evenlag.search.exact.windows import LARGEST, UNIT, Answer, Grid, MoveWindows, Prices, Window
@@ -69,6 +69,8 @@ class MovePatterns:
         True for the spread; False for the makespan alone.
     stop : callable
         Called before each round of tables.
+    room : callable
+        Returns the seconds left for a linear program.
     coarser : MovePatterns, optional
         The same on a coarser grid. Its patterns and prices are taken over, and tables are FINER times as large.
 
@@ -103,6 +105,7 @@ class MovePatterns:
         value: Number,
         spread: bool,
         stop: Callable[[], bool],
+        room: Callable[[], float] = endless,
         coarser: MovePatterns | None = None,
     ) -> None:
         problem = rule.problem
@@ -125,16 +128,17 @@ class MovePatterns:
         self.prices: list[Prices] = []
         self.columns = PatternPool(self.pricing, members, unit)
         self._coarser, self._taken_over = coarser, (0, 0)  # patterns and prices taken from the coarser grid
-        self.go_on(stop)
+        self.go_on(stop, room)
         if coarser is not None and coarser.prices:
             self.take_over()
 
-    def go_on(self, stop: Callable[[], bool]) -> None:
-        """Call another `stop` from now on."""
+    def go_on(self, stop: Callable[[], bool], room: Callable[[], float]) -> None:
+        """Call another `stop` and `room` from now on."""
+        self.columns.room = room
         self._stop = in_steps_of(STEPS * isqrt(self.fineness), stop)
         self._steps = Subgradient(self.pricing, self.columns.add, self._stop)
         if self._coarser is not None:
-            self._coarser.go_on(stop)
+            self._coarser.go_on(stop, room)
 
     @property
     def resolution(self) -> int:
@@ -282,7 +286,9 @@ class MoveGrids:
         """True once a question has been asked."""
         return bool(self._kept)
 
-    def up_to(self, value: Number, gap: Number, stop: Callable[[], bool]) -> Iterator[MovePatterns]:
+    def up_to(
+        self, value: Number, gap: Number, stop: Callable[[], bool], room: Callable[[], float] = endless
+    ) -> Iterator[MovePatterns]:
         """Yield finer and finer grids, omitting those whose resolution is not below a gap.
 
         Parameters
@@ -291,18 +297,20 @@ class MoveGrids:
             Largest objective that will be tested.
         gap : number
             In messages.
-        stop : callable
+        stop, room : callable
+            As in `MovePatterns`.
         """
         grids = next((kept for kept in self._kept if _serves(kept[0], value)), None)
         if grids is None:
-            grids = [MovePatterns(self._rule, self._bounds, value, self._spread, stop)]
+            grids = [MovePatterns(self._rule, self._bounds, value, self._spread, stop, room)]
             self._kept = [*self._kept[1 - MOST_KEPT :], grids]
-        grids[-1].go_on(stop)
+        grids[-1].go_on(stop, room)
         for number in count():
             if stop() or (number == len(grids) and grids[-1].finest):
                 return
             if number == len(grids):  # for the same value as the first
-                grids.append(MovePatterns(self._rule, self._bounds, grids[0].value, self._spread, stop, grids[-1]))
+                finest, value = grids[-1], grids[0].value
+                grids.append(MovePatterns(self._rule, self._bounds, value, self._spread, stop, room, finest))
             elif number:
                 grids[number].take_over()
             if grids[number].resolution < gap:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, floor
 from random import Random
 from typing import ClassVar
@@ -231,7 +232,8 @@ class MoveColumns(Stage):
         stop = task.clock.stop()
         price = min(floor(goal.stickiness), ceil(best.value))
         gap, patterns, rng = best.value - best.bound, None, Random(task.drawn)
-        for patterns in grids.up_to(best.value, gap, stop):
+        room = partial(best.task.clock.room, found=True)
+        for patterns in grids.up_to(best.value, gap, stop, room):
             if best.value - best.bound > patterns.resolution:
                 cheapest = cheapest_window(patterns, best.value, goal.max_moves, price)
                 yield Bound(cheapest, certificate=searched(task.bounds))

@@ -258,6 +258,17 @@ def test_a_program_that_glop_gives_up_is_solved_anew(monkeypatch: pytest.MonkeyP
     assert program.amounts() == [("one", pytest.approx(1))]
 
 
+def test_a_program_that_time_ends_is_not_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ColumnPool[str]([2.0, 2.0])
+    program.ask([1, 1])
+    program.room = lambda: 0.0
+    statuses = failing(program, {0, 1}, monkeypatch)
+    assert program.solve() == math.inf
+    assert program.generate(lambda: False, lambda _prices, _costs: None) is Answer.STOPPED
+    assert statuses == [pywraplp.Solver.ABNORMAL] * 2
+    assert program.amounts() == []
+
+
 def test_a_window_that_glop_cannot_decide_is_left_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
