@@ -16,6 +16,11 @@ GRACE = 0.1  # seconds that a step may always take while no plan exists
 LONGEST = 1e6  # seconds, some days: solvers and polls accept no infinite limit
 
 
+def milliseconds(seconds: float) -> int:
+    """Return a time limit for GLOP: at least 1, because 0 is none."""
+    return max(math.ceil(1000 * min(seconds, LONGEST)), 1)
+
+
 @dataclass
 class Clock:
     """Countdown of a time limit in seconds, which starts on creation.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ortools.linear_solver import pywraplp
 
 from evenlag.model.arrays import Ints, Whole
+from evenlag.search.clock import milliseconds
 
 UNIT = 2**40  # multipliers are whole multiples of 1 / UNIT
 PENALTY = 1e4  # penalty for breaking an elastic row, by the row's scale, in units of the objective's scale
@@ -143,8 +144,8 @@ class ChoiceProgram:
         lo, hi = limits
         return -self._endless if lo is None else lo / scale, self._endless if hi is None else hi / scale
 
-    def solve(self, other_limits: dict[int, Limits], barred: Whole) -> Solution | None:
-        """Return a solution, or None if GLOP finds none.
+    def solve(self, other_limits: dict[int, Limits], barred: Whole, seconds: float = inf) -> Solution | None:
+        """Return a solution, or None if GLOP finds none in time.
 
         Parameters
         ----------
@@ -152,6 +153,8 @@ class ChoiceProgram:
             Limits that replace those of some rows in this call.
         barred : int64 array
             Columns that this call must not use. Each item keeps another column.
+        seconds : float
+            Time limit.
         """
         limits = [other_limits.get(place, row.limits) for place, row in enumerate(self._rows)]
         for constraint, row, these in zip(self._constraints, self._rows, limits, strict=True):
@@ -161,6 +164,7 @@ class ChoiceProgram:
         for column in np.setdiff1d(barred, self._barred).tolist():
             self._shares[column].SetUb(0.0)
         self._barred = barred
+        self._program.SetTimeLimit(milliseconds(seconds))
         if self._program.Solve() != pywraplp.Solver.OPTIMAL:
             return None
         duals = [constraint.dual_value() for constraint in self._constraints]

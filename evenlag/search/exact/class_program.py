@@ -118,9 +118,14 @@ class ClassProgram:
         Objective of the best plan in messages. Bounds are for better plans.
     least : number
         Proven lower bound on the spread (makespan) at any cost, in messages.
+    room : callable
+        Returns the seconds left for a linear program.
     """
 
-    def __init__(self, task: Task, classes: MemberClasses, value: Number | None, least: Number) -> None:
+    def __init__(
+        self, task: Task, classes: MemberClasses, value: Number | None, least: Number, room: Callable[[], float]
+    ) -> None:
+        self._room = room
         self._task, self._classes, self._value = task, classes, value
         problem, goal = task.problem, task.goal
         prices = [Fraction(pair.price) / problem.load_unit for pair in task.costs]
@@ -325,14 +330,14 @@ class ClassProgram:
         for low, cuts in self._cuts.items():
             most = limits[-1][1]
             rows |= dict.fromkeys(cuts, (0 if most is not None and most <= low else None, None))
-        found = self._program.solve(rows, barred)
-        for _ in range(CUT_ROUNDS):
-            cuts = [] if found is None else self._cut(found)
-            if not cuts:
-                break
-            found = self._program.solve(rows, barred)
+        found = self._program.solve(rows, barred, self._room())
         if found is None:
             return None
+        for _ in range(CUT_ROUNDS):
+            closer = self._program.solve(rows, barred, self._room()) if self._cut(found) else None
+            if closer is None:
+                break
+            found = closer
         bound = found.bound / self._unit * self._task.problem.load_unit
         if self._value is not None:
             bound = min(bound, Fraction(self._value))

@@ -12,14 +12,14 @@ pattern (Gilmore and Gomory 1961).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from math import ceil, inf
+from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from ortools.linear_solver import pywraplp
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.search.clock import LONGEST
+from evenlag.search.clock import milliseconds
 from evenlag.search.exact.pricing import OwnTable, Pricing
 from evenlag.search.exact.windows import UNIT, Answer, Window
 
@@ -125,7 +125,7 @@ class ColumnPool(Generic[Column]):
         return float(self._program.Objective().Value()) if self._solved else inf
 
     def _optimal(self) -> bool:
-        self._program.SetTimeLimit(max(ceil(1000 * min(self.room(), LONGEST)), 1))
+        self._program.SetTimeLimit(milliseconds(self.room()))
         return bool(self._program.Solve() == pywraplp.Solver.OPTIMAL)
 
     def generate(

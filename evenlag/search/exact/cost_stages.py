@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from math import floor
 from typing import ClassVar
@@ -212,7 +213,8 @@ class Classes(Stage):
             return
         stop = task.clock.stop()
         rests_on = best.authors
-        program = ClassProgram(task, classes, best.value if best.found else None, best.base_bound)
+        room = partial(best.task.clock.room, found=best.found)
+        program = ClassProgram(task, classes, best.value if best.found else None, best.base_bound, room)
         split, next_look = Split(classes.members, task, best, stop), 0
         highest, at = Fraction(-1), 0
         for number, relaxed in enumerate(program.solve(stop, self.most_branches)):
