@@ -11,7 +11,7 @@ from benchmarks.instances import after
 from evenlag import Problem, Result, solve
 
 LIMITS = (0.5, 2.0, 10.0)
-LONG = 100.0
+LONG = 30.0
 SIGMA = 1.5  # of the lognormal lags
 TENTH = ((60, 10, 2), (200, 20, 3), (400, 40, 3))  # partitions, members, groups
 SIZES = ((60, 10), (200, 20), (400, 40), (1_000, 100))
