@@ -13,11 +13,17 @@ from evenlag.model.facts import CONNECT, CONSUMER, FOLLOW, STREAMS
 from evenlag.model.problem import Problem
 from evenlag.protocol.subscriptions import OWN, OWN_EAGER, PLAN, STICKY
 
-KAFKAS = ("range", "roundrobin", STICKY, "cooperative-sticky")
+COOPERATIVE_STICKY = "cooperative-sticky"
+KAFKAS = ("range", "roundrobin", STICKY, COOPERATIVE_STICKY)
 OWN_AIOKAFKA = "evenlag-aiokafka"
 OURS = (OWN, OWN_EAGER, OWN_AIOKAFKA, PLAN)
 EAGER = ("range", "roundrobin", STICKY, OWN_EAGER, OWN_AIOKAFKA, lag_aware.ASSIGNOR, weighted_sticky.ASSIGNOR)
-RACK_AWARE = ("range", STICKY, "cooperative-sticky")
+RACK_AWARE = ("range", STICKY, COOPERATIVE_STICKY)
+LIBRDKAFKA = "librdkafka"
+_COOPERATIVE_TO_RANGE = (
+    "restart each member with partition.assignment.strategy=range first; restarted members cannot join, and the others "
+    "read their partitions, until the last member with cooperative-sticky has stopped"
+)
 MOST_NAMED = 3  # members that a remark names
 
 
@@ -112,10 +118,15 @@ class Readiness:
             return Online.NOT_KAFKAS
         if not self.problem.members:
             return Online.NO_MEMBERS
-        if self.is_streams or any(self.user_data.values()):
+        if self.is_streams or any(self.user_data.values()) or self.sends_later:
             return Online.REFUSED
         known = bool(self.user_data) or self.assignor in (*KAFKAS, *OURS)
         return Online.POSSIBLE if known else Online.UNKNOWN
+
+    @property
+    def sends_later(self) -> bool:
+        """True if assignments get user data at the next rebalance: librdkafka echoes what members told of the last."""
+        return self.assignor == COOPERATIVE_STICKY and self.problem.facts.client == LIBRDKAFKA
 
     @property
     def is_streams(self) -> bool:
@@ -158,13 +169,21 @@ def _user_data(group: Readiness) -> Iterator[Remark]:
         )  # fmt: skip
         return
     with_data = sorted(name for name, size in group.user_data.items() if size)
-    if with_data:
+    cooperative = group.assignor == COOPERATIVE_STICKY
+    if with_data or group.sends_later:
+        named = f"with the assignments of {_named(with_data)}" if with_data else "from the next rebalance on"
         yield Remark(
             "user-data", Severity.STOPS,
-            f"the assignor {group.assignor} sends user data with the assignments of {_named(with_data)}: brokers "
-            "refuse the online upgrade",
-            "roll the group to cooperative-sticky first, or stop all members and start them with "
-            "group.protocol=consumer",
+            f"the assignor {group.assignor} sends user data {named}: brokers refuse the online upgrade",
+            (_COOPERATIVE_TO_RANGE if cooperative else "roll the group to range first")
+            + ", or stop all members and start them with group.protocol=consumer",
+        )  # fmt: skip
+    elif cooperative and group.problem.facts.client is None:
+        yield Remark(
+            "user-data", Severity.CHECK,
+            "the client library is unknown: librdkafka (confluent-kafka) sends user data with cooperative-sticky from "
+            "the second rebalance on, and brokers then refuse the online upgrade",
+            f"with librdkafka, {_COOPERATIVE_TO_RANGE}",
         )  # fmt: skip
     elif group.online is Online.UNKNOWN:
         yield Remark(
@@ -265,8 +284,21 @@ def _settings(group: Readiness) -> Iterator[Remark]:
 def steps(group: Readiness, uses: str) -> list[Step]:
     """Return the steps of an upgrade to the broker's assignor `uses`; none if there is nothing to upgrade."""
     name = group.problem.group
-    if group.online in (Online.DONE, Online.NOT_KAFKAS, Online.NO_MEMBERS) or group.is_streams:
+    if group.online in (Online.NOT_KAFKAS, Online.NO_MEMBERS) or group.is_streams:
         return []
+    plans = Step(
+        "To bring a plan into force from then on, put BrokerPlanAssignor into the brokers (docs/java-brokers.md), "
+        "restart each member with its name, and publish plans. The broker's own assignors take up no plan.",
+        (
+            "group.consumer.assignors=uniform,range,io.evenlag.BrokerPlanAssignor",
+            "set     group.remote.assignor=evenlag-plan",
+            f"evenlag snapshot --bootstrap-server HOST:PORT --group {name} --out snapshot",
+            "evenlag plan snapshot/offsets.csv --members snapshot/members.csv --out plan.json",
+            "evenlag publish plan.json kafka://HOST:PORT/plans",
+        ),
+    )
+    if group.online is Online.DONE:
+        return [plans]
     stop = group.online is Online.REFUSED
     describe = f"kafka-consumer-groups --bootstrap-server HOST:PORT --describe --group {name}"
     settings = (
@@ -296,7 +328,7 @@ def steps(group: Readiness, uses: str) -> list[Step]:
         "To go back, restart each member with group.protocol=classic and its earlier settings. The group is classic "
         "again once no member uses the new protocol."
     )
-    return [first, restart, state, back]
+    return [first, restart, state, plans, back]
 
 
 def _counted(names: Sequence[str]) -> str:

@@ -71,7 +71,7 @@ class AuditRow:
     balance : Balance
         Balance that the strategy promises; it is compared with the optimum under the same balance.
     status : Status
-        `OPTIMAL`, `FEASIBLE`, `HEURISTIC`, `ERROR` or `EMPTY`.
+        `OPTIMAL`, `FEASIBLE`, `HEURISTIC`, `ERROR`, or `EMPTY`: nothing to assign, so no figures.
     method : str or None
         Stage or strategy that found the plan.
     objective : number or None
@@ -438,9 +438,9 @@ def _strategy_row(
         return AuditRow(strategy, balance, Status.HEURISTIC, strategy, violation=str(error))
     seconds = cache.seconds.get(strategy, 0.0)
     optimum = optima.get(balance)
-    figures = _figures(judge, plan)
     if optimum is not None and optimum.status == Status.EMPTY:
-        return AuditRow(strategy, balance, Status.EMPTY, strategy, objective=0, **figures, seconds=seconds)
+        return AuditRow(strategy, balance, Status.EMPTY, strategy, seconds=seconds)
+    figures = _figures(judge, plan)
     broken = plan_violation(plan)
     valid = broken is None
     value = _spread(plan)
@@ -458,6 +458,8 @@ def _strategy_row(
 
 
 def _optimum_row(judge: Judge, balance: Balance, result: Result) -> AuditRow:
+    if result.status == Status.EMPTY:
+        return AuditRow(OPTIMAL, balance, Status.EMPTY, result.method, valid=True, seconds=result.seconds)
     return AuditRow(
         OPTIMAL, balance, result.status, result.method, objective=plain(result.objective),
         **_figures(judge, result.plan), bound=plain(result.bound), gap=result.gap, excess=0,

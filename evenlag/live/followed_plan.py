@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +27,8 @@ CONSUMER_ONLY = (
 )  # fmt: skip
 """Properties that a producer does not accept."""
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # valid topic names
+NUMBER = re.compile(r"[0-9]{1,9}")  # of a partition
+MEMBER_FIELDS = ("group_instance_id", "client_id", "rack", "host")
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,18 @@ class FollowedPlan:
     version : int
         Version of the plan; a higher one is newer.
     assignment : mapping of member to (topic, partition) pairs
+    members : mapping of member to what was known of it, by the names in `MEMBER_FIELDS`
+        Java's assignors find a member by it that has restarted under another id.
+    lags : mapping of topic to lags
+        Lags when the plan was made, in the form of a problem file's `topics`. Java's assignors share out by them what
+        the plan gives to nobody.
     """
 
     group: str
     version: int
     assignment: Mapping[str, tuple[TopicPartition, ...]]
+    members: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    lags: Mapping[str, list[int] | Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def owners(self) -> dict[TopicPartition, str]:
@@ -93,12 +102,18 @@ class FollowedPlan:
                     other = owners[topic, partition]
                     raise InvalidPlanError(f"the plan assigns {topic}-{partition} to both {other!r} and {member!r}")
                 owners[topic, partition] = member
-        return cls(group, version, {name: tuple(sorted(map(tuple, keys))) for name, keys in assignment.items()})
+        ordered = {name: tuple(sorted(map(tuple, keys))) for name, keys in assignment.items()}
+        return cls(group, version, ordered, _members(document.get("members")), _lags(document.get("lags")))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON of the plan."""
         assignment = {member: [list(key) for key in keys] for member, keys in self.assignment.items()}
-        return {"group": self.group, "version": self.version, "assignment": assignment}
+        document = {"group": self.group, "version": self.version, "assignment": assignment}
+        if self.members:
+            document["members"] = {member: dict(known) for member, known in self.members.items()}
+        if self.lags:
+            document["lags"] = dict(self.lags)
+        return document
 
 
 class Plans(Protocol):
@@ -186,7 +201,7 @@ class PlanTopic:
         if not isinstance(name, str) or not name:
             raise SourceError(f"topic {topic}: the group is unknown; give group, or a config with group.id")
         self.topic, self.group = topic, name
-        self._config = dict(config)
+        self.config = dict(config)
         self._reader: Any = None
         self._unread: set[int] = set()
         self._found: list[FollowedPlan | EvenlagError] = []
@@ -214,7 +229,7 @@ class PlanTopic:
         text = f"{self}: cannot be read ({error.str()})"
         if error.code() not in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT):
             return text
-        servers = self._config.get("bootstrap.servers")
+        servers = self.config.get("bootstrap.servers")
         return f"{text}; check that a Kafka broker answers at {servers}"
 
     def write(self, plan: FollowedPlan) -> None:
@@ -227,7 +242,7 @@ class PlanTopic:
             if error is not None:
                 trouble.append(error)
 
-        config = {name: value for name, value in self._config.items() if name not in CONSUMER_ONLY}
+        config = {name: value for name, value in self.config.items() if name not in CONSUMER_ONLY}
         try:
             if self._reader is None:
                 self._open()  # a producer might create the topic, without compaction
@@ -277,7 +292,7 @@ class PlanTopic:
         from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
         reading = {"group.id": self.group, "enable.auto.commit": False, "enable.partition.eof": True}
-        self._reader = Consumer(self._config | reading | {"error_cb": self._note_error})
+        self._reader = Consumer(self.config | reading | {"error_cb": self._note_error})
         found = self._described()
         if found.error is not None:
             absent = found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
@@ -289,7 +304,7 @@ class PlanTopic:
     def _note_error(self, error: Any) -> None:
         """Keep an error of a connection, and pass it on to the callback in the user's config."""
         self._errors.append(error)
-        if (callback := self._config.get("error_cb")) is not None:
+        if (callback := self.config.get("error_cb")) is not None:
             callback(error)
 
     def _described(self) -> Any:
@@ -311,7 +326,7 @@ class PlanTopic:
             self._reader.poll(0)  # calls error_cb
             refused = [error for error in self._errors if error.code() == KafkaError._AUTHENTICATION]
         if refused:
-            raise SourceError(f"{self}: {login_fails(self._config['bootstrap.servers'], refused[0].str())}")
+            raise SourceError(f"{self}: {login_fails(self.config['bootstrap.servers'], refused[0].str())}")
         return self._reader.list_topics(self.topic, timeout=ANSWER_LIMIT).topics[self.topic]
 
 
@@ -387,6 +402,45 @@ def _partition(member: str, key: Any) -> TopicPartition:
         if isinstance(topic, str) and TOPIC.fullmatch(topic) and type(partition) is int and 0 <= partition < 2**31:
             return topic, partition
     raise InvalidPlanError(f"member {member!r}: {key!s:.60} is not a [topic, partition] pair")
+
+
+def _members(given: Any) -> dict[str, dict[str, str]]:
+    """Return what is known of each member, without other fields."""
+    found: dict[str, dict[str, str]] = {}
+    for member, known in _object(given, "members", "each member to what is known of it").items():
+        fields = _object(known, f"members: {member!r:.60}", "names to texts")
+        for name in MEMBER_FIELDS:
+            if not isinstance(fields.get(name), str | None):
+                raise InvalidPlanError(f"members: {member!r:.60}: {name} must be a text, not {fields[name]!s:.60}")
+        found[member] = {name: fields[name] for name in MEMBER_FIELDS if fields.get(name) is not None}
+    return found
+
+
+def _lags(given: Any) -> dict[str, list[int] | dict[str, int]]:
+    found: dict[str, list[int] | dict[str, int]] = {}
+    for topic, lags in _object(given, "lags", "each topic to lags").items():
+        if isinstance(lags, list):
+            found[topic] = [_lag(topic, lag) for lag in lags]
+            continue
+        by_number = _object(lags, f"lags: {topic!r:.60}", "partitions to lags")
+        for number in by_number:
+            if not NUMBER.fullmatch(number):
+                raise InvalidPlanError(f"lags: {topic!r:.60}: {number!r:.60} is not a partition")
+        found[topic] = {number: _lag(topic, lag) for number, lag in by_number.items()}
+    return found
+
+
+def _lag(topic: str, lag: Any) -> int:
+    if type(lag) is not int or not 0 <= lag < 2**63:
+        raise InvalidPlanError(f"lags: {topic!r:.60}: a lag must be a whole number from 0, not {lag!s:.60}")
+    return lag
+
+
+def _object(given: Any, field: str, contents: str) -> dict[str, Any]:
+    """Return an object of the JSON, empty if it is left out."""
+    if not isinstance(given, dict | None):
+        raise InvalidPlanError(f"{field} must map {contents}, not {given!s:.60}")
+    return given or {}
 
 
 def _is_name(text: str) -> bool:

@@ -187,6 +187,8 @@ def _refusal(error: Exception, connection: Any) -> Exception | None:
     """Return the error of a connection if a retry would fail in the same way, else None."""
     if isinstance(error, errors.SaslAuthenticationFailedError | errors.UnsupportedSaslMechanismError):
         return LoginError(str(error))
+    if isinstance(error, errors.IllegalSaslStateError):
+        return AbsentError("the port takes no SASL login")
     if HANDSHAKE in str(error):
         return error
     lost = isinstance(error, errors.KafkaConnectionError) and connection is not None

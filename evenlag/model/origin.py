@@ -40,6 +40,8 @@ class Registration:
         Epochs of a KIP-848 group and of its target assignment.
     client_id : str or None
         Client id; also of an owner without a row in a members table.
+    host : str or None
+        Host.
     """
 
     protocol: str | None = None
@@ -50,6 +52,10 @@ class Registration:
     group_epoch: int | None = None
     assignment_epoch: int | None = None
     client_id: str | None = None
+    host: str | None = None
+
+
+NOT_TOLD = Registration()
 
 
 def told_by(registrations: Collection[Registration]) -> Facts:

@@ -18,7 +18,7 @@ from evenlag.model.cards import problem_card
 from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.from_rows import MemberRow, parse_rows
 from evenlag.model.names import did_you_mean, spelled
-from evenlag.model.origin import NO_ORIGIN, Origin
+from evenlag.model.origin import NO_ORIGIN, NOT_TOLD, Origin
 from evenlag.model.pair_data import NO_PAIR_DATA, PairData
 from evenlag.model.parse import parse, parse_document
 from evenlag.model.parse_pairs import (
@@ -334,7 +334,7 @@ class Problem:
         pins = [[*names[p], self.members[self.pins[p]]] for p in np.flatnonzero(self.pins != NOBODY)]
         document: dict[str, Any] = {
             "group": self.group,
-            "topics": self._lags_document(self.lags),
+            "topics": self.lags_by_topic(),
             "members": self._members_document(),
             "pins": pins,
         }
@@ -348,6 +348,22 @@ class Problem:
                 for weight, lags in zip(self.scenario_weights, self.scenario_lags, strict=True)
             ]
         return document | pair_fields(self)
+
+    def identities(self) -> dict[str, dict[str, str]]:
+        """Return what is known of each member and outlasts a restart: instance id, client id, rack, host."""
+        racks = self.pairs.racks or [None] * len(self.members)
+        document: dict[str, dict[str, str]] = {}
+        for name, rack in zip(self.members, racks, strict=True):
+            told = self.origin.registrations.get(name, NOT_TOLD)
+            known = {"group_instance_id": told.group_instance_id, "client_id": told.client_id, "rack": rack}
+            found = {field: text for field, text in (known | {"host": told.host}).items() if text is not None}
+            if found:
+                document[name] = found
+        return document
+
+    def lags_by_topic(self) -> dict[str, Any]:
+        """Return the lags in the form of the problem file's `topics`."""
+        return self._lags_document(self.lags)
 
     def _lags_document(self, of: Ints) -> dict[str, Any]:
         document: dict[str, Any] = {topic: [] for topic in self.empty_topics}

@@ -330,6 +330,8 @@ class Result:
             "warnings": list(self.warnings),
             "certificate": self.certificate,
             "assignment": {member: [list(name) for name in names] for member, names in self.assignment.items()},
+            "members": self.plan.problem.identities(),
+            "lags": self.plan.problem.lags_by_topic(),
         }
 
     def _of_costs(self) -> dict[str, Any]:

@@ -272,6 +272,7 @@ REBALANCES = Schema(
                "ten minutes."),
         Column("pause_seconds", "number", "Seconds for which the partitions that got another owner were not read, by "
                "their commits; null: none did, or they have no commits within ten minutes."),
+        Column("pause_ts", "string", "Time at which this pause began."),
     ),
     "One row per rebalance that a group's records show.",
 )  # fmt: skip
@@ -321,9 +322,8 @@ PAST_GROUPS = Schema(
         Column("forced", "integer", "Partitions whose owner left, in all rebalances."),
         Column("pauses", "integer", "Rebalances with a `pause_seconds`."),
         Column("pause_seconds", "number", "Median of these; null: there are none."),
-        Column("paused_seconds", "number", "Their sum."),
-        Column("paused_share", "number", "`paused_seconds` as a share of the time from `since` to `until`; a shorter "
-               "past counts as an hour."),
+        Column("paused_seconds", "number", "Time within at least one of these pauses."),
+        Column("paused_share", "number", "`paused_seconds` as a share of the time from `since` to `until`."),
         Column("capacity", "number", "Messages per second that a member of weight 1 reads; null: not seen."),
         Column("capacity_source", "string", "`backlog`: the median of the minutes in which a member had messages left; "
                "`highest`: 99 % of the minutes are below, and members may be faster."),

@@ -24,6 +24,8 @@ UNCHECKED = {
     "warnings": "they tell the course of the search and of reading the input",
     "verdict": "a sentence; its numbers are in other fields",
     "facts": "copied from the input; no plan or figure depends on them",
+    "members": "copied from the input; no plan or figure depends on them",
+    "lags": "copied from the input; figures are computed from the input's own",
     "binding": "it compares with the bounds of other problems, which have no certificates",
     "the words of violation": "only whether the plan breaks a rule is checked",
     "the words of bound_by": "a proof is checked by its kind, whichever stage found it",

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -119,6 +120,8 @@ def test_uniform_keeps_a_plan_with_even_counts_and_moves_others() -> None:
 def test_a_group_without_members_has_neither_forecast_of_restarts_nor_remarks() -> None:
     found = migrated(Problem.from_lags({"t": [1, 2]}, []))
     assert found.online is Online.NO_MEMBERS
+    document = found.to_dict()
+    assert {document["bound"], *(each["spread"] for each in document["forecasts"])} == {None}
     assert found.remarks == ()
     assert all(each.rolling is None and each.counts is None for each in found.forecasts)
     assert (found.problem.owner == NOBODY).all()
@@ -130,10 +133,11 @@ def test_a_group_without_members_has_neither_forecast_of_restarts_nor_remarks() 
 @pytest.mark.parametrize(
     ("assignor", "registration", "online", "expected"),
     [
-        ("cooperative-sticky", None, "possible", EVERY),
+        ("cooperative-sticky", None, "possible", (*EVERY[:-1], "user-data", EVERY[-1])),
+        ("cooperative-sticky", Registration("classic", None, None, 9), "refused", ("user-data", *EVERY)),
         ("range", None, "possible", ("assignor", "eager", "dynamic", "session-timeout", "application")),
         ("cooperative-sticky", Registration("classic", "host"), "possible",
-         ("assignor", "static", "session-timeout", "application")),
+         ("assignor", "static", "session-timeout", "user-data", "application")),
         ("evenlag", None, "possible", ("assignor", "plans", "enforce-rebalance", "dynamic", "session-timeout")),
         ("evenlag-plan", Registration("classic", None, None, 0), "possible",
          ("assignor", "plans", "enforce-rebalance", "dynamic", "session-timeout")),
@@ -154,9 +158,29 @@ def test_remarks_are_those_that_apply(
     found = migrated(group(assignor, registration))
     assert found.online == online
     assert tuple(topics(found)) == expected
-    assert bool(found.steps) == (online not in ("done", "not-kafkas") and assignor != "stream")
+    assert bool(found.steps) == (online != "not-kafkas" and assignor != "stream")
     order = [list(Severity).index(remark.severity) for remark in found.remarks]
     assert order == sorted(order)
+
+
+def test_cooperative_sticky_of_librdkafka_goes_to_range_first() -> None:
+    """Its assignments have user data from the second rebalance on; a group that has just formed has none yet."""
+    tails = [f"rdkafka-{UUID(int=number)}" for number in range(3)]
+    data = {"owned": {tails[0]: [("t", 0)]}, "assignor": "cooperative-sticky"}
+    found = migrated(Problem.from_lags({"t": [5, 4, 3]}, tails, **data))
+    assert (found.online, topics(found)[0]) == (Online.REFUSED, "user-data")
+    assert "partition.assignment.strategy=range first" in found.remarks[0].action
+    java = migrated(
+        Problem.from_lags({"t": [5, 4, 3]}, [f"consumer-g-1-{UUID(int=1)}"], group="g", **data | {"owned": {}})
+    )
+    assert (java.online, "user-data" in topics(java)) == (Online.POSSIBLE, False)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_steps_say_how_a_plan_comes_into_force_after_the_upgrade(protocol: str) -> None:
+    (step,) = (each for each in migrated(group(registration=Registration(protocol))).steps if "plan" in each.text)
+    assert any("BrokerPlanAssignor" in line for line in step.lines)
+    assert step.lines[-1].startswith("evenlag publish plan.json kafka://")
 
 
 def test_weights_and_racks_are_remarked_with_figures() -> None:

@@ -11,21 +11,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from statistics import median
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AclOperation, ResourceType
 
-from evenlag.live.followed_plan import PlanTopic, publish
+from evenlag.live.followed_plan import publish
 from tests.oracle.sequences import steps
-from tests.support.broker import Broker, running_broker
+from tests.support.broker import Broker
+from tests.support.followed_groups import KIP_848, place_of, planned_broker, prepare
+from tests.support.followed_groups import PLANS as PLANS_TOPIC
 from tests.support.java_consumers import Brokers, JavaConsumers, Partition, java_consumers, two_owners
 from tests.support.members import wait_until
 from tests.support.plan_groups import Case, Held, case_of, uneven
-from tests.support.plan_jar import Driver, plan_programs, running_driver
+from tests.support.plan_jar import Driver, running_driver
 from tests.support.problems import cases, seeds
 from tests.support.published import MEMBERS, published, random_owners
-from tests.support.traffic import allow, create_topics, delete_topic, numbered_messages
+from tests.support.traffic import create_topics, delete_topic, numbered_messages
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -33,59 +35,30 @@ FEW, FEW_ROUNDS = 3, 8
 PLANS = int(os.environ.get("EVENLAG_JAVA_PLANS", FEW))
 ROUNDS = int(os.environ.get("EVENLAG_JAVA_ROUNDS", FEW_ROUNDS))
 SIZES = [12] if PLANS == FEW else [12, 100, 500]
-TOPIC = "plans"
-PROPERTIES = f"""\
-group.consumer.assignors=uniform,io.evenlag.BrokerPlanAssignor
-evenlag.plan.topic={TOPIC}
-evenlag.plan.client.bootstrap.servers=127.0.0.1:{{sasl}}
-evenlag.plan.client.security.protocol=SASL_PLAINTEXT
-evenlag.plan.client.sasl.mechanism=PLAIN
-evenlag.plan.client.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
-username="{{user}}" password="{{password}}";
-"""
-KIP_848 = {
-    "partition.assignment.strategy": None,
-    "group.protocol": "consumer",
-    "group.remote.assignor": "evenlag-plan",
-}
 SEED = 848
 GROUPS = 200
 
 
 @pytest.fixture(scope="module")
-def planned_broker() -> Iterator[Broker]:
-    with running_broker(plan_programs().jar, PROPERTIES) as running:
-        create_topics(running.bootstrap, {TOPIC: 1})
+def broker() -> Iterator[Broker]:
+    with planned_broker() as running:
         yield running
-
-
-def prepare(broker: Broker, group: str, topic: str, partitions: int) -> None:
-    """Make a topic, and give the broker's own login the rights that following a plan needs, and no others."""
-    create_topics(broker.bootstrap, {topic: partitions})
-    allow(broker.bootstrap, broker.user, ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
-    allow(broker.bootstrap, broker.user, ResourceType.GROUP, group, AclOperation.READ)
-    allow(broker.bootstrap, broker.user, ResourceType.TOPIC, TOPIC, AclOperation.READ)
-
-
-def place_of(broker: Broker, group: str) -> PlanTopic:
-    """Return where plans of a group are published."""
-    return PlanTopic(TOPIC, {"bootstrap.servers": broker.bootstrap, "log_level": 0}, group)
 
 
 @pytest.mark.parametrize("partitions", SIZES)
 def test_each_published_plan_is_soon_in_force_and_nothing_is_lost(
-    planned_broker: Broker, tmp_path: Path, partitions: int
+    broker: Broker, tmp_path: Path, partitions: int
 ) -> None:
     topic = group = f"kip-848-{partitions}"
-    prepare(planned_broker, group, topic, partitions)
-    place = place_of(planned_broker, group)
-    random, brokers, log = Random(topic), Brokers(planned_broker.bootstrap, group), tmp_path / "java.log"
+    prepare(broker, group, topic, partitions)
+    place = place_of(broker, group)
+    random, brokers, log = Random(topic), Brokers(broker.bootstrap, group), tmp_path / "java.log"
     owners: dict[Partition, str] = {}
     took = []
-    with java_consumers(planned_broker.bootstrap, group, [topic], log, **KIP_848) as java:
+    with java_consumers(broker.bootstrap, group, [topic], log, **KIP_848) as java:
         java.start(*MEMBERS, watched=False)
         brokers.wait_for(lambda found: len(set(found.values())) == len(MEMBERS), log)  # without a plan
-        with numbered_messages(planned_broker.bootstrap, topic, partitions) as sent:
+        with numbered_messages(broker.bootstrap, topic, partitions) as sent:
             for _ in range(PLANS + 1):
                 before, owners = owners, random_owners(topic, partitions, random, owners)
                 since = time.monotonic()
@@ -101,17 +74,17 @@ def test_each_published_plan_is_soon_in_force_and_nothing_is_lost(
     )
 
 
-def test_plans_name_static_members_and_leave_the_rest_to_uniform(planned_broker: Broker, tmp_path: Path) -> None:
+def test_plans_name_static_members_and_the_rest_evens_counts_out(broker: Broker, tmp_path: Path) -> None:
     """A static member that restarts gets its partitions back; one that is absent gets them when it comes."""
     topic = group = "kip-848-static"
-    prepare(planned_broker, group, topic, 8)
+    prepare(broker, group, topic, 8)
     keys = [(topic, number) for number in range(8)]
     plan = dict.fromkeys(keys[:3], "i1") | dict.fromkeys(keys[3:4], "i2") | dict.fromkeys(keys[4:6], "c3")
     names = {"i1": "c1", "i2": "c2", "c3": "c3"}
     document = {"group": group, "assignment": {name: [list(k) for k in keys if plan.get(k) == name] for name in names}}
-    brokers, log = Brokers(planned_broker.bootstrap, group), tmp_path / "java.log"
-    with java_consumers(planned_broker.bootstrap, group, [topic], log, **KIP_848) as java:
-        publish(document, place_of(planned_broker, group))
+    brokers, log = Brokers(broker.bootstrap, group), tmp_path / "java.log"
+    with java_consumers(broker.bootstrap, group, [topic], log, **KIP_848) as java:
+        publish(document, place_of(broker, group))
         for name in ("c1", "c2"):
             java.start(name, watched=False, **{"group.instance.id": name.replace("c", "i")})
 
@@ -125,10 +98,10 @@ def test_plans_name_static_members_and_leave_the_rest_to_uniform(planned_broker:
                 log,
             )
 
-        follows({"c1", "c2"}, [3, 5])  # uniform gives two of four partitions to each
+        follows({"c1", "c2"}, [4, 4])  # of four partitions left over, c1 gets one
         java.leave("c1")
         java.start("c1", watched=False, **{"group.instance.id": "i1"})
-        follows({"c1", "c2"}, [3, 5])
+        follows({"c1", "c2"}, [4, 4])
         java.start("c3", watched=False)
         brokers.wait_for(lambda found: found.items() >= {key: names[plan[key]] for key in plan}.items(), log)
         assert java.failures() == two_owners(java.events) == []
@@ -167,7 +140,7 @@ class Chaos:
         producer = Producer({"bootstrap.servers": self._broker.bootstrap, "log_level": 0})
         older = {"group": self.GROUP, "version": 1, "assignment": {"c1": [[self.READ, 0]]}}
         for value in (b"\xff", b"{", b"", json.dumps(older).encode(), json.dumps(older | {"group": "x"}).encode()):
-            producer.produce(TOPIC, value, self.GROUP)
+            producer.produce(PLANS_TOPIC, value, self.GROUP)
         assert producer.flush(20) == 0
         self.come_or_go()
 
@@ -181,10 +154,10 @@ class Chaos:
 
     def delete_plans(self) -> None:
         """The topic of plans is deleted and made again; brokers keep the plans that they have read."""
-        delete_topic(self._broker.bootstrap, TOPIC)
+        delete_topic(self._broker.bootstrap, PLANS_TOPIC)
         self.come_or_go()
         self.settle()
-        create_topics(self._broker.bootstrap, {TOPIC: 1})
+        create_topics(self._broker.bootstrap, {PLANS_TOPIC: 1})
 
     def settle(self) -> None:
         """Wait until the group has all partitions, and those of present members where the plan has them."""
@@ -202,8 +175,7 @@ class Chaos:
 @pytest.mark.timeout(300 + 60 * ROUNDS)
 def test_no_partition_has_two_owners_and_no_message_is_lost_in_chaos(tmp_path: Path) -> None:
     log = tmp_path / "java.log"
-    with running_broker(plan_programs().jar, PROPERTIES) as broker:
-        create_topics(broker.bootstrap, {TOPIC: 1})
+    with planned_broker() as broker:
         prepare(broker, Chaos.GROUP, Chaos.READ, Chaos.PARTITIONS)
         with java_consumers(broker.bootstrap, Chaos.GROUP, [Chaos.READ], log, **KIP_848) as java:
             chaos = Chaos(broker, java, log, ROUNDS)
@@ -265,9 +237,63 @@ def test_answers_are_valid_follow_the_plan_and_stay(driver: Driver) -> None:
             assert owner.items() >= case.meant.items()
             if case.meant:
                 assert assigned(driver, case, held) == held
-                alike = len({frozenset(topics) for topics in reads.values()}) == 1
-                assert not alike or uneven(case, held) == []
+                assert uneven(case, held) == []
             else:
                 assert held == assigned(driver, case, before, uniform=True)
             given += len(case.meant)
     assert given > 20 * cases(GROUPS)
+
+
+def asked(driver: Driver, plan: dict[str, Any], partitions: int, **members: dict[str, Any]) -> dict[str, list[int]]:
+    """Return the partitions of topic t that the assignor gives to each member."""
+    reads = {name: {"topics": ["t"], "client": name, **each} for name, each in members.items()}
+    content = json.dumps({"group": "g", "version": 1, **plan})
+    answer = driver.ask("broker", topics={"t": partitions}, members=reads, plan=content)["assignment"]
+    return {name: sorted(number for _, number in answer.get(name, ())) for name in members}
+
+
+def halves(*names: str, **known: dict[str, str]) -> dict[str, Any]:
+    """Return a plan that gives two partitions to each name, with what is known of it."""
+    assignment = {name: [["t", 2 * i], ["t", 2 * i + 1]] for i, name in enumerate(names)}
+    return {"assignment": assignment, "members": known}
+
+
+def test_a_member_is_found_by_instance_id_then_client_id_then_rack_and_host(driver: Driver) -> None:
+    known = {"group_instance_id": "i", "client_id": "app", "rack": "r", "host": "/h"}
+    plan = halves("x", "y", x=known)
+    by = {
+        "instance": {"instance": "i"},
+        "client": {"client": "app"},
+        "host": {"host": "/h", "rack": "r"},
+        "rack": {"host": "/h", "rack": "other"},
+    }
+    for names in (["instance", "client", "host"], ["client", "host"], ["host"]):
+        found = asked(driver, plan, 4, y={}, **{name: by[name] for name in reversed(names)})
+        assert found["y"] == [2, 3]
+        assert found[names[0]] == [0, 1] if len(names) == 1 else set(found[names[0]]) >= {0, 1}
+    without = asked(driver, halves("x", "y", x={"rack": "r", "host": "/h"}), 5, y={}, rack=by["rack"], z={})
+    assert (without["y"], len(without["rack"]), len(without["z"])) == ([2, 3], 2, 1)
+
+
+def test_members_of_one_client_id_share_its_places_and_keep_those_that_they_hold(driver: Driver) -> None:
+    plan = halves("x", "y", "z", **{name: {"client_id": "app"} for name in "xyz"})
+    app = {"client": "app"}
+    first = asked(driver, plan, 6, a=app, b=app, c=app)
+    assert sorted(first.values()) == [[0, 1], [2, 3], [4, 5]]
+    held = {name: app | {"owned": [["t", number] for number in each]} for name, each in first.items()}
+    assert asked(driver, plan, 6, **dict(zip("rqp", held.values(), strict=True))) == dict(
+        zip("rqp", first.values(), strict=True)
+    )
+    restarted = asked(driver, plan, 6, a0=app, b=held["b"], c=held["c"])
+    assert restarted == {"a0": first["a"], "b": first["b"], "c": first["c"]}
+    fewer = asked(driver, plan, 6, b=held["b"], c=held["c"])
+    assert all(set(fewer[name]) >= set(first[name]) for name in "bc")
+    assert [len(each) for each in fewer.values()] == [3, 3]
+
+
+def test_leftovers_go_to_the_fewest_partitions_and_then_to_the_least_lag(driver: Driver) -> None:
+    plan = halves("a", "b", "gone") | {"lags": {"t": [50, 50, 1, 1, 70, 10]}}
+    assert asked(driver, plan, 6, a={}, b={}) == {"a": [0, 1, 5], "b": [2, 3, 4]}
+    held = {"owned": [["t", 0], ["t", 1], ["t", 4], ["t", 5]]}
+    assert asked(driver, plan, 6, a=held, b={}) == {"a": [0, 1, 5], "b": [2, 3, 4]}
+    assert asked(driver, plan, 6, a={}, b={}, stranger={}) == {"a": [0, 1], "b": [2, 3], "stranger": [4, 5]}

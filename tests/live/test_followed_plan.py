@@ -70,6 +70,10 @@ BROKEN: list[tuple[Any, str]] = [
     ),
     (GOOD | {"version": 1, "assignment": {"c\ud800": []}}, "'c\\ud800' is not a valid member name"),
     (GOOD | {"version": 1, "assignment": {"c1": ["t-1"]}}, "member 'c1': t-1 is not a [topic, partition] pair"),
+    (GOOD | {"version": 1, "members": []}, "members must map each member to what is known of it, not []"),
+    (GOOD | {"version": 1, "members": {"c1": {"host": 1}}}, "members: 'c1': host must be a text, not 1"),
+    (GOOD | {"version": 1, "lags": {"t": [1.5]}}, "lags: 't': a lag must be a whole number from 0, not 1.5"),
+    (GOOD | {"version": 1, "lags": {"t": {"one": 1}}}, "lags: 't': 'one' is not a partition"),
     (
         GOOD | {"version": 1, "assignment": {"c1": [["t", 0]], "c2": [["t", 0]]}},
         "the plan assigns t-0 to both 'c1' and 'c2'",
@@ -118,7 +122,9 @@ def test_the_command_publishes_a_result_file(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     (published,) = PlanFile(place, "billing").news()
     assert isinstance(published, FollowedPlan)
-    assert published.to_dict()["assignment"] == json.loads(plan_file.read_text())["assignment"]
+    planned = json.loads(plan_file.read_text())
+    assert published.to_dict()["assignment"] == planned["assignment"]
+    assert published.lags == planned["lags"] == {"t": [5, 4, 3]}
     assert done.stdout == f"group billing: version {published.version}, 3 partitions to 2 members, at {place}\n"
     report = json.loads(evenlag("publish", plan_file, place, "--json").stdout)
     assert report["version"] > published.version
@@ -137,7 +143,7 @@ def test_plans_are_kept_in_a_file_or_in_one_topic() -> None:
     place = place_of("kafka://a:1,b:2/plans", "billing", {"client.id": "c"})
     assert isinstance(place, PlanTopic)
     assert (place.topic, place.group) == ("plans", "billing")
-    assert place._config == {"log_level": 0, "client.id": "c", "bootstrap.servers": "a:1,b:2"}
+    assert place.config == {"log_level": 0, "client.id": "c", "bootstrap.servers": "a:1,b:2"}
     assert isinstance(place_of("plans.json", "billing"), PlanFile)
     for text, why in {
         "kafka://a/plans": "not a topic address; write kafka://",

@@ -214,6 +214,15 @@ def test_only_requests_that_read_leave_the_process_and_no_password_is_logged(
 
 
 @pytest.mark.broker
+def test_a_login_at_a_port_without_logins_is_refused_at_once(broker: Broker) -> None:
+    """The broker answers that it expects no SASL; to try again until the limit would not help."""
+    from evenlag.live.cluster.brokers import Brokers
+
+    with pytest.raises(SourceError, match=r"at 127\.0\.0\.1:\d+ \(the port takes no SASL login\); check"):
+        Brokers(broker.bootstrap, sasl(broker), 60.0)
+
+
+@pytest.mark.broker
 def test_a_password_is_in_no_error(broker: Broker, tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text(

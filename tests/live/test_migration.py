@@ -17,7 +17,7 @@ from tests.support.broker import Broker
 from tests.support.command import evenlag
 from tests.support.java_consumers import PLAN_ASSIGNOR, RANGE, STICKY, java_consumers, two_owners
 from tests.support.members import members, wait_until
-from tests.support.migrating import UPGRADED, Observed, by_client, duplicates, restart, stay_for
+from tests.support.migrating import UPGRADED, Observed, ThreadedConsumer, by_client, duplicates, restart, stay_for
 from tests.support.traffic import create_topics, numbered_messages
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -196,6 +196,41 @@ def test_user_data_in_assignments_stop_the_upgrade(broker: Broker, tmp_path: Pat
         finally:
             over.set()
             thread.join()
+
+
+def test_cooperative_sticky_of_librdkafka_is_upgraded_by_way_of_range(broker: Broker) -> None:
+    """Members join one after the other, so that assignments have user data."""
+    topic = group = "migrate-librdkafka"
+    create_topics(broker.bootstrap, {topic: 6})
+    seen = Observed(broker.bootstrap, group, {topic: 6})
+    config = {"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0}
+    running: dict[str, ThreadedConsumer] = {}
+
+    def start(name: str, **settings: str) -> None:
+        running[name] = ThreadedConsumer(config | {"client.id": name} | settings, topic)
+
+    try:
+        for number, name in enumerate(NAMES, 1):
+            start(name, **{"partition.assignment.strategy": "cooperative-sticky"})
+            seen.settled(number, "classic")
+        document = migrated(broker, group)
+        assert (document["online_upgrade"], document["remarks"][0]["topic"]) == ("refused", "user-data")
+        assert document["remarks"][0]["action"].startswith(
+            "restart each member with partition.assignment.strategy=range"
+        )
+        for number, name in enumerate(NAMES, 1):
+            running[name].close()
+            start(name, **{"partition.assignment.strategy": "range"})
+            seen.settled(len(NAMES) if number == len(NAMES) else len(NAMES) - number, "classic")
+        assert "user-data" not in {each["topic"] for each in migrated(broker, group)["remarks"]}
+        for name in NAMES:
+            running[name].close()
+            start(name, **{"group.protocol": "consumer"})
+            seen.settled(len(NAMES), "consumer")
+        assert migrated(broker, group)["online_upgrade"] == "done"
+    finally:
+        for consumer in running.values():
+            consumer.close()
 
 
 @pytest.mark.parametrize(

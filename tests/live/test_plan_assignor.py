@@ -25,6 +25,8 @@ PLAN = {
     "group": "g",
     "version": 7,
     "assignment": {"c1": [["orders", 0], ["orders", 1]], "c2": [["a.b-c_D", 12]], "é ü": []},
+    "members": {"c1": {"client_id": "app", "host": None, "zone": 1}, "c2": {"group_instance_id": "i", "rack": "a"}},
+    "lags": {"orders": [5, 7], "a.b-c_D": {"12": 2**62}},
 }
 
 
@@ -201,7 +203,8 @@ def mutated(random: Random) -> bytes:
     document = json.loads(json.dumps(PLAN))
     kind = random.choice(["value", "text", "text", "bytes", "none"])
     if kind == "value":
-        place = document if random.random() < 0.5 else document["assignment"]
+        places = [document, document["assignment"], document["members"], document["members"]["c1"]]
+        place = random.choice([document, *places, document["lags"], document["lags"]["a.b-c_D"]])
         place[random.choice([*place, "more"])] = random.choice(VALUES)
         if random.random() < 0.5 and isinstance(document["assignment"], dict):
             document["assignment"]["c3"] = [[random.choice(["t", "", "a b", 3, "x" * 250]), random.choice(VALUES)]]

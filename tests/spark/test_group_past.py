@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MINUTE = 60
+LASTED = 601  # seconds from the first record of all groups to the last one
 
 
 def eager() -> ScriptedPast:
@@ -93,6 +94,19 @@ def rare() -> ScriptedPast:
     return past
 
 
+def chased() -> ScriptedPast:
+    """Partition 1 goes to b at 310 and on to c at 320, and nobody commits it between 300 and 321."""
+    past = ScriptedPast("chased", 6)
+    past.rebalance(0, {"a": [0, 1]})
+    past.commits(1, 300, [0, 1])
+    past.commit(300.0, {0: 0, 1: 0})
+    past.rebalance(310.0, {"a": [0], "b": [1]})
+    past.rebalance(320.0, {"a": [0], "c": [1]})
+    past.commits(301, 600, [0])
+    past.commits(320 + EVERY, 600, [1])
+    return past
+
+
 EXPECTED = {
     "eager": [0.5],
     "cooperative": [3.0],
@@ -100,14 +114,18 @@ EXPECTED = {
     "crashed": [45.0],
     "emptied": [],
     "rare": [],
+    "chased": [20.0, 20.0],
 }
+PAUSED = {name: sum(pauses) for name, pauses in EXPECTED.items()} | {"chased": 20.0}  # both pauses are the same 20 s
 
 
 @pytest.fixture(scope="module")
 def scripted(spark: "SparkSession") -> Any:
     from evenlag.spark import history
 
-    records = [raw for make in (eager, cooperative, consumer, crashed, emptied, rare) for raw in make().records()]
+    records = [
+        raw for make in (eager, cooperative, consumer, crashed, emptied, rare, chased) for raw in make().records()
+    ]
     return history(spark, records_frame(spark, records), every=MINUTE, topic_names={TOPIC_ID: TOPIC})
 
 
@@ -125,7 +143,8 @@ def test_groups_are_counted_by_their_rebalances(scripted: Any) -> None:
     # The first rebalance is the group's own beginning, which the records show.
     assert (each["rebalances"], each["joins"], each["leaves"], each["others"], each["forced"]) == (2, 1, 1, 0, 2)
     assert (each["pauses"], each["pause_seconds"], each["paused_seconds"]) == (1, 45.0, 45.0)
-    assert each["paused_share"] == pytest.approx(45 / 3600)
+    assert each["paused_share"] == pytest.approx(45 / LASTED)
+    assert {name: group["paused_seconds"] for name, group in groups.items()} == pytest.approx(PAUSED)
     assert each["rebalances_per_hour"] == 2  # of ten minutes, which count as an hour
     assert groups["cooperative"]["moved"] == 1
     assert groups["cooperative"]["others"] == 1  # its second step
@@ -152,9 +171,9 @@ def test_readers_get_what_was_written(scripted: Any, spark: "SparkSession", tmp_
         name: each[0] if each else None for name, each in EXPECTED.items()
     }
     found = past_figures(spark, tmp_path / "past", 2)
-    assert (found["groups"], found["rebalancing"], found["rebalances"]) == (6, 6, 14)
-    assert [row["group"] for row in found["most_rebalances"]] == ["cooperative", "emptied"]  # three in ten minutes
-    assert found["paused_seconds"] == sum(map(sum, EXPECTED.values()))
+    assert (found["groups"], found["rebalancing"], found["rebalances"]) == (7, 7, 17)
+    assert [row["group"] for row in found["most_rebalances"]] == ["chased", "cooperative"]  # three in ten minutes
+    assert found["paused_seconds"] == pytest.approx(sum(PAUSED.values()))
 
 
 RATE = 40  # messages a second of each partition while a member has a backlog

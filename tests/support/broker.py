@@ -100,6 +100,7 @@ class Broker:
     tls_bootstrap: str
     oauth_bootstrap: str
     restart: Callable[[], None]
+    log: Path
     user: str = "reader"
     password: str = "reader-password"
     rack: str = "rack-1"
@@ -139,10 +140,10 @@ def running_broker(jar: Path | None = None, properties: str = "") -> Iterator[Br
         process.wait()
         start()
 
-    broker = Broker(*(f"127.0.0.1:{port}" for port in (plain, sasl, tls, oauth)), restart)
     with tempfile.TemporaryDirectory(prefix="evenlag-kafka-") as name:
         folder = Path(name)
         config, log = folder / "server.properties", folder / "broker.log"
+        broker = Broker(*(f"127.0.0.1:{port}" for port in (plain, sasl, tls, oauth)), restart, log)
         keystore = folder / "keystore.pem"
         keystore.write_text((TESTS / "tls" / "key.pem").read_text() + CERTIFICATE.read_text())
         config.write_text(

@@ -164,17 +164,25 @@ class Brokers:
 
     def owners(self) -> dict[Partition, str] | None:
         """Return the client id that has each partition, or None while the group is not stable."""
+        members = self._members()
+        return None if members is None else {each: client for client, held in members for each in held}
+
+    def members(self) -> list[set[Partition]] | None:
+        """Return the partitions of each member, or None while the group is not stable."""
+        members = self._members()
+        return None if members is None else [held for _, held in members]
+
+    def _members(self) -> list[tuple[str, set[Partition]]] | None:
         try:
             described = self._admin.describe_consumer_groups([self._group], request_timeout=5)[self._group].result()
         except KafkaException:
             return None
         if described.state.name != "STABLE":
             return None
-        return {
-            (each.topic, each.partition): member.client_id
+        return [
+            (member.client_id, {(each.topic, each.partition) for each in member.assignment.topic_partitions})
             for member in described.members
-            for each in member.assignment.topic_partitions
-        }
+        ]
 
     def wait_for(
         self, owners: Mapping[Partition, str] | Callable[[dict[Partition, str]], bool], story: Path, within: float = 60

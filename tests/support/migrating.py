@@ -1,8 +1,12 @@
 """A group on a broker, described at every epoch of its way to KIP-848 and back, and what a broker should give it."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from typing import Any
+
+from confluent_kafka import Consumer
 
 from evenlag import Problem, live
 from evenlag.heuristics.server_side import assign_in_broker
@@ -63,6 +67,26 @@ class Observed:
         given = {member.consumer_id: sorted(member.target) for member in after.members}
         assert plan.assignment == given, (before, after)
         self.compared += 1
+
+
+class ThreadedConsumer:
+    """A consumer of confluent-kafka that polls in a thread of its own, whatever errors it gets."""
+
+    def __init__(self, config: Mapping[str, Any], topic: str) -> None:
+        self._consumer, self._over = Consumer(dict(config)), threading.Event()
+        self._consumer.subscribe([topic])
+        self._thread = threading.Thread(target=self._poll)
+        self._thread.start()
+
+    def _poll(self) -> None:
+        while not self._over.is_set():
+            self._consumer.poll(0.1)
+        self._consumer.close()
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._over.set()
+        self._thread.join()
 
 
 def held(member: Member) -> list[Partition]:

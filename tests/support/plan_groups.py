@@ -18,6 +18,7 @@ Held = dict[str, set[Partition]]
 KINDS = ("whole", "partial", "for others", "broken", "none")
 EAGER = ("StickyAssignor", "RangeAssignor", "RoundRobinAssignor")
 KAFKAS = "org.apache.kafka.clients.consumer."
+_ANONYMOUS = "an id of KIP-848, of the run before "
 MOST_REBALANCES = 3  # that a change takes: one that revokes, one that assigns, and one that finds nothing to do
 
 
@@ -79,7 +80,10 @@ def _publish(case: Case, random: Random, version: int) -> None:
         assignment.setdefault(names[member.id], []).append(partition)
         if partition in case.existing() and partition[0] in reads[member.id] and "gone-" not in names[member.id]:
             case.meant[partition] = member.id
-    case.content = json.dumps({"group": "g", "version": version, "assignment": assignment})
+    known = {names[member.id]: _known(member, random) for member in case.members if "gone-" not in names[member.id]}
+    lags = {topic: [random.randrange(1000) for _ in range(count)] for topic, count in case.topics.items()}
+    document = {"group": "g", "version": version, "assignment": assignment, "members": known, "lags": lags}
+    case.content = json.dumps(document)
     if case.kind == "broken":
         case.meant = {}
         case.content = random.choice([case.content[:-1], case.content.replace('"g"', '"another"'), "[]", ""])
@@ -89,7 +93,13 @@ def _name(member: Member, random: Random) -> str:
     """Return one of the names by which a plan may mean a member."""
     client = member.id[:-37]
     earlier = f"{client}-{UUID(int=random.getrandbits(128))}"
-    return random.choice([member.instance or client, client, member.id, earlier])
+    return random.choice([member.instance or client, client, member.id, earlier, f"{_ANONYMOUS}{member.id}"])
+
+
+def _known(member: Member, random: Random) -> dict[str, str]:
+    """Return what a plan may know of a member whose name says nothing."""
+    ids = {"client_id": member.id[:-37]} | ({"group_instance_id": member.instance} if member.instance else {})
+    return dict([random.choice(list(ids.items()))])
 
 
 class Rebalances:
@@ -155,13 +165,13 @@ class Rebalances:
 
 
 def uneven(case: Case, held: Held) -> list[tuple[str, str]]:
-    """Return pairs of members of which the first could give one of the fallback's partitions to the second.
+    """Return pairs of members of which the first could give a partition without a place in the plan to the second.
 
     That is Kafka's own criterion: counts differ by more than 1, and the fuller member has one that the other reads.
     """
     reads = {member.id: set(member.topics) for member in case.members}
     left = {name: partitions - set(case.meant) for name, partitions in held.items()}
-    counts = Counter({name: len(partitions) for name, partitions in left.items()})
+    counts = Counter({name: len(partitions) for name, partitions in held.items()})
     return [
         (fuller, other)
         for fuller in left

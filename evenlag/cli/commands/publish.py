@@ -9,7 +9,7 @@ import click
 from evenlag import live
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
-from evenlag.cli.terminal import print_json, say, working
+from evenlag.cli.terminal import print_json, say, warn, working
 from evenlag.errors import InvalidPlanError
 
 
@@ -25,21 +25,25 @@ def publish(path: Path, place: str, command_config: Path | None, as_json: bool) 
     """Publish a plan for consumers that follow it.
 
     PLAN is a result file of `evenlag plan`; PLACE is another file or kafka://HOST:PORT/TOPIC.
-    To roll back, publish the earlier plan again.
+    To roll back, publish the earlier plan again. With a topic, a note says if the plan names no member of the group.
     """
     options.keep_inputs(Path(place), path)
     config = {} if command_config is None else live.read_client_config(command_config)
     # NumPy takes a tenth of a second to import; help and completion do not need it.
     from evenlag.live import followed_plan
+    from evenlag.live.bearers import note_on_names
     from evenlag.model.files import read_json
 
     document = read_json(path)
     try:
         group = followed_plan.FollowedPlan.from_dict(document, version=1).group
         with working(f"publishing to {place}"):
-            plan = followed_plan.publish(document, followed_plan.place_of(place, group, config))
+            to = followed_plan.place_of(place, group, config)
+            plan = followed_plan.publish(document, to)
+            note = note_on_names(plan, to)
     except InvalidPlanError as error:
         raise InvalidPlanError(f"{path}: {error}") from error
+    warn([] if note is None else [note])
     if as_json:
         print_json({"group": plan.group, "version": plan.version, "partitions": len(plan.owners)})
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from evenlag.compare.history import BACKLOG
@@ -98,7 +98,6 @@ def past_groups(commits: DataFrame, rebalances: DataFrame, rates: DataFrame, unt
         sf.max("members_after").alias("members"),
         sf.count("pause_seconds").alias("pauses"),
         sf.median("pause_seconds").alias("pause_seconds"),
-        sf.sum("pause_seconds").alias("paused_seconds"),
         sf.min("ts").alias("first_rebalance"),
     )
     busy = sf.when(sf.col("busy"), sf.col("rate"))
@@ -106,7 +105,8 @@ def past_groups(commits: DataFrame, rebalances: DataFrame, rates: DataFrame, unt
         sf.count_if("busy").alias("busy"), sf.count("*").alias("seen"),
         sf.percentile(busy, 0.5).alias("usual"), sf.percentile("rate", HIGH).alias("high"),
     )  # fmt: skip
-    rows = of_commits.join(of_rebalances, on="group", how="full_outer").join(of_members, on="group", how="left")
+    rows = of_commits.join(of_rebalances, on="group", how="full_outer")
+    rows = rows.join(_paused(rebalances), on="group", how="left").join(of_members, on="group", how="left")
     since = sf.least("first_commit", "first_rebalance")
     seconds = (sf.lit(until) - sf.unix_millis(sf.to_timestamp(since))) / 1000
     of_backlog = sf.col("busy") > 0
@@ -118,12 +118,23 @@ def past_groups(commits: DataFrame, rebalances: DataFrame, rates: DataFrame, unt
         "until": iso_column(sf.lit(until)),
         "rebalances_per_hour": values["rebalances"] * HOUR / sf.greatest(seconds, sf.lit(HOUR)),
         "paused_seconds": sf.coalesce("paused_seconds", sf.lit(0.0)),
-        "paused_share": sf.coalesce("paused_seconds", sf.lit(0.0)) / sf.greatest(seconds, sf.lit(HOUR)),
+        "paused_share": sf.when(seconds > 0, sf.coalesce("paused_seconds", sf.lit(0.0)) / seconds).otherwise(0.0),
         "capacity": sf.when(of_backlog, sf.col("usual")).otherwise(sf.col("high")),
         "capacity_source": sf.when(of_backlog, sf.lit(BACKLOG)).when(sf.col("seen") > 0, sf.lit("highest")),
         "capacity_cases": sf.when(of_backlog, sf.col("busy")).otherwise(sf.coalesce("seen", sf.lit(0))),
     }
     return rows.select(*(values[each.name].cast(each.ddl).alias(each.name) for each in PAST_GROUPS))
+
+
+def _paused(rebalances: DataFrame) -> DataFrame:
+    """Return for how long each group had a pause; pauses of rebalances that follow one another may overlap."""
+    begins = sf.unix_millis(sf.to_timestamp("pause_ts"))
+    spans = rebalances.filter("pause_seconds is not null").select("group", "pause_seconds", begins.alias("begins"))
+    spans = spans.withColumn("ends", sf.col("begins") + 1000 * sf.col("pause_seconds"))
+    earlier = Window.partitionBy("group").orderBy("begins", "ends").rowsBetween(Window.unboundedPreceding, -1)
+    more = sf.col("ends") - sf.greatest("begins", sf.max("ends").over(earlier))
+    spans = spans.withColumn("more", sf.greatest(more, sf.lit(0.0)) / 1000)
+    return spans.groupBy("group").agg(sf.sum("more").alias("paused_seconds"))
 
 
 def often_rebalancing(groups: DataFrame) -> DataFrame:

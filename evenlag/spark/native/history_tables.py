@@ -31,7 +31,7 @@ TOLD = Table(column for column in MEMBERS if column.name not in KEY)
 REBALANCE_FIGURES = Table(
     column
     for column in REBALANCES
-    if column.name not in ("ts", "group", "pause_seconds") and "commit" not in column.name
+    if column.name not in ("ts", "group", "pause_seconds", "pause_ts") and "commit" not in column.name
 )
 """Columns of a rebalance in `course`."""
 
@@ -173,13 +173,14 @@ def rebalances(course: DataFrame, records: DataFrame, usual: DataFrame) -> DataF
         .join(within, on=["group", "millis"], how="left")
         .join(_pauses(handed, made, usual), on=["group", "millis", "generation"], how="left")
     )
-    values: dict[str, Any] = {name: sf.col(name) for name in ("group", *REBALANCE_FIGURES.names, "pause_seconds")}
+    values: dict[str, Any] = {name: sf.col(name) for name in ("group", *REBALANCE_FIGURES.names)}
     values |= {"ts": iso_column(sf.col("millis")), "last_commit_seconds": sf.col("before")}
+    values |= {"pause_seconds": sf.col("shortest.pause"), "pause_ts": iso_column(sf.col("shortest.begins"))}
     return rows.select(*_as(REBALANCES, values | {"next_commit_seconds": sf.col("after")}))
 
 
 def _pauses(handed: DataFrame, made: DataFrame, usual: DataFrame) -> DataFrame:
-    """Return how long partitions were not read because a rebalance gave them to another member.
+    """Return how long partitions were not read because a rebalance gave them to another member: `pause, begins`.
 
     A partition stands still from its last commit until another member has it, and on until the first commit then, as
     far as that takes longer than commits usually do. The shortest of a rebalance counts, because partitions without
@@ -190,8 +191,9 @@ def _pauses(handed: DataFrame, made: DataFrame, usual: DataFrame) -> DataFrame:
     late = sf.greatest(sf.col("after") - sf.coalesce("usual_seconds", sf.lit(0.0)), sf.lit(0.0))
     known = around.dropna().join(usual.select(*PARTITION, "usual_seconds"), on=PARTITION, how="left")
     often = known.filter(sf.coalesce("usual_seconds", sf.lit(0.0)) <= RARELY)
-    pause = often.withColumn("pause", sf.col("before") + late)
-    return pause.groupBy("group", "millis", "generation").agg(sf.min("pause").alias("pause_seconds"))
+    begins = sf.col("owned") - sf.round(1000 * sf.col("before")).cast("long")
+    pause = sf.struct((sf.col("before") + late).alias("pause"), begins.alias("begins"))
+    return often.groupBy("group", "millis", "generation").agg(sf.min(pause).alias("shortest"))
 
 
 def _near(rows: DataFrame, made: DataFrame, time: str, key: list[str]) -> DataFrame:

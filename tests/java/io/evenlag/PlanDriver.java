@@ -150,7 +150,7 @@ public final class PlanDriver {
             ids.put(e.getKey(), id);
             names.put(id, e.getKey());
         });
-        Map<String, String> clients = new HashMap<>();
+        Map<String, Identity> known = new HashMap<>();
         Map<String, String> groups = new HashMap<>();
         Map<String, MemberSubscriptionAndAssignmentImpl> members = new HashMap<>();
         Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
@@ -162,9 +162,11 @@ public final class PlanDriver {
                 before.computeIfAbsent(ids.get(each.topic()), id -> new HashSet<>()).add(each.partition());
                 owners.computeIfAbsent(ids.get(each.topic()), id -> new HashMap<>()).put(each.partition(), e.getKey());
             }
-            clients.put(e.getKey(), e.getValue().get("client").asText());
+            known.put(e.getKey(), new Identity(
+                null, e.getValue().path("client").asText(null), null, e.getValue().path("host").asText(null)));
             groups.put(e.getKey(), "g");
-            members.put(e.getKey(), new MemberSubscriptionAndAssignmentImpl(Optional.empty(),
+            members.put(e.getKey(), new MemberSubscriptionAndAssignmentImpl(
+                Optional.ofNullable(e.getValue().path("rack").asText(null)),
                 Optional.ofNullable(e.getValue().path("instance").asText(null)), topics,
                 new org.apache.kafka.coordinator.group.modern.Assignment(Collections.unmodifiableMap(before))));
         });
@@ -188,7 +190,7 @@ public final class PlanDriver {
             }
         };
         GroupAssignment assigned = request.path("uniform").asBoolean() ? new UniformAssignor().assign(spec, describer)
-            : BrokerPlanAssignor.assign(spec, describer, new BrokerGroups.Known(plans, groups, clients, ids));
+            : BrokerPlanAssignor.assign(spec, describer, new BrokerGroups.Known(plans, groups, known, ids));
         ObjectNode assignment = answer.putObject("assignment");
         assigned.members().forEach((member, partitions) -> {
             List<TopicPartition> given = new ArrayList<>();

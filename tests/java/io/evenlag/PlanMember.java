@@ -68,7 +68,7 @@ public final class PlanMember implements Runnable, ConsumerRebalanceListener {
     public void run() {
         Properties properties = new Properties();
         config.get("properties").properties().forEach(e -> properties.put(e.getKey(), e.getValue().asText()));
-        properties.put("client.id", name);
+        properties.putIfAbsent("client.id", name);
         Consumer<String, String> plain = new KafkaConsumer<>(properties);
         try (Consumer<String, String> consumer = config.path("watched").asBoolean() ? PlanWatcher.watching(plain) : plain) {
             List<String> topics = new ArrayList<>();

@@ -83,15 +83,17 @@ public final class PlanTaskAssignor implements TaskAssignor {
 
     /** Returns the process of each name in the plan. */
     private Map<String, ProcessId> processOf(Iterable<KafkaStreamsState> states) {
-        Map<String, String> consumers = new HashMap<>();
+        Map<String, Identity> consumers = new HashMap<>();
+        Map<String, List<TopicPartition>> held = new HashMap<>();
         Map<String, ProcessId> processes = new HashMap<>();
         states.forEach(state -> state.consumerClientIds().forEach(consumer -> {
-            consumers.put(consumer, null);
+            consumers.put(consumer, new Identity(null, MemberNames.withoutTail(consumer), null, null));
+            held.put(consumer, List.of());
             processes.put(consumer, state.processId());
         }));
         Map<String, ProcessId> named = new HashMap<>();
         if (reader.newest() != null) {
-            MemberNames.match(reader.newest().assignment.keySet(), consumers).nameOf
+            new MemberNames(reader.newest(), consumers, held).nameOf
                 .forEach((consumer, name) -> named.put(name, processes.get(consumer)));
         }
         return named;

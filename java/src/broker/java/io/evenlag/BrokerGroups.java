@@ -3,6 +3,7 @@ package io.evenlag;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -23,7 +24,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What a broker's assignor is not told: plans, the groups and client ids of members, and the ids of topics.
+ * What a broker's assignor is not told: plans, the groups, client ids and hosts of members, and the ids of topics.
  *
  * <p>A thread asks the brokers for them every second. If the assignment of a group differs from its plan, and this broker
  * coordinates the group, {@link Nudge} makes the coordinator assign anew: once for each plan and membership.
@@ -120,12 +121,13 @@ final class BrokerGroups implements Runnable {
             }
         }
         Map<String, String> groupIds = new HashMap<>();
-        Map<String, String> clientIds = new HashMap<>();
+        Map<String, Identity> members = new HashMap<>();
         groups.values().forEach(group -> group.members().forEach(member -> {
             groupIds.put(member.consumerId(), group.groupId());
-            clientIds.put(member.consumerId(), member.clientId());
+            members.put(member.consumerId(), new Identity(
+                member.groupInstanceId().orElse(null), member.clientId(), null, member.host()));
         }));
-        known = new Known(new HashMap<>(plans), groupIds, clientIds, topicIds);
+        known = new Known(new HashMap<>(plans), groupIds, members, topicIds);
         groups.values().stream().filter(group -> group.coordinator().id() == settings.node()).forEach(this::follow);
     }
 
@@ -143,16 +145,21 @@ final class BrokerGroups implements Runnable {
 
     private void follow(ConsumerGroupDescription group) {
         String id = group.groupId();
-        Map<String, String> instanceIds = new HashMap<>();
+        Map<String, Identity> members = new HashMap<>();
         Map<String, Set<TopicPartition>> targets = new HashMap<>();
         for (MemberDescription member : group.members()) {
-            instanceIds.put(member.consumerId(), member.groupInstanceId().orElse(null));
+            members.put(member.consumerId(), known.members.get(member.consumerId()));
             targets.put(member.consumerId(),
                 member.targetAssignment().orElse(member.assignment()).topicPartitions());
         }
         Plan plan = plans.get(id);
-        Map<String, String> names =
-            MemberNames.match(plan.assignment.keySet(), instanceIds, known.clientIds::get).nameOf;
+        MemberNames matched = new MemberNames(plan, members, targets);
+        Map<String, String> names = matched.nameOf;
+        List<String> notFound = matched.notFound();
+        report("names of " + id, members.isEmpty() || notFound.isEmpty() ? "" : "group " + id + ": plan "
+            + plan.version + " names members that are not in it: " + notFound + (names.isEmpty()
+                ? "; nobody in it bears a name of the plan, so uniform assigns"
+                : "; the members with the fewest partitions and the least lag get their partitions"));
         boolean follows = names.entrySet().stream()
             .allMatch(each -> targets.get(each.getKey()).containsAll(plan.partitionsOf(each.getValue())));
         Object reason = Map.of("plan", plan.version, "members", names, "topics", known.topicIds);
@@ -177,22 +184,35 @@ final class BrokerGroups implements Runnable {
     static final class Known {
         final Map<String, Plan> plans;
         final Map<String, String> groupIds;
-        final Map<String, String> clientIds;
+        final Map<String, Identity> members;
         final Map<String, Uuid> topicIds;
+        final Map<Uuid, String> topicNames = new HashMap<>();
 
         Known(
-            Map<String, Plan> plans, Map<String, String> groupIds, Map<String, String> clientIds,
+            Map<String, Plan> plans, Map<String, String> groupIds, Map<String, Identity> members,
             Map<String, Uuid> topicIds
         ) {
             this.plans = plans;
             this.groupIds = groupIds;
-            this.clientIds = clientIds;
+            this.members = members;
             this.topicIds = topicIds;
+            topicIds.forEach((name, id) -> topicNames.put(id, name));
         }
 
         /** Returns the plan of the group that one of these members is in; null if there is none. */
         Plan planOf(Collection<String> members) {
             return members.stream().map(groupIds::get).filter(Objects::nonNull).findFirst().map(plans::get).orElse(null);
+        }
+
+        /** Returns partitions with the names of their topics; topics that no plan names are left out. */
+        Set<TopicPartition> named(Map<Uuid, Set<Integer>> partitions) {
+            Set<TopicPartition> named = new HashSet<>();
+            partitions.forEach((topic, numbers) -> numbers.forEach(number -> {
+                if (topicNames.containsKey(topic)) {
+                    named.add(new TopicPartition(topicNames.get(topic), number));
+                }
+            }));
+            return named;
         }
     }
 }

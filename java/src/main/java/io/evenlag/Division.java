@@ -1,13 +1,10 @@
 package io.evenlag;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
-import java.util.TreeSet;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.TopicPartition;
@@ -20,49 +17,45 @@ final class Division {
 
     private final Group group;
     private final Map<TopicPartition, String> target = new HashMap<>();
-    /** Names of the plan that several members have, and names that no member has. */
-    final Set<String> shared = new TreeSet<>();
-    final Set<String> absent = new TreeSet<>();
+    /** Names of the plan that no member has. */
+    List<String> absent = List.of();
     /** Partitions of the plan that do not exist, or that their member does not subscribe to. */
     final List<TopicPartition> missing = new ArrayList<>();
     final List<TopicPartition> notRead = new ArrayList<>();
     /** Partitions that are still owned by another member than the one that is to get them. */
     final List<TopicPartition> withheld = new ArrayList<>();
     int byPlan;
-    int byFallback;
 
     private Division(Group group) {
         this.group = group;
     }
 
-    /** Divides the partitions of a group by a plan, or by the fallback alone where the plan is null. */
+    /** Divides the partitions of a group by a plan; by the fallback where it is null or gives the members nothing. */
     static Division of(Group group, Cluster cluster, Plan plan, ConsumerPartitionAssignor fallback) {
         Division division = new Division(group);
         if (plan != null) {
             division.follow(plan);
         }
         division.byPlan = division.target.size();
-        List<TopicPartition> left = new ArrayList<>(group.partitions.keySet());
-        left.removeAll(division.target.keySet());
-        if (!left.isEmpty()) {
-            try {
-                division.target.putAll(new Leftovers(group, left).shareOut(fallback, cluster));
-            } catch (RuntimeException exception) {
-                LOG.warn("the fallback {} failed; the members with the fewest partitions get what the plan leaves out",
-                    fallback.getClass().getName(), exception);
-            }
-            division.byFallback = left.size();
-            division.giveToTheFewest(left);
+        if (division.byPlan > 0) {
+            Map<TopicPartition, String> owners = new HashMap<>();
+            group.had().forEach((member, had) -> had.forEach(partition -> owners.putIfAbsent(partition, member)));
+            division.shareOut(plan, Set.of(), owners);
+            return division;
         }
+        try {
+            division.target.putAll(new Fallback(fallback, group, cluster).assign());
+        } catch (RuntimeException exception) {
+            LOG.warn("the fallback {} failed; the members with the fewest partitions get them",
+                fallback.getClass().getName(), exception);
+        }
+        division.shareOut(null, group.holders().keySet(), Map.of());
         return division;
     }
 
     private void follow(Plan plan) {
-        MemberNames names = MemberNames.match(plan.assignment.keySet(), group.instanceIds());
-        shared.addAll(names.shared);
-        absent.addAll(plan.assignment.keySet());
-        absent.removeAll(names.nameOf.values());
-        absent.removeAll(shared);
+        MemberNames names = new MemberNames(plan, group.identities(), group.had());
+        absent = names.notFound();
         names.nameOf.forEach((member, name) -> {
             for (TopicPartition partition : plan.partitionsOf(name)) {
                 if (!group.reads(member, partition)) {
@@ -76,21 +69,16 @@ final class Division {
         });
     }
 
-    private void giveToTheFewest(List<TopicPartition> partitions) {
-        Set<TopicPartition> held = group.holders().keySet();
-        Map<String, Integer> counts = new TreeMap<>();
-        group.subscriptions.keySet().forEach(member -> counts.put(member, 0));
-        target.values().forEach(member -> counts.merge(member, 1, Integer::sum));
-        for (TopicPartition partition : partitions) {
-            if (!target.containsKey(partition) && !held.contains(partition)) {
-                counts.entrySet().stream().filter(member -> group.reads(member.getKey(), partition))
-                    .min(Comparator.comparingInt(Map.Entry::getValue))
-                    .ifPresent(fewest -> {
-                        target.put(partition, fewest.getKey());
-                        counts.merge(fewest.getKey(), 1, Integer::sum);
-                    });
-            }
-        }
+    /** Shares out the partitions without a target, except those that members hold until the next rebalance. */
+    private void shareOut(Plan plan, Set<TopicPartition> held, Map<TopicPartition, String> owners) {
+        Map<String, List<TopicPartition>> given = new HashMap<>();
+        group.subscriptions.keySet().forEach(member -> given.put(member, new ArrayList<>()));
+        target.forEach((partition, member) -> given.get(member).add(partition));
+        List<TopicPartition> left = new ArrayList<>(group.partitions.keySet());
+        left.removeIf(partition -> target.containsKey(partition) || held.contains(partition));
+        Leftovers<TopicPartition> leftovers =
+            new Leftovers<>(given, partition -> plan == null ? 0 : plan.lag(partition), group::reads);
+        target.putAll(leftovers.shareOut(left, owners));
     }
 
     /** Returns the partitions that each member gets now: without those that another member has not given up. */

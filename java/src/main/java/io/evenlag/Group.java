@@ -78,10 +78,19 @@ final class Group {
         return holders;
     }
 
-    Map<String, String> instanceIds() {
-        Map<String, String> ids = new HashMap<>();
-        subscriptions.forEach((member, subscription) -> ids.put(member, subscription.groupInstanceId().orElse(null)));
-        return ids;
+    /** Returns what lasts of each member; brokers do not pass on hosts. */
+    Map<String, Identity> identities() {
+        Map<String, Identity> identities = new HashMap<>();
+        subscriptions.forEach((member, subscription) -> identities.put(member, new Identity(
+            subscription.groupInstanceId().orElse(null), MemberNames.withoutTail(member), null, null)));
+        return identities;
+    }
+
+    /** Returns what each member had in the newest generation. */
+    Map<String, List<TopicPartition>> had() {
+        Map<String, List<TopicPartition>> had = new HashMap<>();
+        subscriptions.keySet().forEach(member -> had.put(member, had(member)));
+        return had;
     }
 
     private int generationOf(String member) {

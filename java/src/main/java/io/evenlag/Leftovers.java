@@ -1,114 +1,126 @@
 package io.evenlag;
 
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
-import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
-import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
-import org.apache.kafka.common.Cluster;
-import org.apache.kafka.common.PartitionInfo;
-import org.apache.kafka.common.TopicPartition;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import java.util.function.BiPredicate;
+import java.util.function.ToLongFunction;
 
 /**
- * The partitions that a plan does not give away, for the fallback to share out.
+ * The partitions that a plan gives to no member of the group.
  *
- * <p>Assignors take the partitions of a topic to be numbered from 0 on, so the fallback sees topics in which only these
- * partitions exist, under new numbers. A cooperative fallback leaves out what moves between members. Where a member still
- * holds such a partition, it gives it up now, and a rebalance follows. What nobody holds, as under the eager protocol,
- * is given away at once: the fallback is asked again, as in the rebalance that would follow.
+ * <p>They stay with their owners. Those without one go to the members with the fewest partitions, and among these to the
+ * one with the least lag. Then members with two partitions more than another give leftovers to it.
+ *
+ * @param <P> a partition
  */
-final class Leftovers {
-    private static final Logger LOG = LoggerFactory.getLogger(PlanAssignor.class);
-    private static final int MOST_CALLS = 4;
+final class Leftovers<P> {
+    private static final Comparator<Load> FEWEST =
+        Comparator.<Load>comparingInt(load -> load.count).thenComparingLong(load -> load.lag);
 
-    private final Group group;
-    private final Map<String, List<PartitionInfo>> topics = new TreeMap<>();
-    private final Map<TopicPartition, TopicPartition> numbered = new HashMap<>();
-    private final Map<TopicPartition, TopicPartition> originals = new HashMap<>();
+    private final Map<String, Load> loads = new TreeMap<>();
+    private final Map<P, String> members = new HashMap<>();
+    private final ToLongFunction<P> lag;
+    private final BiPredicate<String, P> reads;
 
-    /** @param partitions what is to be shared out, in order */
-    Leftovers(Group group, Collection<TopicPartition> partitions) {
-        this.group = group;
-        for (TopicPartition partition : partitions) {
-            List<PartitionInfo> topic = topics.computeIfAbsent(partition.topic(), name -> new ArrayList<>());
-            TopicPartition number = new TopicPartition(partition.topic(), topic.size());
-            PartitionInfo info = group.partitions.get(partition);
-            topic.add(new PartitionInfo(number.topic(), number.partition(), info.leader(), info.replicas(),
-                info.inSyncReplicas(), info.offlineReplicas()));
-            numbered.put(partition, number);
-            originals.put(number, partition);
-        }
-    }
-
-    /** Returns the member of each partition, without those that somebody has to give up first, or that are refused. */
-    Map<TopicPartition, String> shareOut(ConsumerPartitionAssignor fallback, Cluster cluster) {
-        Map<String, List<TopicPartition>> owned = new HashMap<>();
-        group.subscriptions.keySet().forEach(member -> owned.put(member, claims(member)));
-        int generation = Math.max(group.generation(), 0);
-        Map<TopicPartition, String> shared = ask(fallback, cluster, owned, generation);
-        for (int call = 1; call < MOST_CALLS && !isComplete(shared); call++) {
-            owned.values().forEach(List::clear);
-            shared.forEach((original, member) -> owned.get(member).add(numbered.get(original)));
-            shared = ask(fallback, cluster, owned, generation + call);
-        }
-        return shared;
-    }
-
-    private boolean isComplete(Map<TopicPartition, String> shared) {
-        Set<TopicPartition> held = group.holders().keySet();
-        return numbered.keySet().stream().allMatch(each -> shared.containsKey(each) || held.contains(each));
-    }
-
-    private List<TopicPartition> claims(String member) {
-        List<TopicPartition> claims = new ArrayList<>();
-        group.had(member).stream().filter(numbered::containsKey).forEach(each -> claims.add(numbered.get(each)));
-        return claims;
-    }
-
-    private Map<TopicPartition, String> ask(
-        ConsumerPartitionAssignor fallback, Cluster cluster, Map<String, List<TopicPartition>> owned, int generation
-    ) {
-        Map<String, Subscription> asking = new HashMap<>();
-        group.subscriptions.forEach((member, subscription) -> {
-            List<String> read = new ArrayList<>();
-            subscription.topics().stream().filter(topics::containsKey).forEach(read::add);
-            if (!read.isEmpty()) {
-                List<TopicPartition> claims = List.copyOf(owned.get(member));
-                ByteBuffer sticky = UserData.sticky(claims, generation);
-                Subscription same = new Subscription(read, sticky, claims, generation, subscription.rackId());
-                same.setGroupInstanceId(subscription.groupInstanceId());
-                asking.put(member, same);
-            }
+    /**
+     * @param planned the partitions of each member by the plan
+     * @param lag the lag of each partition when the plan was made
+     * @param reads whether a member subscribes to a partition
+     */
+    Leftovers(Map<String, ? extends Collection<P>> planned, ToLongFunction<P> lag, BiPredicate<String, P> reads) {
+        this.lag = lag;
+        this.reads = reads;
+        planned.forEach((member, partitions) -> {
+            Load load = new Load(member);
+            partitions.forEach(partition -> load.add(lag.applyAsLong(partition)));
+            loads.put(member, load);
         });
-        List<PartitionInfo> infos = new ArrayList<>();
-        topics.values().forEach(infos::addAll);
-        Cluster reduced = new Cluster(cluster.clusterResource().clusterId(), cluster.nodes(), infos, Set.of(), Set.of());
-        return checked(fallback.assign(reduced, new GroupSubscription(asking)).groupAssignment());
     }
 
-    private Map<TopicPartition, String> checked(Map<String, ConsumerPartitionAssignor.Assignment> answer) {
-        Map<TopicPartition, String> checked = new HashMap<>();
-        Set<TopicPartition> refused = new HashSet<>();
-        answer.forEach((member, assignment) -> {
-            for (TopicPartition number : assignment.partitions()) {
-                TopicPartition original = originals.get(number);
-                if (original == null || !group.reads(member, original) || checked.putIfAbsent(original, member) != null) {
-                    refused.add(number);
+    /**
+     * Returns the member of each leftover that somebody subscribes to.
+     *
+     * @param owners members that have partitions today
+     */
+    Map<P, String> shareOut(Collection<P> partitions, Map<P, String> owners) {
+        Map<String, Set<P>> shared = new HashMap<>();
+        loads.keySet().forEach(member -> shared.put(member, new LinkedHashSet<>()));
+        List<P> free = new ArrayList<>();
+        for (P partition : partitions) {
+            String owner = owners.get(partition);
+            if (owner != null && reads.test(owner, partition)) {
+                give(partition, loads.get(owner), shared);
+            } else {
+                free.add(partition);
+            }
+        }
+        free.sort(Comparator.comparingLong(lag).reversed());
+        for (P partition : free) {
+            loads.values().stream().filter(load -> reads.test(load.member, partition)).min(FEWEST)
+                .ifPresent(load -> give(partition, load, shared));
+        }
+        while (evenOut(shared)) {
+            // each step brings two counts closer
+        }
+        return members;
+    }
+
+    private void give(P partition, Load load, Map<String, Set<P>> shared) {
+        String before = members.put(partition, load.member);
+        if (before != null) {
+            shared.get(before).remove(partition);
+            loads.get(before).remove(lag.applyAsLong(partition));
+        }
+        shared.get(load.member).add(partition);
+        load.add(lag.applyAsLong(partition));
+    }
+
+    /** Gives one leftover of a full member to one with two partitions less; returns false if there is none. */
+    private boolean evenOut(Map<String, Set<P>> shared) {
+        List<Load> order = new ArrayList<>(loads.values());
+        order.sort(FEWEST);
+        for (int full = order.size() - 1; full > 0; full--) {
+            Load from = order.get(full);
+            for (int few = 0; few < full && from.count - order.get(few).count > 1; few++) {
+                Load to = order.get(few);
+                long half = (from.lag - to.lag) / 2; // brings both to the same lag
+                Optional<P> best = shared.get(from.member).stream().filter(each -> reads.test(to.member, each))
+                    .min(Comparator.comparingLong(each -> Math.abs(lag.applyAsLong(each) - half)));
+                if (best.isPresent()) {
+                    give(best.get(), to, shared);
+                    return true;
                 }
             }
-        });
-        if (!refused.isEmpty()) {
-            LOG.warn("the fallback's answer is invalid for {}; the members with the fewest partitions get them", refused);
         }
-        return checked;
+        return false;
+    }
+
+    /** The number of a member's partitions, and their lag. */
+    private static final class Load {
+        final String member;
+        int count;
+        long lag;
+
+        Load(String member) {
+            this.member = member;
+        }
+
+        void add(long more) {
+            count++;
+            lag += more;
+        }
+
+        void remove(long less) {
+            count--;
+            lag -= less;
+        }
     }
 }

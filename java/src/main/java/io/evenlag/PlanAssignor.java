@@ -18,9 +18,10 @@ import org.slf4j.LoggerFactory;
  * Assigns the partitions of a group by the plan that `evenlag publish` has published.
  *
  * <p>The leader of a rebalance reads the plan from a file ({@code evenlag.plan.file}) or from a compacted topic
- * ({@code evenlag.plan.topic}). Members are named in it by group.instance.id, member id or client.id. What the plan
- * leaves out, or gives to nobody in the group, another assignor shares out ({@code evenlag.plan.fallback}). No error of
- * a plan fails a rebalance. {@link PlanWatcher} makes a consumer ask for a rebalance when a new plan is published.
+ * ({@code evenlag.plan.topic}). {@link MemberNames} finds its members in the group, and {@link Leftovers} shares out
+ * the partitions that it leaves out, or gives to nobody in the group. Where there is no plan for any member, another
+ * assignor assigns ({@code evenlag.plan.fallback}). No error of a plan fails a rebalance. {@link PlanWatcher} makes a
+ * consumer ask for a rebalance when a new plan is published.
  */
 public final class PlanAssignor implements ConsumerPartitionAssignor, Configurable {
     private static final Logger LOG = LoggerFactory.getLogger(PlanAssignor.class);
@@ -29,6 +30,7 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
     private Settings settings;
     private PlanReader reader;
     private PlanWatch watch;
+    private String faultsLogged = "";
 
     @Override
     public void configure(Map<String, ?> configs) {
@@ -93,25 +95,30 @@ public final class PlanAssignor implements ConsumerPartitionAssignor, Configurab
 
     private void log(Group group, Division division, Plan plan) {
         String fallback = settings.fallback.getClass().getSimpleName();
+        int waiting = division.withheld.size();
+        int members = group.subscriptions.size();
+        int others = group.partitions.size() - division.byPlan;
         if (plan == null) {
             LOG.warn("group {}: no plan ({}): {} partitions by {}, {} of them once they are given up; {} members",
-                settings.group, status.trouble, division.byFallback, fallback, division.withheld.size(),
-                group.subscriptions.size());
+                settings.group, status.trouble, others, fallback, waiting, members);
             return;
         }
-        LOG.info("group {}: plan {} is in force: {} partitions by the plan, {} by {}, {} of them once they are given up; "
-            + "{} members", settings.group, plan.version, division.byPlan, division.byFallback, fallback,
-            division.withheld.size(), group.subscriptions.size());
+        if (division.byPlan > 0) {
+            LOG.info("group {}: plan {} is in force: {} partitions by the plan, {} others, {} of all once they are given up; "
+                + "{} members", settings.group, plan.version, division.byPlan, others, waiting, members);
+        }
         Map<String, Collection<?>> faults = new TreeMap<>();
-        faults.put("names of several members", division.shared);
         faults.put("names of no member", division.absent);
         faults.put("partitions that do not exist", division.missing);
         faults.put("partitions that their members do not subscribe to", division.notRead);
         faults.values().removeIf(Collection::isEmpty);
-        if (!faults.isEmpty()) {
-            LOG.warn("group {}: plan {} has {}; {} shares out their partitions", settings.group, plan.version, faults,
-                fallback);
+        String trouble = faults.isEmpty() ? "" : "plan " + plan.version + " has " + faults + "; "
+            + (division.byPlan > 0 ? "the members with the fewest partitions and the least lag get their partitions"
+                : "it gives nothing to the members, so " + fallback + " assigns");
+        if (!trouble.equals(faultsLogged) && !trouble.isEmpty()) {
+            LOG.warn("group {}: {}", settings.group, trouble);
         }
+        faultsLogged = trouble;
         if (group.newestPlan() > plan.version) {
             LOG.warn("group {}: a member has read plan {}, which the leader does not see yet in {}", settings.group,
                 group.newestPlan(), settings.plans);

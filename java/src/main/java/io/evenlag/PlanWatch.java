@@ -4,7 +4,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.InterruptException;
 
@@ -81,9 +80,8 @@ final class PlanWatch {
 
     /** Returns the name of this member in a plan, as far as it can tell alone; null if the plan does not name it. */
     private String name(Plan plan) {
-        Map<String, String> alone = new TreeMap<>();
-        alone.put(memberId, settings.instanceId);
-        return MemberNames.match(plan.assignment.keySet(), alone).nameOf.get(memberId);
+        Identity identity = new Identity(settings.instanceId, MemberNames.withoutTail(memberId), null, null);
+        return new MemberNames(plan, Map.of(memberId, identity), Map.of(memberId, owned)).nameOf.get(memberId);
     }
 
     synchronized boolean isWatching() {

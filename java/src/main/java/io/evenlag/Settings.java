@@ -31,7 +31,7 @@ final class Settings {
         .define(FILE, Type.STRING, null, Importance.HIGH, "The file in which plans are published.")
         .define(TOPIC, Type.STRING, null, Importance.HIGH, "The compacted topic to which plans are published.")
         .define(FALLBACK, Type.CLASS, CooperativeStickyAssignor.class, Importance.MEDIUM,
-            "The assignor that shares out what the plan leaves out.")
+            "The assignor of a group without a plan for its members.")
         .define(PROTOCOL, Type.STRING, "cooperative", ValidString.in("cooperative", "eager"), Importance.MEDIUM,
             "The rebalance protocol.")
         .define(WEIGHT, Type.INT, 1, Range.atLeast(1), Importance.LOW,
