@@ -20,9 +20,8 @@ from math import floor
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenlag.model.arrays import NO_CAP, NOBODY, Whole
+from evenlag.model.arrays import NO_CAP, NOBODY, Floats, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import reduced_lags
 from evenlag.model.certificate import searched
@@ -273,8 +272,6 @@ class Split:
             self._seed += 1
             yield from self.begin(relaxed)
 
-
-Floats = NDArray[np.float64]
 
 # ---- plans from fractions --------------------------------------------------------------------------------------------
 

@@ -36,7 +36,8 @@ from evenlag.search.task import Task
 
 Stop = Callable[[], bool]
 
-STEPS_AT_ONCE = 20_000  # steps of a call of the kernel, a millisecond or two
+STEPS_AT_ONCE, LEAST_AT_ONCE = 20_000, 500  # steps of a call of the kernel, some milliseconds; fewer in large groups
+LARGE = 1_000  # partitions; above, giving one away takes longer
 STEPS_OF_THE_CLOCK = 2  # for a call
 
 
@@ -105,11 +106,12 @@ class Annealing(Stage):
         limits[-1] = value - 1 - state.base_of(windows[1].astype(np.int64))
         width, share, found = float(windows[1].max()) or 1.0, rng.choice(self.heats), False
         heat, cooler = share * width, (self.cold / share) ** (1 / steps)
-        best_of = state.member_of.copy()
-        for begun in range(0, steps, STEPS_AT_ONCE):
+        best_of, partitions = state.member_of.copy(), len(state.member_of)
+        at_once = max(STEPS_AT_ONCE * LARGE // max(partitions, LARGE), LEAST_AT_ONCE)
+        for begun in range(0, steps, at_once):
             if stop():
                 break
-            here = min(STEPS_AT_ONCE, steps - begun)
+            here = min(at_once, steps - begun)
             better = kernel.anneal(
                 state.kernel, best_of, windows, limits, rates, value, here, rng.getrandbits(62), heat, cooler
             )

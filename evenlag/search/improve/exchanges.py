@@ -15,16 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import Bools, Floats, Whole
 from evenlag.model.objective import ObjectiveKind
 from evenlag.model.pair_table import PairTable
 from evenlag.model.problem import NOBODY
 from evenlag.search.improve import kernel
 from evenlag.search.improve.state import NO_LIMIT, Column, SearchState
-
-Floats = NDArray[np.float64]
 
 LEAST_GAIN = 1e-9  # as a share of the distances; less may be rounding, because squares are floats
 ALL = 2**31  # width that includes all partitions of each other member
