@@ -22,6 +22,7 @@ import evenlag
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models, runner
 from evenlag.model.formulation import Mip, formulate
+from evenlag.model.orphans import starter, wait_for_end
 from evenlag.search.exact import mip as mip_stage
 from tests.support.exact import Goal, assess
 from tests.support.processes import wait_until_ended
@@ -189,6 +190,28 @@ def test_processes_that_a_backend_started_end_with_it(end: Callable[..., Any], t
 
     runner.run(start_and_end, program(unsettled(), Goal()), None, Limits(1.0 if end is _hang else ROOM))
     wait_until_ended(int(pid_file.read_text()), ROOM / 2)
+
+
+def test_a_backend_notices_a_caller_that_ended_before_it_looked(tmp_path: Path) -> None:
+    noticed, context = tmp_path / "noticed", multiprocessing.get_context("fork")
+
+    def late() -> None:
+        while os.getppid() == caller.value:
+            time.sleep(0.01)
+        wait_for_end(starter())
+        noticed.touch()
+
+    def call() -> None:
+        caller.value = os.getpid()
+        context.Process(target=late).start()
+        os._exit(0)  # without waiting for its child, as if killed
+
+    caller = context.Value("i", 0)
+    context.Process(target=call).start()
+    until = time.monotonic() + ROOM
+    while not noticed.exists():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def test_a_killed_cbc_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from evenlag.model.backends.outcome import Backend, Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 from evenlag.model.interrupt import LOOK, interrupted, watching
-from evenlag.model.orphans import wait_for_end
+from evenlag.model.orphans import starter, wait_for_end
 
 GRACE = 0.05  # seconds past the limit in which a backend may still deliver its result
 
@@ -123,7 +123,7 @@ def _work(
     with contextlib.suppress(OSError):
         os.setsid()  # a process group, so that solvers started by the backend end with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(starter(),), daemon=True).start()
     if folder is not None:
         tempfile.tempdir = folder
     outcome = _guarded(backend, mip, hint, limits, out.send)
