@@ -69,10 +69,10 @@ class MovePatterns:
         True for the spread; False for the makespan alone.
     stop : callable
         Called before each round of tables.
-    room : callable
-        Returns the seconds left for a linear program.
     coarser : MovePatterns, optional
         The same on a coarser grid. Its patterns and prices are taken over, and tables are FINER times as large.
+    room : callable
+        Returns the seconds left for a linear program.
 
     Attributes
     ----------
@@ -105,8 +105,8 @@ class MovePatterns:
         value: Number,
         spread: bool,
         stop: Callable[[], bool],
-        room: Callable[[], float] = endless,
         coarser: MovePatterns | None = None,
+        room: Callable[[], float] = endless,
     ) -> None:
         problem = rule.problem
         self.fineness: int = 1 if coarser is None else FINER * coarser.fineness
@@ -302,7 +302,7 @@ class MoveGrids:
         """
         grids = next((kept for kept in self._kept if _serves(kept[0], value)), None)
         if grids is None:
-            grids = [MovePatterns(self._rule, self._bounds, value, self._spread, stop, room)]
+            grids = [MovePatterns(self._rule, self._bounds, value, self._spread, stop, None, room)]
             self._kept = [*self._kept[1 - MOST_KEPT :], grids]
         grids[-1].go_on(stop, room)
         for number in count():
@@ -310,7 +310,7 @@ class MoveGrids:
                 return
             if number == len(grids):  # for the same value as the first
                 finest, value = grids[-1], grids[0].value
-                grids.append(MovePatterns(self._rule, self._bounds, value, self._spread, stop, room, finest))
+                grids.append(MovePatterns(self._rule, self._bounds, value, self._spread, stop, finest, room))
             elif number:
                 grids[number].take_over()
             if grids[number].resolution < gap:
