@@ -258,6 +258,7 @@ def draw_most_gained(spark: SparkSession, audit: FleetAudit, picture: Path) -> N
     written = sink(spark, audit.out)
     plans, rows = written.read("plans"), written.read("audit")
     means = {row["group"]: row["mean"] for row in mean_loads(plans).collect()}
-    shown = max(audit.groups, key=lambda row: ((row["today"] or 0) - (row["best"] or 0)) / (means.get(row["group"]) or 1))
-    loads = member_loads(plans, shown["group"], means[shown["group"]])
+    gains = {row["group"]: (row["today"] or 0) - (row["best"] or 0) for row in audit.groups}
+    shown = max(gains, key=lambda group: gains[group] / (means.get(group) or 1))
+    loads = member_loads(plans, shown, means[shown])
     draw(loads, [row.asDict() for row in rows.collect()], means, picture)
