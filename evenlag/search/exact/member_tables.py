@@ -325,7 +325,6 @@ class ExchangeTable:
         self, rounding: Rounding, values: Whole, capacity: int, *, whole: bool = False, begun: PrefixTable | None = None
     ) -> None:
         share, self._lags, self._values = rounding.share, rounding.lags, values
-        self._own = share.own
         topic, own = share.topics[0], set(share.own.tolist())
         self._taken = begun or begin(topic, self._lags, nothing_held([share], capacity, [values]))
         foreign = [place for place in self._taken.left if place not in own]
@@ -335,7 +334,7 @@ class ExchangeTable:
         self._before: list[Values] = []  # the layer before each own partition, if the table is kept whole
         self._kept: list[tuple[int, Bools]] = []
         if prefix_table.tables is not None and not whole:
-            layer = self._keep_all(layer, values)
+            layer = self._keep_all(layer, share.own, values)
         else:
             for place in share.own.tolist():
                 if whole:
@@ -348,9 +347,9 @@ class ExchangeTable:
             np.maximum(best, largest_within(self._last[rows].max(axis=0), least, most), out=best)
         self.best = possible(best)
 
-    def _keep_all(self, layer: Values, values: Whole) -> Values:
+    def _keep_all(self, layer: Values, own: Whole, values: Whole) -> Values:
         """Return the layer after all own partitions: the compiled form of `_keep` for one after another."""
-        own, (loads, rows) = self._own, layer.shape
+        loads, rows = layer.shape
         after, kept = np.empty_like(layer), np.empty((len(own), loads, rows), dtype=bool)
         shifts = np.minimum(self._lags[own], loads) * rows
         ends = np.array(self._rows.ends, dtype=np.int64)

@@ -7,7 +7,6 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 #include <stdint.h>
-#include <string.h>
 
 #define VERSION 1
 #define AT_ONCE 2048 /* cells of a block, so that they stay in the cache */
@@ -99,9 +98,9 @@ static PyObject *closed(Py_buffer *views, int count, int fine) {
     Py_RETURN_NONE;
 }
 
-static int shifts_fit(const int64_t *shifts, Py_ssize_t places, Py_ssize_t least, Py_ssize_t count) {
+static int shifts_fit(const int64_t *shifts, Py_ssize_t places, Py_ssize_t count) {
     for (Py_ssize_t n = 0; n < places; n++)
-        if (shifts[n] < least || shifts[n] > count) return 0;
+        if (shifts[n] < 0 || shifts[n] > count) return 0;
     return 1;
 }
 
@@ -115,7 +114,7 @@ static PyObject *add(PyObject *module, PyObject *args) {
     if (!open_all(objects, v, 4, 3)) return NULL;
     const Py_ssize_t size = v[0].itemsize, count = v[0].len / size, places = v[2].len / 8;
     const int fine = (size == 4 || size == 8) && v[1].len == places * count && v[3].len == v[2].len && levels >= 0 &&
-                     shifts_fit(v[2].buf, places, 0, count);
+                     shifts_fit(v[2].buf, places, count);
     if (fine && size == 4)
         add_small(v[0].buf, v[1].buf, v[2].buf, v[3].buf, places, count, levels, (int32_t)impossible);
     else if (fine)
@@ -134,8 +133,8 @@ static PyObject *keep(PyObject *module, PyObject *args) {
     if (!open_all(objects, v, 6, 7)) return NULL;
     const Py_ssize_t size = v[0].itemsize, count = v[0].len / size, places = v[3].len / 8, ended = v[5].len / 8;
     const int fine = (size == 4 || size == 8) && v[1].len == v[0].len && v[2].len == places * count && rows > 0 &&
-                     v[4].len == v[3].len && shifts_fit(v[3].buf, places, 0, count) &&
-                     shifts_fit(v[5].buf, ended, 0, rows - 1);
+                     v[4].len == v[3].len && shifts_fit(v[3].buf, places, count) &&
+                     shifts_fit(v[5].buf, ended, rows - 1);
     if (fine && size == 4)
         keep_small(v[0].buf, v[1].buf, v[2].buf, v[3].buf, v[4].buf, places, count, rows, v[5].buf, ended,
                    (int32_t)impossible);

@@ -637,6 +637,17 @@ static void note_moved(Annealing *x, int64_t p) {
     }
 }
 
+/* Find the least and the greatest load in scenario t; stop and return 0 once the spread (makespan) reaches `most`. */
+static int ends_of(const State *s, int64_t t, int64_t most, int64_t *low, int64_t *high) {
+    *low = NO_LIMIT, *high = -NO_LIMIT;
+    for (int64_t i = 0; i < s->A; i++) {
+        const int64_t load = s->loads[s->active[i] * s->S + t];
+        *high = load > *high ? load : *high, *low = load < *low ? load : *low;
+        if ((s->spread ? *high - *low : *high) >= most) return 0;
+    }
+    return 1;
+}
+
 /* Keep the assignment if it is better than the best one; then narrow the windows. Return 1 if it is. */
 static int keep_best(Annealing *x) {
     const State *s = x->s;
@@ -644,14 +655,11 @@ static int keep_best(Annealing *x) {
         if (x->spent[k] > x->limits[k]) return 0;
     const int64_t left = x->best - x->spent[s->K + 1], scale = s->worst_counts ? s->unit : 1;
     if (left <= 0) return 0;
+    const int64_t most = s->S == 1 && scale ? (left - 1) / scale + 1 : NO_LIMIT;
     int64_t all = 0;
     for (int64_t t = 0; t < s->S; t++) {
-        int64_t high = -NO_LIMIT, low = NO_LIMIT;
-        for (int64_t i = 0; i < s->A; i++) {
-            const int64_t load = s->loads[s->active[i] * s->S + t];
-            high = load > high ? load : high, low = load < low ? load : low;
-            if (s->S == 1 && scale * (s->spread ? high - low : high) >= left) return 0;
-        }
+        int64_t low, high;
+        if (!ends_of(s, t, most, &low, &high)) return 0;
         all = put_together(s, all, s->spread ? high - low : high, t);
     }
     if (scale * all >= left) return 0;
@@ -663,11 +671,8 @@ static int keep_best(Annealing *x) {
 static void narrow(Annealing *x) {
     const State *s = x->s;
     for (int64_t t = 0; t < s->S; t++) {
-        int64_t high = -NO_LIMIT, low = NO_LIMIT;
-        for (int64_t i = 0; i < s->A; i++) {
-            const int64_t load = s->loads[s->active[i] * s->S + t];
-            high = load > high ? load : high, low = load < low ? load : low;
-        }
+        int64_t low, high;
+        ends_of(s, t, INT64_MAX, &low, &high);
         const double width = NARROWER * (double)(s->spread ? high - low : high);
         if (width >= x->width[t]) continue;
         x->width[t] = width;
