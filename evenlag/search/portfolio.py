@@ -71,7 +71,7 @@ def first_to_relocate(task: Task, best: Incumbent) -> bool:
 
 
 def priced_without_kernel(task: Task, best: Incumbent) -> bool:
-    """Return True if a relocation is worthwhile in each round, because there is no annealing."""
+    """Return True if there is no annealing, and a relocation is worthwhile."""
     return kernel.status() != "compiled" and priced_to_relocate(task, best)
 
 

@@ -62,7 +62,7 @@ class Annealing(Stage):
     steps_each : int
         Steps of a run per partition in the first round; twice as many in each later one.
     longest : int
-        Largest number of steps, as a multiple of those of the first round.
+        Largest number of steps, as a multiple of the first round's.
     most_idle : int
         Runs in a row without a better plan after which the stage ends for a round.
     """

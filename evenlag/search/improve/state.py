@@ -240,7 +240,7 @@ class SearchState:
         return self.base_of(loads.max(axis=0) - (loads.min(axis=0) if self.goal.kind == ObjectiveKind.SPREAD else 0))
 
     def base_of(self, each: Column) -> int:
-        """Return the spread (makespan) over all scenarios, priced by `units`, of those of each scenario (S,)."""
+        """Combine the spreads (makespans) of all scenarios (S,), priced by `units`."""
         priced = each * self.units
         return int(priced.max() if self.worst_counts else priced.sum())
 
