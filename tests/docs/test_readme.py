@@ -7,7 +7,7 @@ import pytest
 
 import evenlag
 from evenlag import live, spark
-from tests.support.consoles import ROOT, consoles, printed, without_times
+from tests.support.consoles import ROOT, consoles, patience, printed, without_times
 
 README = (ROOT / "README.md").read_text()
 # Whole output, which must be what is printed.
@@ -59,7 +59,8 @@ def _heads(lines: list[str]) -> list[list[str]]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES[1:] if ">>> " in (ROOT / page).read_text()])
 def test_examples_in_pages_run(page: str) -> None:
-    assert doctest.testfile(str(ROOT / page), module_relative=False, encoding="utf-8").failed == 0
+    with patience():
+        assert doctest.testfile(str(ROOT / page), module_relative=False, encoding="utf-8").failed == 0
 
 
 def test_the_tutorial_shows_its_example() -> None:

@@ -224,6 +224,15 @@ def say(event: str, **more: Any) -> None:
         print(json.dumps({"t": time.monotonic(), "event": event, **more}), flush=True)
 
 
+def wait_for_solver(assignor: Any) -> None:
+    """Wait until the assignor's solver answers."""
+    from evenlag import Problem
+    from evenlag.search.options import SolveOptions
+
+    now = time.monotonic()
+    assignor._solver.solve(Problem.from_lags({"t": [1]}, {"a": ["t"]}), SolveOptions(), now + 50, now + 60)
+
+
 def run(config: dict[str, Any]) -> None:
     """Be a member until the parent process writes "leave"; print the stacks of all threads on SIGUSR1.
 
@@ -314,6 +323,8 @@ def run(config: dict[str, Any]) -> None:
         enable_auto_commit=False, auto_offset_reset="earliest", max_poll_records=config.get("at_once", 1),
         partition_assignment_strategy=[assignor], client_rack=config.get("rack") or "",
     )  # fmt: skip
+    if not made and not config.get("hangs"):  # a machine at work starts it more slowly than a group settles
+        wait_for_solver(assignor)
     say("ready")
     sys.stdin.readline()
     threading.Thread(target=lambda: words.extend(iter(sys.stdin.readline, "")), daemon=True).start()
