@@ -15,6 +15,7 @@ from evenlag.heuristics import (
     sticky,
     swap_balance,
     uniform,
+    variance_based,
     weighted_sticky,
 )
 from evenlag.model.balance import Balance
@@ -35,6 +36,7 @@ _PUBLISHED: dict[str, tuple[Callable[[Problem], Plan], Balance]] = {
     "fair": (fair.assign, Balance.GROUP),
     "fairest-sticky": (fairest_sticky.assign, Balance.NONE),
     "swap-balance": (swap_balance.assign, Balance.GROUP),
+    "variance-based": (variance_based.assign, Balance.NONE),
 }
 
 HEURISTICS: dict[str, Callable[[Problem], Plan]] = {name: assign for name, (assign, _) in _PUBLISHED.items()}

@@ -27,6 +27,7 @@ HeuristicWord = Literal[
     "fair",
     "fairest-sticky",
     "swap-balance",
+    "variance-based",
 ]
 BrokerWord = Literal["uniform", "range"]
 BackendWord = Literal["cp-sat", "cbc", "highs"]

@@ -126,7 +126,8 @@ def solve(
     -------
     Result
         Its plan is always valid. It is no worse than the current assignment, nor than any published heuristic's plan
-        that keeps the same balance and was computed in time (`swap-balance` only up to 2,000 partitions).
+        that keeps the same balance and was computed in time (`swap-balance` and `variance-based` only up to 2,000
+        partitions).
 
     Raises
     ------

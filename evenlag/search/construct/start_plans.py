@@ -47,7 +47,7 @@ class Baselines(Stage):
     """
 
     only: Sequence[str] = tuple(HEURISTICS)
-    largest: Mapping[str, int] = field(default_factory=lambda: {"swap-balance": 2_000})
+    largest: Mapping[str, int] = field(default_factory=lambda: {"swap-balance": 2_000, "variance-based": 2_000})
     name: str = "baselines"
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
