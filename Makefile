@@ -13,8 +13,8 @@ help: ## list the targets; times are for two cores, after the set-up of a few mi
 demo: .venv/.ready ## diagnose a recorded cluster, then plan and audit it on local Spark: tables, Parquet and a picture (about a minute)
 	$(BIN)/evenlag demo --fleet
 
-test: .venv/.ready ## check style and types and run every test, with Spark and a real broker (about half an hour)
-	@sh scripts/test.sh
+test: .venv/.ready ## check style and types and run the tests, with Spark and a real broker; all=1 adds soaks and more random cases (about half an hour)
+	@all=$(all) sh scripts/test.sh
 
 check: .venv/.ready lint ## check style and types and run each quick test on a few of its cases (about a minute)
 	$(BIN)/python -m pytest -m "not slow and not spark and not broker and not cluster" --share 30 --numprocesses auto --maxprocesses 4

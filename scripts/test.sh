@@ -3,7 +3,14 @@
 # Spark session, and after them Sparks of their own; a Spark session alone; style and types; and everything else in as
 # many processes as there are processors, at most four. The others wait much of their time, for Java or for a group to
 # settle. Arguments go to all tests. The last lines sum up: what ran in which line, for how long, and the slowest tests.
+# Tests marked `long`, and twice as many random cases, run only if the variable `all` is set.
 set -u
+if [ "${all:-}" ]; then
+  share=0.2 rest=""
+else
+  share=0.1 rest=" and not long"
+fi
+export EVENLAG_TEST_CASES="${EVENLAG_TEST_CASES:-$share}"
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 processes=$((cores < 4 ? cores : 4))
 lines="quick lint broker topics cluster spark"
@@ -23,7 +30,7 @@ timed() { # NAME COMMAND...: note the seconds it takes
 marked() { # NAME MARKS ARGUMENTS...
   name=$1 marks=$2
   shift 2
-  .venv/bin/python -m pytest -m "$marks" --durations=10 --durations-min=1 -o cache_dir=".cache/pytest-$name" "$@" \
+  .venv/bin/python -m pytest -m "$marks$rest" --durations=10 --durations-min=1 -o cache_dir=".cache/pytest-$name" "$@" \
     > ".cache/$name-tests.log" 2>&1 &
   trap "kill $!; exit 1" TERM
   wait "$!"
@@ -50,7 +57,7 @@ topics_then_clusters() {
 }
 
 quick() {
-  .venv/bin/python -m pytest -m "not spark and not broker and not cluster" --numprocesses "$processes" \
+  .venv/bin/python -m pytest -m "not spark and not broker and not cluster$rest" --numprocesses "$processes" \
     --dist worksteal --durations=10 --durations-min=1 "$@"
 }
 

@@ -67,7 +67,7 @@ def pytest_runtest_setup() -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files that do not name a mark asked for, as in `-m "broker and not spark"`: all take long to read."""
     terms = config.option.markexpr.split(" and ")
-    if collection_path.suffix != ".py" or not set(terms) <= {*MARKS, *(f"not {mark}" for mark in MARKS)}:
+    if collection_path.suffix != ".py" or not set(terms) <= {*MARKS, "not long", *(f"not {mark}" for mark in MARKS)}:
         return None
     text = collection_path.read_text()
     return True if any(mark in terms and mark not in text for mark in MARKS) else None

@@ -172,6 +172,7 @@ class Chaos:
 
 @pytest.mark.broker
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300 + 200 * ROUNDS)
 def test_no_partition_has_two_owners_and_no_message_is_lost_in_chaos(tmp_path: Path) -> None:
     with running_broker() as broker, ExitStack() as running:

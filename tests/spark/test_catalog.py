@@ -83,6 +83,7 @@ def test_a_catalog_that_cannot_replace_a_table_is_refused(spark: "SparkSession")
 # ---- Iceberg --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_a_killed_run_leaves_each_table_old_or_new_and_the_next_run_repairs_them(tmp_path: Path) -> None:

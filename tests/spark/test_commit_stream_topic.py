@@ -46,6 +46,7 @@ def steps_by_time(bootstrap: str, topic: str, records: Sequence[Raw]) -> Iterato
         yield partial(write, list(same))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_stream_of_commits_killed_twice_makes_each_snapshot_once(broker: Broker, tmp_path: Path) -> None:
     seed = random.randrange(10**6)

@@ -289,6 +289,7 @@ print(*held)
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_memory_stays_whatever_groups_come_and_go(tmp_path: Path) -> None:
     code = ROUNDS.replace("PATH", repr(str(tmp_path / "offsets.csv")))
