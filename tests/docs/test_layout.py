@@ -42,7 +42,7 @@ ROOMS = ("worker", "offsets", "driver", "native", "jobs")
 # Those of the search, likewise; what is not named is below them all, and may construct.
 SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "entry")
 # Those of live clusters, likewise; what is not named is below them all.
-LIVE = ("cluster", "assignor", "follow")
+LIVE = ("cluster", "assignor", "follow", "simulation")
 KAFKA_PYTHON = "evenlag.live.kafka_python"  # the only module that imports more of it than its users may
 FORMER = "The former name of "  # a module that begins so stays for those who import it by that name
 HEAVY = {"pyspark", "kafka", "matplotlib", "prometheus_client"}

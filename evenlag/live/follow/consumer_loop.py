@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
 from evenlag.errors import EvenlagError, InvalidProblemError
+from evenlag.live import time_source
 from evenlag.live.follow.group_commits import GroupCommits
 from evenlag.live.follow.holdings import Holdings
 from evenlag.live.follow.passing import passes
@@ -114,7 +114,7 @@ class Follow:
         )  # fmt: skip
         self._closed = False
         self._at_hand: list[Any] = []  # messages that are not processed yet
-        self._next_look = self._next_commit = monotonic()
+        self._next_look = self._next_commit = time_source.now()
 
     # ---- public interface ----------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class Follow:
         FollowError
             As in `consume`.
         """
-        if monotonic() >= self._next_look:  # so as not to overwrite commits of others
+        if time_source.now() >= self._next_look:  # so as not to overwrite commits of others
             self._holdings.look()
         self._commit_processed()
 
@@ -203,18 +203,18 @@ class Follow:
     # ---- messages ------------------------------------------------------------------------------------------------
 
     def _given(self, timeout: float, fetch: Callable[[float], list[Any]]) -> Iterator[list[Any]]:
-        end = monotonic() + timeout
+        end = time_source.now() + timeout
         while not self._closed:
             self._attend()
             if not self._at_hand:
-                now = monotonic()
+                now = time_source.now()
                 self._have_at_hand(fetch(max(0.0, min(end, self._next_look) - now)))
             if self._at_hand:
                 yield list(self._at_hand)
                 for message in self._at_hand:  # messages of partitions lost meanwhile have been removed
                     self._holdings.processed((message.topic(), message.partition()), message.offset() + 1)
                 self._at_hand = []
-            if monotonic() >= end:
+            if time_source.now() >= end:
                 return
 
     def _one(self, wait: float) -> list[Any]:
@@ -240,7 +240,7 @@ class Follow:
 
     def _attend(self) -> None:
         """Read new plans, give up and take partitions, and commit, if the next look is due."""
-        now = monotonic()
+        now = time_source.now()
         if now < self._next_look:
             return
         news = self._plans.news()
@@ -263,7 +263,7 @@ class Follow:
         else:
             self._say("brokers", None)
         self._forget(self._holdings.rest())
-        self._next_look = monotonic() + self._lease / LOOKS
+        self._next_look = time_source.now() + self._lease / LOOKS
 
     def _consider(self, news: FollowedPlan | EvenlagError) -> None:
         """Follow a plan if it is valid and newer than the current one."""
@@ -288,7 +288,7 @@ class Follow:
 
     def _commit_processed(self) -> None:
         self._holdings.commit()
-        self._next_commit = monotonic() + self._lease / COMMITS
+        self._next_commit = time_source.now() + self._lease / COMMITS
 
     # ---- callbacks and log ---------------------------------------------------------------------------------------
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Part
 
 from evenlag.errors import FollowError, UserDataError
+from evenlag.live import time_source
 from evenlag.live.group_state import TopicPartition
 from evenlag.live.ownership import Ownership
 
@@ -23,7 +23,7 @@ SUBSCRIBED = (
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit, and the time of its last change (of `monotonic`); the offset is negative if there is no commit."""
+    """A commit, and the time of its last change by `time_source`; without a commit, the offset is negative."""
 
     offset: int
     metadata: str | None
@@ -49,7 +49,7 @@ class Commit:
             return None
         if held.plan > version:
             return f"it is held under plan {held.plan}, but this consumer knows only plan {version}"
-        if held.owner == member or monotonic() - self.since >= lease:
+        if held.owner == member or time_source.now() - self.since >= lease:
             return None
         return f"{held.owner} has not given it up" if held.instance else f"it was handed to {held.owner}"
 
@@ -122,7 +122,7 @@ class GroupCommits:
         for each in found:
             if each.error is not None:
                 raise KafkaException(each.error)
-        now = monotonic()
+        now = time_source.now()
         before, self._seen = self._seen, {}
         for each in found:
             key = each.topic, each.partition
@@ -149,7 +149,7 @@ class GroupCommits:
             if error.args[0].code() == KafkaError.UNKNOWN_MEMBER_ID:
                 raise FollowError(f"{error.args[0].str()}: {SUBSCRIBED}") from error
             raise
-        now = monotonic()
+        now = time_source.now()
         self._seen |= {key: Commit(offset, owner.encode(), now) for key, (offset, owner) in marks.items()}
 
     def first_offset(self, key: TopicPartition) -> int:

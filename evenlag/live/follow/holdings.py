@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from time import monotonic
 from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as Part
 
 from evenlag.errors import FollowError
+from evenlag.live import time_source
 from evenlag.live.follow.group_commits import GroupCommits
 from evenlag.live.follow.plan_topics import ABSENT, PlanTopics
 from evenlag.live.followed_plan import FollowedPlan
@@ -128,7 +128,7 @@ class Holdings:
 
         They stay this consumer's until it sees that others hold them.
         """
-        now = monotonic()
+        now = time_source.now()
         over = sorted(
             key for key in self._held.keys() - self._stopped - self._resting if now - self._renewed[key] >= self._lease
         )
@@ -141,7 +141,7 @@ class Holdings:
 
     def _go_on(self) -> None:
         """Read partitions again whose lease is renewed, once that commit has stood as long as a claim must."""
-        now = monotonic()
+        now = time_source.now()
         ready = sorted(key for key in self._resting if self._standing <= now - self._renewed[key] < self._lease)
         if ready:
             self._consumer.incremental_assign([Part(*key, self._held[key]) for key in ready])
@@ -256,7 +256,7 @@ class Holdings:
             if key in self._held or key not in self._commits:
                 continue
             if key in self._claims and self._commits.is_own(key):
-                if monotonic() - self._claims[key] >= self._standing:
+                if time_source.now() - self._claims[key] >= self._standing:
                     starting.append(key)
                 else:
                     self.waiting[key] = CLAIMED
@@ -274,7 +274,7 @@ class Holdings:
                 offset = self._commits.first_offset(key)
             except KafkaException as error:
                 self.waiting[key] = unanswered = f"the start offset is unknown ({error.args[0].str()})"
-                self._failed[key] = monotonic()
+                self._failed[key] = time_source.now()
                 continue
             self._failed.pop(key, None)
             marks[key] = offset, self._commits.own(plan.version)
@@ -284,7 +284,7 @@ class Holdings:
             else:
                 self.waiting[key] = CLAIMED
         committed = self._commit(marks)
-        self._claims |= dict.fromkeys(committed - set(starting), monotonic())
+        self._claims |= dict.fromkeys(committed - set(starting), time_source.now())
         self._start([key for key in starting if key not in marks or key in committed])
         news: dict[str, list[TopicPartition]] = {}
         for key, why in sorted(self.waiting.items()):
@@ -322,7 +322,7 @@ class Holdings:
         """Commit offsets and owners; return the partitions that were committed, without those that no longer exist."""
         left = dict(marks)
         while left:
-            began = monotonic()
+            began = time_source.now()
             try:
                 self._commits.write(left)
                 self._renewed |= dict.fromkeys(left, began)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from time import monotonic
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from evenlag.live import time_source
 from evenlag.live.follow.passing import passes
 from evenlag.live.followed_plan import FollowedPlan
 from evenlag.live.group_state import TopicPartition
@@ -35,7 +35,7 @@ class PlanTopics:
     ) -> None:
         self._consumer, self._say, self._every, self._patience = consumer, say, every, patience
         self._there: dict[str, Collection[int]] = {}
-        self._next_look = monotonic()
+        self._next_look = time_source.now()
 
     def exists(self, key: TopicPartition) -> bool:
         """Return whether the partition existed at the last request."""
@@ -43,7 +43,7 @@ class PlanTopics:
 
     def due(self) -> bool:
         """Return whether the next request is due."""
-        return monotonic() >= self._next_look
+        return time_source.now() >= self._next_look
 
     def expire(self) -> None:
         """Make the next request due now, because partitions or the plan have changed."""
@@ -74,7 +74,7 @@ class PlanTopics:
         problems = "; ".join(f"topic {topic}: its partitions are unknown ({why})" for topic, why in unknown.items())
         self._say("topics", problems or None)
         if not unknown:
-            self._next_look = monotonic() + self._every
+            self._next_look = time_source.now() + self._every
         topics &= self._there.keys() - unknown.keys()
         absent = sorted(key for key in plan.owners if key[0] in topics and not self.exists(key))
         self._say("absent", f"plan {plan.version} assigns {named(absent)}, which do not exist" if absent else None)

@@ -1,0 +1,35 @@
+"""Run simulated followers for some hours, seed after seed."""
+
+import argparse
+import logging
+import sys
+import time
+
+from evenlag.live.simulation import BrokenPromiseError, simulate
+
+
+def main() -> int:
+    """Run the seeds asked for; return 1 and print the story if a promise is broken."""
+    parser = argparse.ArgumentParser(prog="python -m evenlag.live.simulation", description=__doc__)
+    parser.add_argument("--hours", type=float, default=10.0, help="hours of virtual time for each seed (default: 10)")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed (default: 0)")
+    parser.add_argument("--seeds", type=int, default=1, help="number of seeds (default: 1)")
+    asked = parser.parse_args()
+    logging.getLogger("evenlag").setLevel(logging.CRITICAL)  # the story of a failure has what matters
+    for seed in range(asked.seed, asked.seed + asked.seeds):
+        started = time.monotonic()
+        try:
+            report = simulate(seed, asked.hours)
+        except BrokenPromiseError as error:
+            print(error)
+            return 1
+        print(
+            f"seed {seed}: {report.hours:g} h in {time.monotonic() - started:.1f} s; {report.processed} messages, "
+            f"{report.repeated} of them again; {report.faults.total()} faults and repairs, "
+            f"{report.settled} looks at a settled group"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

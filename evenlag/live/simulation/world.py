@@ -1,0 +1,179 @@
+"""Virtual time: processes that take turns, in an order drawn from a seed.
+
+Each process is a thread, so that code which blocks runs unchanged. One thread runs at a time; a process gives up its
+turn only by `sleep`, and time passes only between turns. A run is therefore repeated exactly by its seed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+from evenlag.errors import EvenlagError
+
+TOLD = 60  # events of a story
+
+
+class BrokenPromiseError(EvenlagError):
+    """A simulated group did what it must never do; the message ends with the last events."""
+
+
+class Killed(BaseException):
+    """A process was killed: raised in it at its next turn, and not to be caught."""
+
+
+class World:
+    """The clock, the processes and what happened.
+
+    Attributes
+    ----------
+    now : float
+        Seconds since the start.
+    random : Random
+        The only source of chance.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.now, self.random, self.seed = 0.0, Random(seed), seed
+        self._due: list[tuple[float, int, Process]] = []
+        self._turns = 0
+        self._over = _closed()
+        self._until = 0.0
+        self._story: deque[str] = deque(maxlen=TOLD)
+        self._broken: BaseException | None = None
+        self._processes: list[Process] = []
+
+    def tell(self, event: str) -> None:
+        """Add an event to the story."""
+        self._story.append(f"{self.now:10.2f} {event}")
+
+    def broken(self, promise: str) -> BrokenPromiseError:
+        """Return the error for a promise that does not hold."""
+        return BrokenPromiseError("\n".join([f"seed {self.seed}: {promise}", *self._story]))
+
+    def start(self, name: str, body: Callable[[Process], None]) -> Process:
+        """Start a process; its first turn is now."""
+        process = Process(self, name, body)
+        self._processes = [each for each in self._processes if each.alive] + [process]
+        self.wake(process, 0.0)
+        return process
+
+    def wake(self, process: Process, after: float) -> None:
+        """Give a process its next turn after some seconds."""
+        self._turns += 1
+        heapq.heappush(self._due, (self.now + after, self._turns, process))
+
+    def run(self, seconds: float) -> None:
+        """Let time pass, and end all processes.
+
+        Raises
+        ------
+        BrokenPromiseError
+        """
+        self._until = seconds
+        try:
+            while self._due and self._broken is None:
+                at, _, process = heapq.heappop(self._due)
+                if at > seconds:
+                    break
+                if not process.alive:
+                    continue
+                if process.resumes > at:  # it has been stopped
+                    self.wake(process, process.resumes - self.now)
+                    continue
+                self.now = at
+                process.turn.release()
+                self._over.acquire()
+        finally:
+            for process in self._processes:
+                process.kill()
+                process.end()
+        if self._broken is not None:
+            raise self._broken
+
+    def passes(self, at: float) -> bool:
+        """Let time pass until then if no process has a turn before, and return whether it did."""
+        if at > self._until or (self._due and self._due[0][0] <= at):
+            return False
+        self.now = at
+        return True
+
+    def end_turn(self, error: BaseException | None = None) -> None:
+        """Return to `run`, which raises the error."""
+        self._broken = self._broken or error
+        self._over.release()
+
+
+class Process:
+    """A process of the world.
+
+    Attributes
+    ----------
+    resumes : float
+        Time until which it is stopped, as by SIGSTOP.
+    """
+
+    def __init__(self, world: World, name: str, body: Callable[[Process], None]) -> None:
+        self.world, self.name, self.resumes = world, name, 0.0
+        self.turn = _closed()
+        self._killed = False
+        self._thread = threading.Thread(target=self._run, args=(body,), name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """True until it has ended or was killed."""
+        return self._thread.is_alive() and not self._killed
+
+    @property
+    def stopped(self) -> bool:
+        """True while it is stopped."""
+        return self.resumes > self.world.now
+
+    def sleep(self, seconds: float) -> None:
+        """Give up the turn, and have the next one after some seconds."""
+        at = self.world.now + seconds
+        if self.resumes <= at and self.world.passes(at):
+            return
+        self.world.wake(self, seconds)
+        self.world.end_turn()
+        self.turn.acquire()
+        if self._killed:
+            raise Killed
+
+    def stop(self, seconds: float) -> None:
+        """Stop it for some seconds."""
+        self.resumes = max(self.resumes, self.world.now + seconds)
+
+    def kill(self) -> None:
+        """Let it have no turn any more."""
+        self._killed = True
+
+    def end(self) -> None:
+        """End the thread of a killed process."""
+        if self._thread.is_alive():
+            self.turn.release()
+            self._thread.join()
+
+    def _run(self, body: Callable[[Process], None]) -> None:
+        self.turn.acquire()
+        error: BaseException | None = None
+        try:
+            if not self._killed:
+                body(self)
+        except Killed:
+            return  # nobody waits for this turn: it was given only to end the thread
+        except BaseException as found:  # of our code or of the simulation: the run ends with it
+            error = found
+        if not self._killed:
+            self.world.end_turn(error)
+
+
+def _closed() -> threading.Lock:
+    """Return a lock that is held: whoever waits for it goes on once another releases it."""
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
