@@ -123,7 +123,7 @@ class WhatIf:
     def costs_today(self) -> dict[str, int]:
         """Each known cost of today's assignment; empty if no owner is known."""
         today = self.today
-        return {} if today is None else costs_of(today.problem, today.member_of, self.before.fetch_from)
+        return {} if today is None else costs_of(today.problem, today.member_of)
 
     @property
     def drain_seconds(self) -> dict[str, Fraction | None] | None:

@@ -46,7 +46,7 @@ def cost_frontier(
     InvalidProblemError
         There is no such cost, or the problem lacks its data.
     """
-    cost = _measure(problem, against, options.fetch_from)
+    cost = _measure(problem, against)
     clock = Clock(options.time_limit, options.deterministic, options.work)
     cache, allowed = SolveCache(problem), clock.allowance()
     first = replace(options, first=(against,))
@@ -62,14 +62,14 @@ def cost_frontier(
     )
     asked.run(curve, SOLVING[options.deterministic])
     points = curve.points([low, *budgets, max(low, high)])
-    return Frontier(problem, options.balance, points, knee(points), against, options.fetch_from)
+    return Frontier(problem, options.balance, points, knee(points), against)
 
 
-def _measure(problem: Problem, against: str, fetch_from: str) -> Callable[[Plan], int]:
+def _measure(problem: Problem, against: str) -> Callable[[Plan], int]:
     """Return a function that gives the units of the cost in a plan."""
     if against == MOVES:
         return lambda plan: plan.moves
-    known = known_costs(problem, fetch_from)
+    known = known_costs(problem)
     one_of((MOVES, CROSSINGS, MOVED_SIZE, *problem.pairs.costs), against, "against")
     if against not in known:
         raise InvalidProblemError(f"against {against!r}: {NEEDED.get(against, _SIZES)}")

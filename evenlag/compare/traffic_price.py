@@ -57,7 +57,7 @@ class TrafficPrice:
 
     def check(self, problem: Problem) -> None:
         """Raise InvalidProblemError unless the problem has both racks and traffic in bytes."""
-        if pair_costs(problem, "crossings", "followers") is None:
+        if pair_costs(problem, "crossings") is None:
             raise InvalidProblemError(
                 f"group {problem.group!r}: pricing traffic needs the racks of members and of partitions: give the "
                 "columns rack and replica_racks, or rack and partition_racks of a problem file"
@@ -69,7 +69,7 @@ class TrafficPrice:
             )
 
 
-def crossings_of(plan: Plan, fetch_from: str) -> int | None:
+def crossings_of(plan: Plan) -> int | None:
     """Return the traffic that a plan reads across racks (partitions, if traffic is unknown); None without racks."""
-    costs = pair_costs(plan.problem, "crossings", fetch_from)
+    costs = pair_costs(plan.problem, "crossings")
     return None if costs is None else costs.total(plan.member_of)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.cards import result_card
 from evenlag.model.certificate import DISTRIBUTIONS, Proof
@@ -110,8 +109,6 @@ class Result:
     prices : mapping of name to number
         Messages per unit of each cost of pairs, as resolved, if not 0; the price of moves, or of their sizes, is in
         `stickiness`.
-    fetch_from : FetchFrom
-        Replicas from which members read, as used for crossings.
     proof : Proof or None
         The data behind `certificate`.
     """
@@ -140,7 +137,6 @@ class Result:
     first: tuple[str, ...] = ()
     max_load: Number | None = None
     prices: Mapping[str, Number] = field(default_factory=dict)
-    fetch_from: FetchFrom = FetchFrom.FOLLOWERS
     proof: Proof | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -285,15 +281,15 @@ class Result:
         ModuleNotFoundError
             pandas is not installed.
         """
-        return self.plan.to_pandas(self.fetch_from)
+        return self.plan.to_pandas()
 
     def to_arrow(self) -> pa.Table:
         """Return the plan as a pyarrow Table with the columns of `to_pandas`."""
-        return self.plan.to_arrow(self.fetch_from)
+        return self.plan.to_arrow()
 
     def to_polars(self) -> pl.DataFrame:
         """Return the plan as a Polars DataFrame with the columns of `to_pandas`."""
-        return self.plan.to_polars(self.fetch_from)
+        return self.plan.to_polars()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result-file document (docs/formats.md)."""
@@ -343,7 +339,7 @@ class Result:
             "first": list(self.first),
             "max_load": plain(self.max_load),
             "prices": {name: plain(price) for name, price in self.prices.items()},
-            "fetch_from": str(self.fetch_from),
+            "fetch_from": str(self.plan.problem.pairs.fetch_from),
         }
 
     def _of_scenarios(self) -> dict[str, Any]:

@@ -47,11 +47,11 @@ def cost_lines(result: Result, price: TrafficPrice | None = None) -> Iterator[st
             everything = int(problem.pairs.move_sizes[problem.owner != NOBODY].sum())  # type: ignore[index]
             yield f"moved size {cost:,} of {everything:,}" if owned else f"moved size {cost:,}"
             continue
-        costs = pair_costs(problem, name, result.fetch_from)
+        costs = pair_costs(problem, name)
         today = f", today {costs.total(current_plan(problem).member_of):,}" if owned and costs is not None else ""
         yield f"{_crossings(plan, cost) if name == CROSSINGS else f'{name} {cost:,}'}{today}"
     if price is not None:
-        yield money_line(plan, result.fetch_from, price)
+        yield money_line(plan, price)
     if result.cost_bounds:
         yield f"first: {'; '.join(_criterion(result, name) for name in result.first)}"
     if result.max_load is not None:
@@ -71,21 +71,21 @@ def _criterion(result: Result, name: str) -> str:
     return f"{name} {value:,}, {'proven' if bound >= value else f'at least {bound:,}'}"
 
 
-def money_line(plan: Plan, fetch_from: str, price: TrafficPrice) -> str:
+def money_line(plan: Plan, price: TrafficPrice) -> str:
     """Return a sentence on the monthly cost of traffic across racks, under the plan and today."""
-    months = traffic_document(plan, fetch_from, price)
+    months = traffic_document(plan, price)
     today = months["today_month"]
     now = "" if today is None else f", today {number(today)}"
     return f"traffic across racks costs {number(months['planned_month'])} per month{now} (at {price.text})"
 
 
-def traffic_document(plan: Plan, fetch_from: str, price: TrafficPrice) -> dict[str, Any]:
+def traffic_document(plan: Plan, price: TrafficPrice) -> dict[str, Any]:
     """Return the monthly cost of traffic across racks, planned and today (null if no owner is known), for JSON."""
     today = current_plan(plan.problem) if (plan.problem.owner != NOBODY).any() else None
     return {
         "price": price.text,
-        "planned_month": _month(plan, fetch_from, price),
-        "today_month": None if today is None else _month(today, fetch_from, price),
+        "planned_month": _month(plan, price),
+        "today_month": None if today is None else _month(today, price),
     }
 
 
@@ -96,6 +96,6 @@ def traffic_fields(traffic: int | None, price: TrafficPrice | None) -> dict[str,
     return {"traffic_month": None if traffic is None else float(price.month(traffic))}
 
 
-def _month(plan: Plan, fetch_from: str, price: TrafficPrice) -> float | None:
-    traffic = crossings_of(plan, fetch_from)
+def _month(plan: Plan, price: TrafficPrice) -> float | None:
+    traffic = crossings_of(plan)
     return None if traffic is None else float(price.month(traffic))

@@ -12,11 +12,11 @@ from typing import Any, TypedDict
 
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.asked_terms import NO_TERMS, AskedTerms, FetchFrom, check_budget, move_price
+from evenlag.model.asked_terms import NO_TERMS, AskedTerms, check_budget, move_price
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.defaults import MOST_SEED as MOST_SEED
-from evenlag.model.literals import AcrossWord, BalanceWord, FetchFromWord, MethodWord, ObjectiveWord, StickinessWord
+from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import keywords_of, one_of, unknown_keyword
 from evenlag.model.objective import (
     CROSSINGS,
@@ -44,7 +44,6 @@ class TermKeywords(TypedDict, total=False):
 
     rack_price: float | str
     max_crossings: int | None
-    fetch_from: FetchFrom | FetchFromWord
     max_load: float | Fraction | None
     first: Sequence[str]
     prices: Mapping[str, float | str] | None
@@ -87,7 +86,6 @@ class SolveOptions:
     across: str = Across.MEAN
     rack_price: float | str = 0
     max_crossings: int | None = None
-    fetch_from: str = FetchFrom.FOLLOWERS
     max_moved: int | None = None
     max_load: float | Fraction | None = None
     first: Sequence[str] = ()
@@ -131,7 +129,6 @@ class SolveOptions:
             )
 
     def _check_terms(self) -> None:
-        FetchFrom.of(self.fetch_from, "fetch_from")
         check_budget("max_crossings", self.max_crossings)
         check_budget("max_moved", self.max_moved)
         many = isinstance(self.first, Sequence) and not isinstance(self.first, str)
@@ -177,7 +174,7 @@ class SolveOptions:
             return NO_TERMS
         prices = {**({CROSSINGS: self.rack_price} if self.rack_price else {}), **(self.prices or {})}
         budgets = {CROSSINGS: self.max_crossings, MOVED_SIZE: self.max_moved, **(self.budgets or {})}
-        return AskedTerms(prices, budgets, tuple(self.first), self.max_load, self.fetch_from)
+        return AskedTerms(prices, budgets, tuple(self.first), self.max_load)
 
     @property
     def _limits(self) -> tuple[Any, ...]:

@@ -60,7 +60,7 @@ def _in_order(group: Group, terms: Terms) -> Costs:
     by_name = {pair.name: pair.costs for pair in terms.pairs}
     factor, total = 1, [[0] * len(group.members) for _ in group.partitions]
     for name in reversed(terms.first):
-        table = by_name.get(name) or costs_of(group, name, "followers")
+        table = by_name.get(name) or costs_of(group, name)
         assert table is not None
         total = [[a + factor * b for a, b in zip(*rows, strict=True)] for rows in zip(total, table, strict=True)]
         factor *= 1 + sum(map(max, table))

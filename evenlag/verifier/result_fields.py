@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from evenlag.verifier.costs_of_pairs import COSTS, FOLLOWERS, LEADER, costs_of, names_of_costs
+from evenlag.verifier.costs_of_pairs import COSTS, costs_of, names_of_costs
 from evenlag.verifier.count_limits import Cell, MoveCounts
 from evenlag.verifier.given_answer import Answer
+from evenlag.verifier.group import FOLLOWERS, LEADER
 from evenlag.verifier.question import RefusedError, UncheckedError, moves_of, whole
 
 OPTIMAL, FEASIBLE, HEURISTIC, EMPTY = "OPTIMAL", "FEASIBLE", "HEURISTIC", "EMPTY"
@@ -184,7 +185,7 @@ def _costs(answer: Answer) -> None:
         "first": first,
         "max_load": terms.max_load,
         "prices": {name: price for name, price in prices.items() if name not in (MOVES, MOVED_SIZE)},
-        "fetch_from": answer.certificate["question"].get("fetch_from", fetch_from),
+        "fetch_from": whole.fetch_from,
     }.items():
         _check(answer, name, right)
     if unknown:
@@ -193,7 +194,7 @@ def _costs(answer: Answer) -> None:
 
 def units_of_cost(answer: Answer, name: str, holder: Sequence[int | None]) -> int:
     """Return the total of a cost in an assignment of partitions; if the cost is unknown, the total in the result."""
-    costs = costs_of(answer.whole, name, answer.fetch_from)
+    costs = costs_of(answer.whole, name)
     if costs is None:
         return int(answer.document["costs"][name])
     return sum(row[m] for row, m in zip(costs, holder, strict=True) if m is not None)

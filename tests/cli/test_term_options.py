@@ -46,7 +46,7 @@ def assignment_of(document: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
     ("words", "keywords"),
     [
         (("--rack-price", "7"), {"rack_price": 7}),
-        (("--rack-price", "0.5%", "--fetch-from", "leader"), {"rack_price": "0.5%", "fetch_from": "leader"}),
+        (("--rack-price", "0.5%", "--fetch-from", "leader"), {"rack_price": "0.5%"}),
         (("--max-crossings", "12"), {"max_crossings": 12}),
         (("--max-moved", "40", "--stickiness", "0"), {"max_moved": 40, "stickiness": 0}),
         (("--first", "crossings,moves"), {"first": ["crossings", "moves"]}),
@@ -57,12 +57,13 @@ def assignment_of(document: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
 )  # fmt: skip
 def test_a_plan_follows_the_given_terms(group: Path, words: tuple[str, ...], keywords: dict[str, Any]) -> None:
     document = plan_json(group, *words)
-    expected = evenlag.solve(PROBLEM, **keywords)
+    fetch_from = words[-1] if "--fetch-from" in words else "followers"
+    problem = PROBLEM.with_pair_data(fetch_from=fetch_from)
+    expected = evenlag.solve(problem, **keywords)
     assert (document["status"], expected.status) == ("OPTIMAL", "OPTIMAL")
     assert document["objective"] == pytest.approx(float(expected.objective))
     assert document["costs"] == expected.costs
-    fetch_from = keywords.get("fetch_from", "followers")
-    assert document["costs"]["crossings"] == crossings(PROBLEM, assignment_of(document), fetch_from)
+    assert document["costs"]["crossings"] == crossings(problem, assignment_of(document))
     assert document["costs"]["moved_size"] == moved_size(PROBLEM, assignment_of(document))
     assert document["fetch_from"] == fetch_from
     plain = plan_json(group)
@@ -243,6 +244,16 @@ def test_impossible_terms_are_one_line(group: Path, words: tuple[str, ...], mess
     refused(run("plan", group, *words), message)
 
 
+def test_an_option_overrides_the_replicas_of_a_problem_file(tmp_path: Path) -> None:
+    path = tmp_path / "leader.json"
+    path.write_text(json.dumps(shop(2, fetch_from="leader").to_dict()))
+    for words, fetch_from in (((), "leader"), (("--fetch-from", "followers"), "followers")):
+        document = plan_json(path, *words)
+        assert document["fetch_from"] == fetch_from
+        wanted = crossings(shop(2, fetch_from=fetch_from), assignment_of(document))
+        assert document["costs"]["crossings"] == wanted
+
+
 def test_unknown_racks_are_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "plain.json"
     path.write_text(json.dumps(shop(racks=None).to_dict()))
@@ -271,7 +282,7 @@ def test_the_report_states_the_objective(group: Path) -> None:
         f"3 messages = "
         f"{number(document['objective'])}"
     ) in output
-    today = crossings(PROBLEM, owned_now(PROBLEM), "leader")
+    today = crossings(PROBLEM.with_pair_data(fetch_from="leader"), owned_now(PROBLEM))
     traffic = sum(PROBLEM.to_dict()["traffic"]["t"])
     assert f"crossings: {costs['crossings']} of {traffic} of traffic across racks, today {today}\n" in output
     assert f"moved size {costs['moved_size']} of {sum(PROBLEM.to_dict()['move_sizes']['t'])}\n" in output
