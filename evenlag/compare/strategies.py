@@ -22,6 +22,7 @@ from evenlag.figures import number
 from evenlag.heuristics import PROMISED_BALANCE, published_name
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
+from evenlag.model.drain_time import MaxLoad
 from evenlag.model.explanation.phrases import listed
 from evenlag.model.figure_tables import GROUP, FigureTable, figures_of, values_of
 from evenlag.model.names import spelled
@@ -282,7 +283,7 @@ def audit(
     *,
     rack_price: float | str = 0,
     max_crossings: int | None = None,
-    max_load: float | Fraction | None = None,
+    max_load: MaxLoad | None = None,
     first: Sequence[str] = (),
     prices: Mapping[str, float | str] | None = None,
     budgets: Mapping[str, int | None] | None = None,

@@ -12,6 +12,7 @@ from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.model.balance import CountRule
 from evenlag.model.defaults import DEFAULT_STICKINESS
+from evenlag.model.drain_time import MaxLoad, in_messages
 from evenlag.model.names import one_of
 from evenlag.model.objective import (
     CROSSINGS,
@@ -43,14 +44,14 @@ class AskedTerms:
         Upper limit on the units of each cost; None means no limit.
     first : tuple of str
         Criteria to minimize before the loads, in this order.
-    max_load : number or None
-        Upper limit on the load per weight, in messages.
+    max_load : number, DrainTime or None
+        Upper limit on the load per weight, in messages or as a time.
     """
 
     prices: Mapping[str, float | str] = field(default_factory=dict)
     budgets: Mapping[str, int | None] = field(default_factory=dict)
     first: tuple[str, ...] = ()
-    max_load: float | Fraction | None = None
+    max_load: MaxLoad | None = None
 
 
 NO_TERMS = AskedTerms()
@@ -142,7 +143,7 @@ class _Wishes:
         pairs = self._pairs()
         named = {pair.name for pair in pairs}
         first = tuple(dict.fromkeys(name for name in self.first if name in named or name == MOVES))
-        ceiling = exact(self.asked.max_load)
+        ceiling = exact(in_messages(self.asked.max_load))
         budgeted = ceiling is not None or any(pair.budget is not None for pair in pairs)
         fewest = first == (MOVES,) and MOVES not in named and not budgeted
         max_moves = self.max_moves

@@ -12,6 +12,7 @@ from fractions import Fraction
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance, count_rule
 from evenlag.model.check import rule_violation
+from evenlag.model.drain_time import MaxLoad
 from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import spelled
 from evenlag.model.objective import DEFAULT_STICKINESS, MOVED_SIZE, Across, Objective, ObjectiveKind, PairCost
@@ -40,7 +41,7 @@ def solve(
     rack_price: float | str = 0,
     max_crossings: int | None = None,
     max_moved: int | None = None,
-    max_load: float | Fraction | None = None,
+    max_load: MaxLoad | None = None,
     first: Sequence[str] = (),
     prices: Mapping[str, float | str] | None = None,
     budgets: Mapping[str, int | None] | None = None,
@@ -82,9 +83,9 @@ def solve(
         Most traffic between racks, in the same units.
     max_moved : int, optional
         Most state that may move: the total size of the partitions that leave their owner.
-    max_load : number, optional
-        Most messages that a member may get; a hard rule. With unequal weights, the limit holds for a member of mean
-        weight and scales with the weight.
+    max_load : number or DrainTime, optional
+        Most messages that a member may get, or the time in which it must be able to read them; a hard rule. With
+        unequal weights, the limit holds for a member of mean weight and scales with the weight.
     first : sequence of str
         Criteria to minimize in this order before the objective: "moves" (by size if partitions have sizes),
         "crossings", or costs of your own.

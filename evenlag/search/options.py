@@ -16,6 +16,7 @@ from evenlag.model.asked_terms import NO_TERMS, AskedTerms, check_budget, move_p
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.defaults import MOST_SEED as MOST_SEED
+from evenlag.model.drain_time import MaxLoad, in_messages
 from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import keywords_of, one_of, unknown_keyword
 from evenlag.model.objective import (
@@ -44,7 +45,7 @@ class TermKeywords(TypedDict, total=False):
 
     rack_price: float | str
     max_crossings: int | None
-    max_load: float | Fraction | None
+    max_load: MaxLoad | None
     first: Sequence[str]
     prices: Mapping[str, float | str] | None
     budgets: Mapping[str, int | None] | None
@@ -87,7 +88,7 @@ class SolveOptions:
     rack_price: float | str = 0
     max_crossings: int | None = None
     max_moved: int | None = None
-    max_load: float | Fraction | None = None
+    max_load: MaxLoad | None = None
     first: Sequence[str] = ()
     prices: Mapping[str, float | str] | None = None
     budgets: Mapping[str, int | None] | None = None
@@ -134,7 +135,8 @@ class SolveOptions:
         many = isinstance(self.first, Sequence) and not isinstance(self.first, str)
         if not (many and all(isinstance(name, str) for name in self.first)):
             raise InvalidProblemError(f"first must be a list of criteria such as ['moves'], not {self.first!r}")
-        if self.max_load is not None and not (is_number(self.max_load) and 0 <= self.max_load < math.inf):
+        most = in_messages(self.max_load)
+        if most is not None and not (is_number(most) and 0 <= most < math.inf):
             raise InvalidProblemError(f"max_load must be a number of messages >= 0, not {self.max_load!r}")
         if MOVES in (self.budgets or {}):
             raise InvalidProblemError("the budget of moves is max_moves; leave it out of budgets")

@@ -95,7 +95,7 @@ def search(
         return _result(Incumbent(task), nobody, Status.EMPTY)
     of_moves = limits_of_moves(options.max_moves, options.asked)
     if not moves_suffice(task):
-        raise no_plan(Incumbent(task), partial(_steps_of, steps, problem), of_moves)
+        raise no_plan(Incumbent(task), partial(_steps_of, steps, problem), of_moves, options.max_load)
     if options.method in HEURISTICS:
         return _by_heuristic(task, options, BOUND if steps is None else _steps_of(steps, problem, task.goal))
     of_goal = partial(_steps_of, steps, problem, method=options.method)
@@ -105,7 +105,7 @@ def search(
         task, start, criteria, known = in_order(task, of_goal, start, known)
     best = run_steps(task, begin(Incumbent(task), start, known), of_goal(task.goal))
     if not best.found:
-        raise no_plan(best, partial(_steps_of, steps, problem), of_moves)
+        raise no_plan(best, partial(_steps_of, steps, problem), of_moves, options.max_load)
     for name in wanted[len(criteria) :]:
         best.take(Note(f"{name}: not minimized, because no plan within the limits was found in time"), "start")
     for text in not_counted(problem, options.asked):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -266,6 +267,10 @@ def test_a_drain_time_limits_the_load_in_each_group(want: Want, given: bool) -> 
     twice = solve_group(last, options, want, time_limit=5.0, data=data, past=None if given else past, earlier=solved)
     assert twice.main is not None
     assert (twice.main.max_load, twice.warnings.count(estimated)) == (1200, int(not given))
+    short = solve_group(last, options, Want.PLAN, time_limit=5.0, data=FleetData.of(drain_seconds=1, capacity=5))
+    [named] = re.findall(r"drain_seconds 1 s is too short: .*; raise drain_seconds to ([\d.]+) s,", short.error or "")
+    enough = FleetData.of(drain_seconds=float(named), capacity=5)
+    assert solve_group(last, options, Want.PLAN, time_limit=5.0, data=enough).error is None
     unknown = solve_group(last, options, want, time_limit=5.0, data=FleetData.of(drain_seconds=120))
     assert unknown.error is not None
     assert "give capacity, in messages per second, or several snapshots of the group" in unknown.error
