@@ -294,18 +294,19 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return the result-file document (docs/formats.md)."""
         sticky = self.stickiness
+        empty = self.status == Status.EMPTY  # without a plan there are no figures of one
         return {
             "group": self.plan.problem.group,
             "status": str(self.status),
             "stopped_by": None if self.stopped_by is None else str(self.stopped_by),
             "method": self.method,
             "fallback": self.fallback,
-            "objective": plain(self.objective),
-            "bound": plain(self.bound),
+            "objective": None if empty else plain(self.objective),
+            "bound": None if empty else plain(self.bound),
             "bound_by": self.bound_by,
-            "gap": self.gap,
-            "spread": plain(self.spread),
-            "makespan": plain(self.makespan),
+            "gap": None if empty else self.gap,
+            "spread": None if empty else plain(self.spread),
+            "makespan": None if empty else plain(self.makespan),
             **self._of_scenarios(),
             "moves": self.moves,
             "moves_bound": self.moves_bound,
@@ -345,4 +346,5 @@ class Result:
     def _of_scenarios(self) -> dict[str, Any]:
         if not self.plan.problem.futures:
             return {}
-        return {"across": str(self.across), "scenario_spreads": [plain(spread) for spread in self.scenario_spreads]}
+        spreads = None if self.status == Status.EMPTY else [plain(spread) for spread in self.scenario_spreads]
+        return {"across": str(self.across), "scenario_spreads": spreads}

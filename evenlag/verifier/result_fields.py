@@ -39,6 +39,7 @@ UNCHECKED = {
 }
 """Fields, or parts of fields, that are not checked, with the reason; all others are."""
 
+OF_A_PLAN = ("objective", "bound", "spread", "makespan", "scenario_spreads")  # null if there is nothing to assign
 WITH_SCENARIOS = ("across", "scenario_spreads")
 WITH_COSTS = ("costs", "cost_bounds", "first", "max_load", "prices", "fetch_from")
 PAYOFF = ("today", "planned", "saved", "moves", "move_cost", "pause", "pause_cost", "asked", "reason")
@@ -100,6 +101,8 @@ def _figures(answer: Answer) -> None:
     _check_presence(answer, WITH_SCENARIOS, present=bool(group.futures))
     if group.futures:
         figures |= {"across": question.across, "scenario_spreads": [high - low for high, low in spreads]}
+    if not answer.group.active:
+        figures |= {name: None for name in OF_A_PLAN if name in figures}
     for name, right in figures.items():
         _check(answer, name, right)
 
@@ -116,6 +119,12 @@ def _ends(answer: Answer, lags: list[int], holder: Sequence[int | None] | None =
 def _bound(answer: Answer) -> None:
     """Check `bound_by` and `gap`, and that the bound does not lie above the objective."""
     group, question, document = answer.group, answer.question, answer.document
+    if not group.active:
+        if answer.bound:
+            raise RefusedError(f"there is nothing to assign, but the certificate has a bound of {shown(answer.bound)}")
+        for name in ("bound_by", "gap"):
+            _check(answer, name, None)
+        return
     by, objective = document.get("bound_by", 0), objective_of(answer)
     if not (by is None if answer.bound <= 0 else isinstance(by, str) and by):
         raise RefusedError(f"bound_by must name a stage if the bound is above 0, else be null; got {by!r}")
