@@ -119,7 +119,7 @@ def frontier(
     if provable:
         if owned:
             _bound_by_moves(curve, budgets, by_moves, clock.stop(BEFORE))
-        asked = BudgetSearch(budgets, lambda budget: replace(options, max_moves=budget), fewest, clock, cache, progress)
+        asked = BudgetSearch(budgets, lambda budget: options.with_budget(MOVES, budget), fewest, clock, cache, progress)
         asked.run(curve, solving)
     moves = [point.moves for point in curve.points([fewest.moves, *budgets, widest.moves])]
     if owned:

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.pair_costs import pair_costs
-from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.values import amount, shown
 
@@ -67,9 +66,3 @@ class TrafficPrice:
                 f"group {problem.group!r}: pricing traffic needs the traffic of partitions: give bytes per second as "
                 "--traffic, as a column traffic, or in the problem file"
             )
-
-
-def crossings_of(plan: Plan) -> int | None:
-    """Return the traffic that a plan reads across racks (partitions, if traffic is unknown); None without racks."""
-    costs = pair_costs(plan.problem, "crossings")
-    return None if costs is None else costs.total(plan.member_of)

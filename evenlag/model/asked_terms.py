@@ -23,8 +23,9 @@ from evenlag.model.objective import (
     Objective,
     ObjectiveKind,
     PairCost,
+    names_of_costs,
 )
-from evenlag.model.pair_costs import PAIR_COSTS, moves, pair_costs, unknown_leaders
+from evenlag.model.pair_costs import moves, pair_costs, unknown_leaders
 from evenlag.model.pair_data import FetchFrom
 from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, whole
@@ -157,12 +158,11 @@ class _Wishes:
 
     def _pairs(self) -> tuple[PairCost, ...]:
         """Return the costs of pairs that matter; those that come first have no price."""
-        known = (*PAIR_COSTS, *self.problem.pairs.costs)
         pairs = []
         for name in dict.fromkeys((*self.prices, *self.budgets, *self.first)):
             costs = pair_costs(self.problem, name)
             if costs is None:
-                one_of((*known, MOVES), name, "a cost of pairs")
+                one_of(names_of_costs(self.problem), name, "a cost of pairs")
                 continue
             free = name in self.first or not costs.any()  # its price may exceed 64 bits
             price = 0 if free else self.prices.get(name, 0)

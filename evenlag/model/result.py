@@ -12,7 +12,7 @@ from evenlag.model.cards import result_card
 from evenlag.model.certificate import DISTRIBUTIONS, Proof
 from evenlag.model.explanation.reasons import Explanation, explanation_of, outcome_of
 from evenlag.model.names import Name
-from evenlag.model.objective import Across, ObjectiveKind
+from evenlag.model.objective import MOVED_SIZE, MOVES, Across, ObjectiveKind
 from evenlag.model.payoff import Payoff
 from evenlag.model.phases import Rebalance, rebalance
 from evenlag.model.plan import Number, Plan, plain
@@ -228,6 +228,17 @@ class Result:
     def moved_size(self) -> int:
         """Total size of the partitions that leave their owner; 1 each if there are no sizes."""
         return self.costs.get("moved_size", self.moves)
+
+    def units_of(self, name: str) -> int:
+        """Return the plan's units of a cost that the problem has data for, moves included."""
+        return self.moves if name == MOVES else self.costs[name]
+
+    @property
+    def priced(self) -> dict[str, Number]:
+        """Price of a unit of each cost in the objective, moves or their sizes included, if not 0."""
+        if isinstance(self.stickiness, str) or not self.stickiness:
+            return dict(self.prices)
+        return {MOVED_SIZE if MOVED_SIZE in self.costs else MOVES: self.stickiness, **self.prices}
 
     @property
     def forced_moves(self) -> int:

@@ -15,7 +15,7 @@ from evenlag.model.check import rule_violation
 from evenlag.model.drain_time import MaxLoad
 from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import spelled
-from evenlag.model.objective import DEFAULT_STICKINESS, MOVED_SIZE, Across, Objective, ObjectiveKind, PairCost
+from evenlag.model.objective import DEFAULT_STICKINESS, MOVES, Across, Objective, ObjectiveKind, PairCost
 from evenlag.model.pair_costs import costs_of, known_costs
 from evenlag.model.payoff import PAUSE, Payoff, Rates, parse_pause, parse_rates, parse_share, payoff
 from evenlag.model.plan import Plan, current_plan
@@ -187,12 +187,10 @@ def _uneven(problem: Problem, options: SolveOptions) -> str | None:
 def _goal(result: Result, options: SolveOptions) -> Objective:
     """Return the resolved objective of a result, for the partitions of its plan."""
     problem = result.plan.problem
-    price = 0 if isinstance(result.stickiness, str) else result.stickiness
-    goal = Objective(ObjectiveKind(options.objective), price, across=Across(options.across), ceiling=result.max_load)
-    known = known_costs(problem)
-    prices = dict(result.prices)
-    if MOVED_SIZE in known:
-        goal, prices = replace(goal, stickiness=0), prices | {MOVED_SIZE: price}
+    prices, known = result.priced, known_costs(problem)
+    goal = Objective(
+        ObjectiveKind(options.objective), prices.get(MOVES, 0), across=Across(options.across), ceiling=result.max_load
+    )
     pairs = (
         PairCost(name, costs, prices.get(name, 0), options.asked.budgets.get(name)) for name, costs in known.items()
     )

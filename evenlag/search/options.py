@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypedDict
 
@@ -186,6 +186,10 @@ class SolveOptions:
     def mip_threads(self) -> int:
         """Threads of the MIP: `threads` if given, else all processors, at most `MOST_THREADS`."""
         return self.threads or min(os.cpu_count() or 1, MOST_THREADS)
+
+    def with_budget(self, name: str, most: int) -> SolveOptions:
+        """Return the same options with one budget, of a cost or of moves, in place of all budgets of costs."""
+        return replace(self, max_moves=most) if name == MOVES else replace(self, budgets={name: most})
 
     def within(self, time_limit: float, work: float | None = None, gap: float = 0.0) -> SolveOptions:
         """Return the same options with other limits, in seconds, and a gap of at least `gap`."""
