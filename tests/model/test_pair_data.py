@@ -13,6 +13,7 @@ import evenlag
 from evenlag import Problem
 from evenlag.compare import Change, changed
 from evenlag.compare.resized import Staff
+from evenlag.door import read_recorded
 from evenlag.errors import InvalidProblemError
 from evenlag.model.pair_costs import crossings
 from evenlag.model.pair_data import NO_PAIR_DATA
@@ -133,6 +134,17 @@ def test_the_replicas_that_members_read_are_data_of_the_group(given: dict[str, A
     ):  # fmt: skip
         assert derived.pairs.fetch_from == "leader"
     assert leader.pairs.keep(np.arange(6) != 2).fetch_from == "leader"
+
+
+@pytest.mark.parametrize("written", [None, "leader"])
+def test_reading_takes_the_replicas_that_members_read(written: Any) -> None:
+    text = json.dumps(problem(**RACKS, fetch_from=written).to_dict())
+    assert evenlag.read(text).pairs.fetch_from == (written or "followers")
+    for given in ("leader", "followers"):
+        assert evenlag.read(text, fetch_from=given).pairs.fetch_from == given
+        assert read_recorded(text, fetch_from=given)[0].pairs.fetch_from == given
+    with pytest.raises(InvalidProblemError, match="fetch_from must be one of"):
+        evenlag.read(text, fetch_from="nobody")  # type: ignore[arg-type]
 
 
 def test_other_replicas_than_those_of_leader_and_followers_are_refused() -> None:
