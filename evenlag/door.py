@@ -14,8 +14,9 @@ from evenlag.compare.history import Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.figures import quantity
 from evenlag.model.in_memory import File, in_memory
-from evenlag.model.literals import HorizonWord, ResetWord
+from evenlag.model.literals import FetchFromWord, HorizonWord, ResetWord
 from evenlag.model.names import one_of, spelled
+from evenlag.model.pair_data import FetchFrom
 from evenlag.model.problem import Problem
 from evenlag.model.values import check_name, kind
 from evenlag.tables import read as tables
@@ -44,6 +45,7 @@ def read(
     horizon: float | HorizonWord | str = 0,
     capacity: float | None = None,
     subscribed: Iterable[str] = (),
+    fetch_from: FetchFrom | FetchFromWord | None = None,
     config: Mapping[str, str] | None = None,
     since: str | None = None,
 ) -> Problem:
@@ -80,6 +82,9 @@ def read(
     subscribed : iterable of str
         Topics to which all members subscribe although none of their partitions has an owner. Where a source does not
         tell subscriptions, such topics are left over: no member gets them, and a warning names them.
+    fetch_from : {"followers", "leader"}, optional
+        Replicas that members read, for crossings between racks: all of them, or the leader alone. By default as a
+        problem file says, otherwise all.
     config : mapping, optional
         For a cluster: properties of the client, by librdkafka's names.
     since : str, optional
@@ -103,7 +108,7 @@ def read(
     with _in_python():
         given, table = _inputs(source, members, group, format, config, since)
         problem, assumed = tables.read_group(given, table, group, auto_offset_reset, horizon, capacity, format)
-    return _noted(problem, assumed).subscribing(subscribed)
+    return _noted(problem, assumed).subscribing(subscribed).with_pair_data(fetch_from=fetch_from)
 
 
 def read_recorded(
@@ -116,6 +121,7 @@ def read_recorded(
     horizon: float | HorizonWord | str = 0,
     capacity: float | None = None,
     subscribed: Iterable[str] = (),
+    fetch_from: FetchFrom | FetchFromWord | None = None,
     config: Mapping[str, str] | None = None,
     since: str | None = None,
 ) -> tuple[Problem, list[str], list[Snapshot]]:
@@ -135,7 +141,8 @@ def read_recorded(
         problem, notes, record = tables.read_recorded_group(
             given, table, group, auto_offset_reset, horizon, capacity, format
         )
-    return problem.subscribing(subscribed), [*map(_worded, notes)], record
+    problem = problem.subscribing(subscribed).with_pair_data(fetch_from=fetch_from)
+    return problem, [*map(_worded, notes)], record
 
 
 @spelled

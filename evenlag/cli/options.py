@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
@@ -21,8 +20,7 @@ from evenlag.cli.decorators import Command, names, price, settings, together, we
 from evenlag.cli.paths import BrokersOrPath, GivenPath, InputOrTables, InputPath, Place, as_given
 from evenlag.cli.terminal import working
 from evenlag.cli.terms import MoreData, data
-from evenlag.errors import InfeasibleError, InvalidProblemError, SourceError
-from evenlag.figures import number
+from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model import literals
 from evenlag.model.defaults import DEFAULT_STICKINESS, MOST_SEED, REPLAY_GAP
 from evenlag.model.literals import listed
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from evenlag.compare import Weighing
     from evenlag.compare.catch_up import Pace
     from evenlag.compare.history import Snapshot
+    from evenlag.model.drain_time import MaxLoad
     from evenlag.model.problem import Problem
     from evenlag.tables.read import Input
     from evenlag.tables.topics import TopicAddress
@@ -434,8 +433,8 @@ class Ceiling:
         seconds = None if self.max_drain is None else deadline(self.max_drain)
         return {"max_load": self.max_load, "drain_seconds": seconds, "capacity": self.capacity}
 
-    def of(self, problem: Problem, pace: Pace) -> tuple[float | Fraction | None, list[str]]:
-        """Return the limit on the load per weight, in messages, and notes.
+    def of(self, problem: Problem, pace: Pace) -> tuple[MaxLoad | None, list[str]]:
+        """Return the limit on the load per weight, and notes.
 
         Raises
         ------
@@ -444,23 +443,11 @@ class Ceiling:
         """
         if self.max_drain is None:
             return self.max_load, []
-        most = pace.ceiling(problem, deadline(self.max_drain))
+        most = pace.ceiling(problem, deadline(self.max_drain), "max_drain")
         if most is None:
             raise InvalidProblemError(NO_RATE.format(option="--max-drain"))
         counted = f"--max-drain {self.max_drain} counts today's lag, not messages that arrive meanwhile"
         return most, [] if pace.rates is None else [counted]
-
-    @contextmanager
-    def explained(self, most: float | Fraction | None) -> Iterator[None]:
-        """Add to an infeasibility error the max_load that `--max-drain` amounts to."""
-        try:
-            yield
-        except InfeasibleError as error:
-            if self.max_drain is None:
-                raise
-            raise InfeasibleError(
-                f"{error}; --max-drain {self.max_drain} is a --max-load of {number(most)} messages"
-            ) from error
 
 
 def ceiling(command: Command) -> Command:

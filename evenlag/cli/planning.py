@@ -76,6 +76,6 @@ def planned(
     pace = compare.catch_up.pace_of(record, ceiling.capacity, past.capacity_of(problem.group))
     most, of_ceiling = ceiling.of(problem, pace)
     solve = evenlag.solve  # imported before the clock runs
-    with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.explained(most):
+    with ending_searches() as watch, working(f"solving {problem.group}"):
         result = solve(problem, rates=pace.rates, max_load=most, pause=float(pause), **parameters)
     return Planned(result, pace, [*notes_beside(result), *notes, *of_past, *of_ceiling, *notes_of(watch)], watch)

@@ -15,7 +15,7 @@ from evenlag.cli.catalogue import Word
 from evenlag.cli.decorators import Command, names, price, settings, together
 from evenlag.cli.paths import given
 from evenlag.errors import InvalidProblemError
-from evenlag.model import literals
+from evenlag.model.literals import FetchFromWord
 
 if TYPE_CHECKING:
     from evenlag.compare.traffic_price import TrafficPrice
@@ -84,10 +84,11 @@ class MoreData:
     move_sizes: Amounts | None
     traffic: Amounts | None
     together: list[list[str]]
+    fetch_from: FetchFromWord | None
 
     def added(self, problem: Problem) -> tuple[Problem, list[str]]:
         """Return the group with the data added, and any notes; see `evenlag.tables.amounts.with_amounts`."""
-        problem = problem.subscribing(self.subscribed)
+        problem = problem.subscribing(self.subscribed).with_pair_data(fetch_from=self.fetch_from)
         if self.move_sizes is None and self.traffic is None and not self.together:
             return problem, []
         from evenlag.tables.amounts import with_amounts
@@ -125,7 +126,12 @@ def _together(name: str) -> Command:
     )  # fmt: skip
 
 
-fleet_data = together(_move_sizes, _traffic, _together("together"))
+_fetch_from = click.option(
+    "--fetch-from", type=Word(get_args(FetchFromWord)),
+    help="Replicas that members can read: all of them (the default), or the leader alone. Overrides a problem file's "
+    "fetch_from.",
+)  # fmt: skip
+fleet_data = together(_move_sizes, _traffic, _together("together"), _fetch_from)
 fleet_move_data = together(_move_sizes, _together("together"))
 
 
@@ -135,20 +141,16 @@ def data(command: Command) -> Command:
     @wraps(command)
     def with_data(
         subscribed: tuple[str, ...], move_sizes: Amounts | None, traffic: Amounts | None, go_together: list[list[str]],
-        **others: Any,
+        fetch_from: FetchFromWord | None, **others: Any,
     ) -> Any:  # fmt: skip
-        return command(more=MoreData(subscribed, move_sizes, traffic, go_together), **others)
+        return command(more=MoreData(subscribed, move_sizes, traffic, go_together, fetch_from), **others)
 
-    decorated: Command = together(subscribed, _move_sizes, _traffic, _together("go_together"))(with_data)
+    decorated: Command = together(subscribed, _move_sizes, _traffic, _together("go_together"), _fetch_from)(with_data)
     return decorated
 
 
 # ---- prices, budgets and order ---------------------------------------------------------------------------------------
 
-fetch_from = click.option(
-    "--fetch-from", type=Word(get_args(literals.FetchFromWord)), default="followers", show_default=True,
-    help="Replicas that members can read: all of them, or the leader alone.",
-)  # fmt: skip
 traffic_price = click.option(
     "--traffic-price", metavar="MONEY/UNIT", callback=_traffic_price,
     help="Price of traffic between racks, such as 0.01/GB: reports add its cost per month. Plans do not depend on it.",
@@ -199,12 +201,10 @@ max_drain = click.option(
     help="Give no member more lag than it can read within this time (15m; a bare number is seconds) at its --capacity; "
     "messages that arrive meanwhile are not counted.",
 )  # fmt: skip
-rack_terms = together(_rack_price, _max_crossings, fetch_from, _own, _first_of(f"crossings{_or_own}"))
+rack_terms = together(_rack_price, _max_crossings, _own, _first_of(f"crossings{_or_own}"))
 asked_but_ceiling = together(
-    _rack_price, _max_crossings, fetch_from, _max_moved, _own, _first_of(f"{_moves_or_crossings}{_or_own}")
+    _rack_price, _max_crossings, _max_moved, _own, _first_of(f"{_moves_or_crossings}{_or_own}")
 )
 asked = together(asked_but_ceiling, max_load)
 asked_without_racks = together(_max_moved, _first_of("moves (by state size, if given)"), max_load)
-asked_of_tables = together(
-    _rack_price, _max_crossings, fetch_from, _max_moved, _of_tables, _first_of(_moves_or_crossings)
-)
+asked_of_tables = together(_rack_price, _max_crossings, _max_moved, _of_tables, _first_of(_moves_or_crossings))

@@ -16,6 +16,7 @@ from evenlag.compare.change import Change, NewPartitions, carried_out
 from evenlag.compare.history import Snapshot
 from evenlag.errors import EvenlagError, InvalidProblemError
 from evenlag.figures import duration, number, quantity
+from evenlag.model.drain_time import in_messages
 from evenlag.model.explanation.reasons import outcome_of
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE
@@ -123,7 +124,7 @@ class WhatIf:
     def costs_today(self) -> dict[str, int]:
         """Each known cost of today's assignment; empty if no owner is known."""
         today = self.today
-        return {} if today is None else costs_of(today.problem, today.member_of, self.before.fetch_from)
+        return {} if today is None else costs_of(today.problem, today.member_of)
 
     @property
     def drain_seconds(self) -> dict[str, Fraction | None] | None:
@@ -313,7 +314,7 @@ def _priced(options: SolveOptions, unit: Fraction) -> SolveOptions:
         options,
         stickiness=own(options.stickiness),
         rack_price=own(options.rack_price),
-        max_load=None if options.max_load is None else own(options.max_load),
+        max_load=None if options.max_load is None else own(in_messages(options.max_load)),
         prices=options.prices and {name: own(price) for name, price in options.prices.items()},
     )
 

@@ -9,11 +9,10 @@ from functools import cache as once
 from evenlag.compare.budget_search import BudgetSearch, within
 from evenlag.compare.cost_budgets import cost_frontier
 from evenlag.compare.curve import Curve, Frontier, knee
-from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.backends import fits
 from evenlag.model.balance import Balance, CountRule
 from evenlag.model.bounds import LoadBounds
-from evenlag.model.literals import BalanceWord, FetchFromWord
+from evenlag.model.literals import BalanceWord
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.names import spelled
 from evenlag.model.objective import FEWEST_MOVES, MOVES
@@ -49,7 +48,6 @@ def frontier(
     problem: Problem,
     *,
     against: str = MOVES,
-    fetch_from: FetchFrom | FetchFromWord = FetchFrom.FOLLOWERS,
     balance: Balance | BalanceWord = Balance.BOTH,
     time_limit: float = 10.0,
     seed: int = 0,
@@ -70,8 +68,6 @@ def frontier(
         Judged by current lags; scenarios are ignored.
     against : str
         The cost to vary: "moves", "crossings", "moved_size", or one of the problem's own costs.
-    fetch_from : {"followers", "leader"}
-        As in `solve`.
     balance : {"both", "topic", "group", "none"}
         The counts that must be even, as in `solve`.
     time_limit : float
@@ -95,7 +91,6 @@ def frontier(
     check_problem(problem)
     problem = problem.now
     options = SolveOptions(
-        fetch_from=fetch_from,
         balance=balance,
         stickiness=0,
         time_limit=time_limit,
@@ -124,7 +119,7 @@ def frontier(
     if provable:
         if owned:
             _bound_by_moves(curve, budgets, by_moves, clock.stop(BEFORE))
-        asked = BudgetSearch(budgets, lambda budget: replace(options, max_moves=budget), fewest, clock, cache, progress)
+        asked = BudgetSearch(budgets, lambda budget: options.with_budget(MOVES, budget), fewest, clock, cache, progress)
         asked.run(curve, solving)
     moves = [point.moves for point in curve.points([fewest.moves, *budgets, widest.moves])]
     if owned:
@@ -132,7 +127,7 @@ def frontier(
         if provable:
             _bound_by_patterns(curve, moves, rule, cache, clock.stop(after))
     points = curve.points(moves)
-    return Frontier(problem, balance, points, knee(points), MOVES, fetch_from)
+    return Frontier(problem, balance, points, knee(points), MOVES)
 
 
 def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) -> list[Plan]:

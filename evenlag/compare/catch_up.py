@@ -11,6 +11,7 @@ import numpy as np
 from evenlag.compare.drain import NEVER, Time, reading_time
 from evenlag.compare.history import Capacity, Interval, Snapshot, known_capacity, known_intervals
 from evenlag.errors import InvalidProblemError
+from evenlag.model.drain_time import DrainTime
 from evenlag.model.payoff import Rates
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -50,12 +51,14 @@ class Pace:
         except InvalidProblemError:  # no member was seen reading
             return cls(rates, None)
 
-    def ceiling(self, problem: Problem, seconds: Fraction) -> Fraction | None:
-        """Return the largest load per weight, as in `max_load`, that members can read within a time.
+    def ceiling(self, problem: Problem, seconds: Fraction, parameter: str) -> DrainTime | None:
+        """Return the ceiling on loads that a time to drain sets, given by this parameter.
 
         Messages that arrive meanwhile are not counted. Return None if the capacity is unknown.
         """
-        return None if self.capacity is None else seconds * self.capacity.rate * problem.mean_weight
+        if self.capacity is None:
+            return None
+        return DrainTime(seconds, Fraction(self.capacity.rate * problem.mean_weight), parameter)
 
     def rates_in(self, problem: Problem) -> list[Fraction]:
         """Return the messages per second into each partition of a group; unknown rates count as 0."""

@@ -10,8 +10,7 @@ from evenlag.compare.curve import Curve, Frontier, knee
 from evenlag.errors import InvalidProblemError
 from evenlag.model.asked_terms import NEEDED
 from evenlag.model.names import one_of
-from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
-from evenlag.model.pair_costs import known_costs
+from evenlag.model.objective import measure_of, names_of_costs
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.search.cache import SolveCache
@@ -46,7 +45,7 @@ def cost_frontier(
     InvalidProblemError
         There is no such cost, or the problem lacks its data.
     """
-    cost = _measure(problem, against, options.fetch_from)
+    cost = _measure(problem, against)
     clock = Clock(options.time_limit, options.deterministic, options.work)
     cache, allowed = SolveCache(problem), clock.allowance()
     first = replace(options, first=(against,))
@@ -58,28 +57,20 @@ def cost_frontier(
     curve.prove(max(low, high), widest.bound)
     budgets = _budgets(low, high)
     asked = BudgetSearch(
-        [low, *budgets], lambda budget: _with_budget(options, against, budget), widest, clock, cache, progress
+        [low, *budgets], lambda budget: options.with_budget(against, budget), widest, clock, cache, progress
     )
     asked.run(curve, SOLVING[options.deterministic])
     points = curve.points([low, *budgets, max(low, high)])
-    return Frontier(problem, options.balance, points, knee(points), against, options.fetch_from)
+    return Frontier(problem, options.balance, points, knee(points), against)
 
 
-def _measure(problem: Problem, against: str, fetch_from: str) -> Callable[[Plan], int]:
+def _measure(problem: Problem, against: str) -> Callable[[Plan], int]:
     """Return a function that gives the units of the cost in a plan."""
-    if against == MOVES:
-        return lambda plan: plan.moves
-    known = known_costs(problem, fetch_from)
-    one_of((MOVES, CROSSINGS, MOVED_SIZE, *problem.pairs.costs), against, "against")
-    if against not in known:
+    one_of(names_of_costs(problem), against, "against")
+    measure = measure_of(problem, against)
+    if measure is None:
         raise InvalidProblemError(f"against {against!r}: {NEEDED.get(against, _SIZES)}")
-    return lambda plan: known[against].total(plan.member_of)
-
-
-def _with_budget(options: SolveOptions, against: str, budget: int) -> SolveOptions:
-    if against == MOVES:
-        return replace(options, max_moves=budget)
-    return replace(options, budgets={against: budget})
+    return measure
 
 
 def _budgets(low: int, high: int) -> list[int]:

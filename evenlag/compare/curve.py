@@ -75,8 +75,6 @@ class Frontier:
         Index of the point after which further cost gains least: the one farthest below the line from first to last.
     against : str
         The cost: "moves", "crossings", "moved_size" or one of the problem's own costs.
-    fetch_from : str
-        Replicas that members read, as in `solve`.
     """
 
     problem: Problem
@@ -84,7 +82,6 @@ class Frontier:
     points: list[FrontierPoint]
     knee: int
     against: str = MOVES
-    fetch_from: str = "followers"
 
     def __repr__(self) -> str:
         first, last = self.points[0], self.points[-1]
@@ -157,7 +154,7 @@ class Frontier:
         return self._table().to_arrow()
 
     def _table(self) -> FigureTable:
-        known = {name: pair_costs(self.problem, name, self.fetch_from) for name in (MOVED_SIZE, CROSSINGS)}
+        known = {name: pair_costs(self.problem, name) for name in (MOVED_SIZE, CROSSINGS)}
         given = {name: costs for name, costs in known.items() if costs is not None}
         rows = [
             {
@@ -176,7 +173,7 @@ class Frontier:
 
     def costs(self, plan: Plan) -> dict[str, int]:
         """Return a plan's units of each known cost of pairs."""
-        return costs_of(plan.problem, plan.member_of, self.fetch_from)
+        return costs_of(plan.problem, plan.member_of)
 
 
 def _messages(point: FrontierPoint) -> str:

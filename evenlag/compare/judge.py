@@ -50,7 +50,7 @@ class Judge:
         self._of_units = cache if cache.problem.units is cache.problem else SolveCache(cache.problem.units)
         self._options = without_moves(options, objective=ObjectiveKind.SPREAD)
         self._goals: dict[str, Objective] = {}
-        self.costs = known_costs(self.problem, options.fetch_from)
+        self.costs = known_costs(self.problem)
 
     def rule(self, balance: str) -> CountRule:
         """Return the count rule; if partitions go together, it counts units."""

@@ -213,7 +213,7 @@ def migrate(
         ),
         *([Forecast(EVENLAG, best.plan)] if best.status != Status.EMPTY else []),
     ]
-    crossings = {each.strategy: costs_of(problem, each.plan.member_of, best.fetch_from) for each in forecasts}
+    crossings = {each.strategy: costs_of(problem, each.plan.member_of) for each in forecasts}
     group = Readiness(
         problem,
         {name: each.assignment_user_data for name, each in problem.origin.registrations.items()

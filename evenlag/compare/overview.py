@@ -31,7 +31,7 @@ SHARES = {
     "diagnosis": 1.0,
 }  # shares of the time left, in this order
 OF_WORK = {"plan": 0.4, "strategies": 0.25, "frontier": 0.2, "sizes": 0.1, "diagnosis": 0.05}  # shares of all work
-TERMS = ("rack_price", "max_crossings", "fetch_from", "first", "prices", "budgets", "max_load")  # audits too
+TERMS = ("rack_price", "max_crossings", "first", "prices", "budgets", "max_load")  # audits too
 REPEATING = ("seed", "deterministic", "threads")
 STEPS = 24  # points of a forecast
 LONGEST = Fraction(86_400)  # longest forecast, in seconds

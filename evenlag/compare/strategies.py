@@ -20,12 +20,11 @@ from evenlag.compare.judge import Judge, Key, without_moves
 from evenlag.errors import EvenlagError
 from evenlag.figures import number
 from evenlag.heuristics import PROMISED_BALANCE, published_name
-from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
+from evenlag.model.drain_time import MaxLoad
 from evenlag.model.explanation.phrases import listed
 from evenlag.model.figure_tables import GROUP, FigureTable, figures_of, values_of
-from evenlag.model.literals import FetchFromWord
 from evenlag.model.names import spelled
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, Across, Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan, plain
@@ -284,8 +283,7 @@ def audit(
     *,
     rack_price: float | str = 0,
     max_crossings: int | None = None,
-    fetch_from: FetchFrom | FetchFromWord = FetchFrom.FOLLOWERS,
-    max_load: float | Fraction | None = None,
+    max_load: MaxLoad | None = None,
     first: Sequence[str] = (),
     prices: Mapping[str, float | str] | None = None,
     budgets: Mapping[str, int | None] | None = None,
@@ -302,7 +300,7 @@ def audit(
     ----------
     problem : Problem
         Judged by the mean over its scenarios if it has any, else by the current lags.
-    rack_price, max_crossings, fetch_from, max_load, first, prices, budgets
+    rack_price, max_crossings, max_load, first, prices, budgets
         As in `solve`: the optima are found under these terms, and every strategy is judged by them. Moves stay free;
         prices, limits and order of moves are ignored.
     time_limit : float
@@ -323,7 +321,7 @@ def audit(
         A parameter has an invalid value; the message names both.
     """
     options = SolveOptions(
-        rack_price=rack_price, max_crossings=max_crossings, fetch_from=fetch_from, max_load=max_load, first=first,
+        rack_price=rack_price, max_crossings=max_crossings, max_load=max_load, first=first,
         prices=prices, budgets=budgets, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic,
         threads=threads, work=work,
     )  # fmt: skip

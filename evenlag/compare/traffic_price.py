@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.pair_costs import pair_costs
-from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.values import amount, shown
 
@@ -57,7 +56,7 @@ class TrafficPrice:
 
     def check(self, problem: Problem) -> None:
         """Raise InvalidProblemError unless the problem has both racks and traffic in bytes."""
-        if pair_costs(problem, "crossings", "followers") is None:
+        if pair_costs(problem, "crossings") is None:
             raise InvalidProblemError(
                 f"group {problem.group!r}: pricing traffic needs the racks of members and of partitions: give the "
                 "columns rack and replica_racks, or rack and partition_racks of a problem file"
@@ -67,9 +66,3 @@ class TrafficPrice:
                 f"group {problem.group!r}: pricing traffic needs the traffic of partitions: give bytes per second as "
                 "--traffic, as a column traffic, or in the problem file"
             )
-
-
-def crossings_of(plan: Plan, fetch_from: str) -> int | None:
-    """Return the traffic that a plan reads across racks (partitions, if traffic is unknown); None without racks."""
-    costs = pair_costs(plan.problem, "crossings", fetch_from)
-    return None if costs is None else costs.total(plan.member_of)

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from evenlag.figures import quantity
-from evenlag.live.followed_plan import ANSWER_LIMIT, CONSUMER_ONLY, FollowedPlan, PlanFile, PlanTopic
+
+if TYPE_CHECKING:
+    from evenlag.live.followed_plan import FollowedPlan
 
 CLASSIC_TAIL = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")  # of a member id, after the client id
 
 
-def note_on_names(plan: FollowedPlan, place: PlanFile | PlanTopic) -> str | None:
+def note_on_names(plan: FollowedPlan, config: Mapping[str, Any], patience: float) -> str | None:
     """Return a warning if a group has members, but the plan names none of them, as Java's assignors look for them.
 
-    A group without members gets none: its consumers may start later, or follow the plan outside the group. A file does
-    not tell the cluster of its group.
+    A group without members gets none: its consumers may start later, or follow the plan outside the group. `config` has
+    the properties of an admin client, and `patience` is the seconds to wait for its answer.
     """
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    if isinstance(place, PlanFile):
-        return None
-    admin = AdminClient({name: value for name, value in place.config.items() if name not in CONSUMER_ONLY})
     try:
-        described = admin.describe_consumer_groups([plan.group], request_timeout=ANSWER_LIMIT)[plan.group].result()
+        described = AdminClient(dict(config)).describe_consumer_groups([plan.group], request_timeout=patience)
+        members = described[plan.group].result().members
     except KafkaException as error:
         why = error.args[0].str()
         return f"group {plan.group}: its members cannot be read ({why}), so the names in the plan were not compared"
-    members = described.members
     if not members or any(_is_named(plan, member) for member in members):
         return None
     return (

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evenlag.errors import EvenlagError, InvalidPlanError, SourceError, to_get
+from evenlag.live.bearers import note_on_names
 from evenlag.live.group_state import TopicPartition
 from evenlag.live.wording import login_fails
 from evenlag.model.files import unique, write_json
@@ -46,6 +47,8 @@ class FollowedPlan:
     lags : mapping of topic to lags
         Lags when the plan was made, in the form of a problem file's `topics`. Java's assignors share out by them what
         the plan gives to nobody.
+    warnings : tuple of str
+        Notes on its publication; they do not belong to the plan.
     """
 
     group: str
@@ -53,6 +56,7 @@ class FollowedPlan:
     assignment: Mapping[str, tuple[TopicPartition, ...]]
     members: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     lags: Mapping[str, list[int] | Mapping[str, int]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def owners(self) -> dict[TopicPartition, str]:
@@ -210,6 +214,11 @@ class PlanTopic:
     def __str__(self) -> str:
         return f"topic {self.topic}"
 
+    @property
+    def sending(self) -> dict[str, Any]:
+        """The client's properties for clients that do not consume."""
+        return {name: value for name, value in self.config.items() if name not in CONSUMER_ONLY}
+
     def news(self) -> list[FollowedPlan | EvenlagError]:
         """Return the group's plans since the last call; the first call reads the whole topic."""
         from confluent_kafka import KafkaException
@@ -242,11 +251,10 @@ class PlanTopic:
             if error is not None:
                 trouble.append(error)
 
-        config = {name: value for name, value in self.config.items() if name not in CONSUMER_ONLY}
         try:
             if self._reader is None:
                 self._open()  # a producer might create the topic, without compaction
-            producer = Producer(config | {"acks": "all", "message.timeout.ms": int(1000 * ANSWER_LIMIT)})
+            producer = Producer(self.sending | {"acks": "all", "message.timeout.ms": int(1000 * ANSWER_LIMIT)})
             value = json.dumps(plan.to_dict())
             producer.produce(self.topic, value, plan.group, on_delivery=delivered)
             if producer.flush(2 * ANSWER_LIMIT) or trouble:
@@ -368,7 +376,7 @@ def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
     -------
     FollowedPlan
         The published plan. Its version is the time in milliseconds since 1970, or the previous version plus one if
-        that is higher.
+        that is higher. With a topic, `warnings` says if the group has members but the plan names none of them.
 
     Raises
     ------
@@ -393,7 +401,8 @@ def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
         to.write(published)
     finally:
         to.close()
-    return published
+    note = note_on_names(published, to.sending, ANSWER_LIMIT) if isinstance(to, PlanTopic) else None
+    return published if note is None else replace(published, warnings=(note,))
 
 
 def _partition(member: str, key: Any) -> TopicPartition:

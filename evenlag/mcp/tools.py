@@ -33,7 +33,7 @@ from evenlag.model.result import Result
 from evenlag.tables.brokers import Brokers
 
 SOURCES = ("source", "members")
-READING = (*SOURCES, "group", "format", "auto_offset_reset", "subscribed", "since")
+READING = (*SOURCES, "group", "format", "auto_offset_reset", "subscribed", "fetch_from", "since")
 AHEAD = (*READING, "horizon", "capacity")
 OF_THE_SERVER = {"threads", "config", "rates", "skip_errors"}
 """Parameters that a client does not give: the server's, and rates, which follow from the record."""

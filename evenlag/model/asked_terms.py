@@ -12,7 +12,8 @@ from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.model.balance import CountRule
 from evenlag.model.defaults import DEFAULT_STICKINESS
-from evenlag.model.names import Name, one_of
+from evenlag.model.drain_time import MaxLoad, in_messages
+from evenlag.model.names import one_of
 from evenlag.model.objective import (
     CROSSINGS,
     FEWEST_MOVES,
@@ -22,19 +23,14 @@ from evenlag.model.objective import (
     Objective,
     ObjectiveKind,
     PairCost,
+    names_of_costs,
 )
-from evenlag.model.pair_costs import PAIR_COSTS, moves, pair_costs, unknown_leaders
+from evenlag.model.pair_costs import moves, pair_costs, unknown_leaders
+from evenlag.model.pair_data import FetchFrom
 from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.values import amount, exact, is_whole
-
-
-class FetchFrom(Name):
-    """Replicas of a partition from which members read."""
-
-    LEADER = "leader"
-    FOLLOWERS = "followers"
 
 
 @dataclass(frozen=True)
@@ -49,16 +45,14 @@ class AskedTerms:
         Upper limit on the units of each cost; None means no limit.
     first : tuple of str
         Criteria to minimize before the loads, in this order.
-    max_load : number or None
-        Upper limit on the load per weight, in messages.
-    fetch_from : FetchFrom
+    max_load : number, DrainTime or None
+        Upper limit on the load per weight, in messages or as a time.
     """
 
     prices: Mapping[str, float | str] = field(default_factory=dict)
     budgets: Mapping[str, int | None] = field(default_factory=dict)
     first: tuple[str, ...] = ()
-    max_load: float | Fraction | None = None
-    fetch_from: str = FetchFrom.FOLLOWERS
+    max_load: MaxLoad | None = None
 
 
 NO_TERMS = AskedTerms()
@@ -128,7 +122,7 @@ class _Wishes:
         of_a_unit = self.prices.pop(MOVED_SIZE, None)
         if of_a_unit is not None:
             self.price, share = of_a_unit, False
-        sizes = pair_costs(self.problem, MOVED_SIZE, self.asked.fetch_from)
+        sizes = pair_costs(self.problem, MOVED_SIZE)
         if sizes is not None and _count_moves(self.problem, sizes):
             sizes = None
         if sizes is not None:
@@ -150,7 +144,7 @@ class _Wishes:
         pairs = self._pairs()
         named = {pair.name for pair in pairs}
         first = tuple(dict.fromkeys(name for name in self.first if name in named or name == MOVES))
-        ceiling = exact(self.asked.max_load)
+        ceiling = exact(in_messages(self.asked.max_load))
         budgeted = ceiling is not None or any(pair.budget is not None for pair in pairs)
         fewest = first == (MOVES,) and MOVES not in named and not budgeted
         max_moves = self.max_moves
@@ -164,12 +158,11 @@ class _Wishes:
 
     def _pairs(self) -> tuple[PairCost, ...]:
         """Return the costs of pairs that matter; those that come first have no price."""
-        known = (*PAIR_COSTS, *self.problem.pairs.costs)
         pairs = []
         for name in dict.fromkeys((*self.prices, *self.budgets, *self.first)):
-            costs = pair_costs(self.problem, name, self.asked.fetch_from)
+            costs = pair_costs(self.problem, name)
             if costs is None:
-                one_of((*known, MOVES), name, "a cost of pairs")
+                one_of(names_of_costs(self.problem), name, "a cost of pairs")
                 continue
             free = name in self.first or not costs.any()  # its price may exceed 64 bits
             price = 0 if free else self.prices.get(name, 0)
@@ -179,7 +172,7 @@ class _Wishes:
         return tuple(pairs)
 
 
-def not_counted(problem: Problem, asked: AskedTerms, fetch_from: str) -> list[str]:
+def not_counted(problem: Problem, asked: AskedTerms) -> list[str]:
     """Return notes on terms that cannot count: costs without data, and reads from leaders in unknown racks."""
     named = {name: 0 for name, price in asked.prices.items() if price}
     named |= {name: 0 for name, most in asked.budgets.items() if most is not None}
@@ -187,11 +180,11 @@ def not_counted(problem: Problem, asked: AskedTerms, fetch_from: str) -> list[st
     notes = [
         f"{name} are not counted: {NEEDED.get(name, 'the problem has no costs of this name')}"
         for name in names
-        if pair_costs(problem, name, asked.fetch_from) is None
+        if pair_costs(problem, name) is None
     ]
     whole = problem if problem.pairs.units is None else problem.pairs.units.whole
-    unknown = unknown_leaders(whole) if fetch_from == FetchFrom.LEADER else 0
-    if unknown and pair_costs(problem, CROSSINGS, fetch_from) is not None:
+    unknown = unknown_leaders(whole) if whole.pairs.fetch_from == FetchFrom.LEADER else 0
+    if unknown and pair_costs(problem, CROSSINGS) is not None:
         notes.append(
             f"the leader's rack is unknown for {quantity(unknown, 'partition')} of {len(whole.lags):,}: "
             "reading from it does not count as a crossing"

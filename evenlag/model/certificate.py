@@ -156,8 +156,6 @@ class Proof:
     first : tuple of (str, int or None)
         Criteria that were minimized before the objective, in this order, each with the budget requested for it; in the
         objective, their optimal values are budgets.
-    fetch_from : str
-        Replicas from which members read.
     counts : array of shape (T, M), or None
         Counts that need the fewest moves, if only plans with these counts are considered.
     """
@@ -169,7 +167,6 @@ class Proof:
     bound: Number
     certificate: Certificate | None
     first: tuple[tuple[str, int | None], ...]
-    fetch_from: str
     counts: NDArray[np.int64] | None = None
 
     def to_dict(self) -> Document:
@@ -188,7 +185,7 @@ class Proof:
                 "price": exact(goal.stickiness),
                 "max_moves": goal.max_moves,
                 "fewest": bool(goal.fewest),
-                **({"fetch_from": str(self.fetch_from)} if self.problem.pairs or terms else {}),
+                **({"fetch_from": str(self.problem.pairs.fetch_from)} if self.problem.pairs or terms else {}),
                 **terms,
             },
             "bound": exact(self.bound),

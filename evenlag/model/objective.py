@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from evenlag.figures import exactly
 from evenlag.model.defaults import DEFAULT_STICKINESS as DEFAULT_STICKINESS
 from evenlag.model.names import Name
+from evenlag.model.pair_costs import PAIR_COSTS, pair_costs
 from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import Index, Problem
@@ -228,6 +229,28 @@ class Objective:
             if highest > self.ceiling:
                 return f"a member has a load of {exactly(highest)} messages; max_load is {exactly(self.ceiling)}"
         return None
+
+
+# ---- costs by name, moves included -----------------------------------------------------------------------------------
+
+
+def names_of_costs(problem: Problem) -> tuple[str, ...]:
+    """Return the names of all costs that a plan of a problem may have, whether or not their data is known."""
+    return (MOVES, *PAIR_COSTS, *problem.pairs.costs)
+
+
+def measure_of(problem: Problem, name: str) -> Callable[[Plan], int] | None:
+    """Return a function that gives the units of a cost in a plan; None if the problem has no data for the cost."""
+    if name == MOVES:
+        return lambda plan: plan.moves
+    costs = pair_costs(problem, name)
+    return None if costs is None else lambda plan: costs.total(plan.member_of)
+
+
+def units_of(plan: Plan, name: str) -> int | None:
+    """Return the units of a cost in a plan; None if the problem has no data for the cost."""
+    measure = measure_of(plan.problem, name)
+    return None if measure is None else measure(plan)
 
 
 def price_of_moves(goal: Objective) -> Number:

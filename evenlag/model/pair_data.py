@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenlag.model.arrays import Bools, Index, Ints
+from evenlag.model.names import Name
 from evenlag.model.pair_table import PairTable
 
 if TYPE_CHECKING:
     from evenlag.model.problem import Problem
 
 Racks = tuple[str, ...]
+
+
+class FetchFrom(Name):
+    """Replicas of a partition from which members read."""
+
+    LEADER = "leader"
+    FOLLOWERS = "followers"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +82,8 @@ class PairData:
         The user's own pair costs, >= 0, by name.
     together : tuple of tuples of str
         Groups of topics whose partitions i must go to one member, for every i.
+    fetch_from : FetchFrom
+        Replicas that members read: all that have a partition, or its leader alone.
     matrices : mapping of name to PairTable
         Pair costs given directly instead of following from the above: those of a problem whose partitions are units.
     units : Units or None
@@ -86,6 +96,7 @@ class PairData:
     traffic: Ints | None = None
     costs: Mapping[str, PairTable] = field(default_factory=dict)
     together: tuple[Racks, ...] = ()
+    fetch_from: FetchFrom = FetchFrom.FOLLOWERS
     matrices: Mapping[str, PairTable] = field(default_factory=dict)
     units: Units | None = None
 
@@ -95,16 +106,22 @@ class PairData:
                 array.flags.writeable = False
 
     def __bool__(self) -> bool:
-        """Return True if any data is known."""
+        """Return True if any data of members or partitions is known."""
         return bool(self.racks or self.partition_racks or self.costs or self.together or self.matrices) or not (
             self.move_sizes is None and self.traffic is None
         )
+
+    def readable(self, p: int) -> Racks:
+        """Return the known racks from which members can read a partition."""
+        racks = (self.partition_racks and self.partition_racks[p]) or ()
+        return tuple(filter(None, racks[:1] if self.fetch_from == FetchFrom.LEADER else racks))
 
     def same_as(self, other: PairData) -> bool:
         """Return True if both hold equal data."""
         if self is other:
             return True
-        plain = all(getattr(self, name) == getattr(other, name) for name in ("racks", "partition_racks", "together"))
+        names = ("racks", "partition_racks", "together", "fetch_from")
+        plain = all(getattr(self, name) == getattr(other, name) for name in names)
         columns = ((self.move_sizes, other.move_sizes), (self.traffic, other.traffic))
         return (
             plain
@@ -121,15 +138,14 @@ class PairData:
         partition_racks = self.partition_racks and tuple(
             racks for racks, kept in zip(self.partition_racks, chosen.tolist(), strict=True) if kept
         )
-        return PairData(
-            self.racks,
-            partition_racks,
-            None if self.move_sizes is None else self.move_sizes[chosen],
-            None if self.traffic is None else self.traffic[chosen],
-            {name: costs.keep(chosen) for name, costs in self.costs.items()},
-            self.together,
-            {name: costs.keep(chosen) for name, costs in self.matrices.items()},
-            self.units and self.units.keep(chosen),
+        return replace(
+            self,
+            partition_racks=partition_racks,
+            move_sizes=None if self.move_sizes is None else self.move_sizes[chosen],
+            traffic=None if self.traffic is None else self.traffic[chosen],
+            costs={name: costs.keep(chosen) for name, costs in self.costs.items()},
+            matrices={name: costs.keep(chosen) for name, costs in self.matrices.items()},
+            units=self.units and self.units.keep(chosen),
         )
 
     def with_members(self, places: Sequence[int | None]) -> PairData:
@@ -144,13 +160,10 @@ class PairData:
         if not self:
             return self
         common = self.racks[0] if len(set(self.racks)) == 1 else None
-        return PairData(
-            self.racks and tuple(common if m is None else self.racks[m] for m in places),
-            self.partition_racks,
-            self.move_sizes,
-            self.traffic,
-            {name: costs.of_members(list(places)) for name, costs in self.costs.items()},
-            self.together,
+        return replace(
+            self,
+            racks=self.racks and tuple(common if m is None else self.racks[m] for m in places),
+            costs={name: costs.of_members(list(places)) for name, costs in self.costs.items()},
         )
 
 

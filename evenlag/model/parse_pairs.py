@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import Ints, summable
+from evenlag.model.literals import FetchFromWord
 from evenlag.model.names import did_you_mean, unknown_keyword
-from evenlag.model.pair_data import NO_PAIR_DATA, PairData, Racks, racks_of_replicas
+from evenlag.model.pair_data import NO_PAIR_DATA, FetchFrom, PairData, Racks, racks_of_replicas
 from evenlag.model.pair_table import PairTable
 from evenlag.model.values import (
     LARGEST_AMOUNT,
@@ -50,6 +51,7 @@ class PairArguments(TypedDict, total=False):
     traffic: AmountsByTopic | None
     together: Iterable[Iterable[str]] | None
     costs: OwnCosts | None
+    fetch_from: FetchFrom | FetchFromWord | None
 
 
 _PAIR_ARGUMENTS = tuple(PairArguments.__annotations__)
@@ -79,11 +81,13 @@ def parse_pair_data(problem: Problem, given: PairArguments) -> PairData:
         "racks": _racks, "partition_racks": _partition_racks, "together": _together, "costs": _costs,
         "move_sizes": lambda problem, sizes: _amounts(problem, sizes, "move_sizes"),
         "traffic": lambda problem, amounts: _amounts(problem, amounts, "traffic"),
+        "fetch_from": lambda _, word: FetchFrom.of(word, "fetch_from"),
     }  # fmt: skip
     fields = {
         name: parse(problem, new[name]) if name in new else getattr(present, name) for name, parse in read.items()
     }
-    return PairData(**fields) or NO_PAIR_DATA
+    pairs = PairData(**fields)
+    return NO_PAIR_DATA if pairs.same_as(NO_PAIR_DATA) else pairs
 
 
 def _racks(problem: Problem, racks: Any) -> tuple[str | None, ...]:
@@ -257,7 +261,7 @@ def _is_pair(key: object) -> bool:
 
 # ---- the problem file ------------------------------------------------------------------------------------------
 
-DOCUMENT_FIELDS = ("partition_racks", "move_sizes", "traffic", "together", "costs")
+DOCUMENT_FIELDS = ("partition_racks", "move_sizes", "traffic", "together", "costs", "fetch_from")
 
 
 def pair_arguments(document: Mapping[str, Any], members: Mapping[str, Mapping[str, Any]]) -> PairArguments:
@@ -274,6 +278,7 @@ def pair_arguments(document: Mapping[str, Any], members: Mapping[str, Mapping[st
         traffic=document.get("traffic"),
         together=document.get("together"),
         costs=costs,
+        fetch_from=document.get("fetch_from"),
     )
 
 
@@ -316,6 +321,8 @@ def pair_fields(problem: Problem) -> dict[str, Any]:
         document["together"] = [list(topics) for topics in pairs.together]
     if pairs.costs:
         document["costs"] = {name: _cost_document(problem, costs) for name, costs in pairs.costs.items()}
+    if pairs.fetch_from != FetchFrom.FOLLOWERS:
+        document["fetch_from"] = str(pairs.fetch_from)
     return document
 
 

@@ -150,7 +150,7 @@ class Plan:
         """Assigned partitions that had no owner."""
         return int(((self.problem.owner == NOBODY) & (self.member_of != NOBODY)).sum())
 
-    def to_pandas(self, fetch_from: str = "followers") -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """Return the plan as a pandas DataFrame with one row per partition.
 
         Columns: topic, partition, lag (messages), previous_member, member (None if there is none), and move: kept,
@@ -162,15 +162,15 @@ class Plan:
         ModuleNotFoundError
             pandas is not installed.
         """
-        return plan_table.to_pandas(self, fetch_from)
+        return plan_table.to_pandas(self)
 
-    def to_arrow(self, fetch_from: str = "followers") -> pa.Table:
+    def to_arrow(self) -> pa.Table:
         """Return the plan as a pyarrow Table with the columns of `to_pandas`."""
-        return plan_table.to_arrow(self, fetch_from)
+        return plan_table.to_arrow(self)
 
-    def to_polars(self, fetch_from: str = "followers") -> pl.DataFrame:
+    def to_polars(self) -> pl.DataFrame:
         """Return the plan as a Polars DataFrame with the columns of `to_pandas`."""
-        return plan_table.to_polars(self, fetch_from)
+        return plan_table.to_polars(self)
 
     @cached_property
     def unassigned(self) -> list[tuple[str, int]]:

@@ -27,7 +27,7 @@ def moves_of(plan: Plan) -> list[str]:
     return moves
 
 
-def plan_columns(plan: Plan, fetch_from: str = "followers") -> dict[str, Any]:
+def plan_columns(plan: Plan) -> dict[str, Any]:
     """Return the columns by name, as lists and arrays of shape (P,), in the order of the problem's partitions.
 
     The columns are topic, partition, lag (messages), previous_member (None without an owner), member (None without a
@@ -47,31 +47,31 @@ def plan_columns(plan: Plan, fetch_from: str = "followers") -> dict[str, Any]:
     }
     if problem.pairs.racks:
         columns["member_rack"] = np.array([*problem.pairs.racks, None], dtype=object)[plan.member_of].tolist()
-        columns["crossing"] = crosses(problem, plan.member_of, fetch_from)
+        columns["crossing"] = crosses(problem, plan.member_of)
     return columns
 
 
-def to_pandas(plan: Plan, fetch_from: str) -> pd.DataFrame:
+def to_pandas(plan: Plan) -> pd.DataFrame:
     """Return a plan as a pandas DataFrame; None if there is no member."""
-    columns = plan_columns(plan, fetch_from)
+    columns = plan_columns(plan)
     pandas = needed("pandas", "to_pandas")
     frame = {name: value if isinstance(value, np.ndarray) else objects(value) for name, value in columns.items()}
     made: pd.DataFrame = pandas.DataFrame(frame)
     return made
 
 
-def to_arrow(plan: Plan, fetch_from: str) -> pa.Table:
+def to_arrow(plan: Plan) -> pa.Table:
     """Return a plan as an Arrow table; null if there is no member."""
     arrow = needed("pyarrow", "to_arrow")
-    columns = plan_columns(plan, fetch_from)
+    columns = plan_columns(plan)
     kinds = {"partition": arrow.int32(), "lag": arrow.int64(), "crossing": arrow.bool_()}
     return arrow.table({name: arrow.array(value, kinds.get(name, arrow.string())) for name, value in columns.items()})
 
 
-def to_polars(plan: Plan, fetch_from: str) -> pl.DataFrame:
+def to_polars(plan: Plan) -> pl.DataFrame:
     """Return a plan as a Polars DataFrame; null if there is no member."""
     polars = needed("polars", "to_polars")
     kinds = {"partition": polars.Int32, "lag": polars.Int64, "crossing": polars.Boolean}
-    columns = plan_columns(plan, fetch_from)
+    columns = plan_columns(plan)
     made: pl.DataFrame = polars.DataFrame(columns, schema={name: kinds.get(name, polars.String) for name in columns})
     return made

@@ -17,9 +17,10 @@ from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, stacked, su
 from evenlag.model.cards import problem_card
 from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.from_rows import MemberRow, parse_rows
+from evenlag.model.literals import FetchFromWord
 from evenlag.model.names import did_you_mean, spelled
 from evenlag.model.origin import NO_ORIGIN, NOT_TOLD, Origin
-from evenlag.model.pair_data import NO_PAIR_DATA, PairData
+from evenlag.model.pair_data import NO_PAIR_DATA, FetchFrom, PairData
 from evenlag.model.parse import parse, parse_document
 from evenlag.model.parse_pairs import (
     AmountsByTopic,
@@ -140,6 +141,7 @@ class Problem:
         traffic: AmountsByTopic | None = None,
         together: Iterable[Iterable[str]] | None = None,
         costs: OwnCosts | None = None,
+        fetch_from: FetchFrom | FetchFromWord | None = None,
     ) -> Problem:
         """Build a problem from plain Python values.
 
@@ -182,6 +184,8 @@ class Problem:
         costs : mapping of name to costs, optional
             Your own pair costs, whole numbers >= 0: a mapping of member to its cost for every partition, or of
             (topic, partition, member) to the cost of this pair, which overrides the member's. Everything else costs 0.
+        fetch_from : {"followers", "leader"}
+            Replicas that members read, for crossings: all of them (KIP-392), which is the default, or the leader alone.
 
         Raises
         ------
@@ -196,7 +200,7 @@ class Problem:
         )  # fmt: skip
         return problem.with_pair_data(
             racks=racks, partition_racks=partition_racks, move_sizes=move_sizes, traffic=traffic, together=together,
-            costs=costs,
+            costs=costs, fetch_from=fetch_from,
         )  # fmt: skip
 
     @classmethod

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.cards import result_card
 from evenlag.model.certificate import DISTRIBUTIONS, Proof
 from evenlag.model.explanation.reasons import Explanation, explanation_of, outcome_of
 from evenlag.model.names import Name
-from evenlag.model.objective import Across, ObjectiveKind
+from evenlag.model.objective import MOVED_SIZE, MOVES, Across, ObjectiveKind
 from evenlag.model.payoff import Payoff
 from evenlag.model.phases import Rebalance, rebalance
 from evenlag.model.plan import Number, Plan, plain
@@ -110,8 +109,6 @@ class Result:
     prices : mapping of name to number
         Messages per unit of each cost of pairs, as resolved, if not 0; the price of moves, or of their sizes, is in
         `stickiness`.
-    fetch_from : FetchFrom
-        Replicas from which members read, as used for crossings.
     proof : Proof or None
         The data behind `certificate`.
     """
@@ -140,7 +137,6 @@ class Result:
     first: tuple[str, ...] = ()
     max_load: Number | None = None
     prices: Mapping[str, Number] = field(default_factory=dict)
-    fetch_from: FetchFrom = FetchFrom.FOLLOWERS
     proof: Proof | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -233,6 +229,17 @@ class Result:
         """Total size of the partitions that leave their owner; 1 each if there are no sizes."""
         return self.costs.get("moved_size", self.moves)
 
+    def units_of(self, name: str) -> int:
+        """Return the plan's units of a cost that the problem has data for, moves included."""
+        return self.moves if name == MOVES else self.costs[name]
+
+    @property
+    def priced(self) -> dict[str, Number]:
+        """Price of a unit of each cost in the objective, moves or their sizes included, if not 0."""
+        if isinstance(self.stickiness, str) or not self.stickiness:
+            return dict(self.prices)
+        return {MOVED_SIZE if MOVED_SIZE in self.costs else MOVES: self.stickiness, **self.prices}
+
     @property
     def forced_moves(self) -> int:
         """Assigned partitions that had no owner."""
@@ -285,31 +292,32 @@ class Result:
         ModuleNotFoundError
             pandas is not installed.
         """
-        return self.plan.to_pandas(self.fetch_from)
+        return self.plan.to_pandas()
 
     def to_arrow(self) -> pa.Table:
         """Return the plan as a pyarrow Table with the columns of `to_pandas`."""
-        return self.plan.to_arrow(self.fetch_from)
+        return self.plan.to_arrow()
 
     def to_polars(self) -> pl.DataFrame:
         """Return the plan as a Polars DataFrame with the columns of `to_pandas`."""
-        return self.plan.to_polars(self.fetch_from)
+        return self.plan.to_polars()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result-file document (docs/formats.md)."""
         sticky = self.stickiness
+        empty = self.status == Status.EMPTY  # without a plan there are no figures of one
         return {
             "group": self.plan.problem.group,
             "status": str(self.status),
             "stopped_by": None if self.stopped_by is None else str(self.stopped_by),
             "method": self.method,
             "fallback": self.fallback,
-            "objective": plain(self.objective),
-            "bound": plain(self.bound),
+            "objective": None if empty else plain(self.objective),
+            "bound": None if empty else plain(self.bound),
             "bound_by": self.bound_by,
-            "gap": self.gap,
-            "spread": plain(self.spread),
-            "makespan": plain(self.makespan),
+            "gap": None if empty else self.gap,
+            "spread": None if empty else plain(self.spread),
+            "makespan": None if empty else plain(self.makespan),
             **self._of_scenarios(),
             "moves": self.moves,
             "moves_bound": self.moves_bound,
@@ -343,10 +351,11 @@ class Result:
             "first": list(self.first),
             "max_load": plain(self.max_load),
             "prices": {name: plain(price) for name, price in self.prices.items()},
-            "fetch_from": str(self.fetch_from),
+            "fetch_from": str(self.plan.problem.pairs.fetch_from),
         }
 
     def _of_scenarios(self) -> dict[str, Any]:
         if not self.plan.problem.futures:
             return {}
-        return {"across": str(self.across), "scenario_spreads": [plain(spread) for spread in self.scenario_spreads]}
+        spreads = None if self.status == Status.EMPTY else [plain(spread) for spread in self.scenario_spreads]
+        return {"across": str(self.across), "scenario_spreads": spreads}

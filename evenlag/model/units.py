@@ -163,6 +163,7 @@ def _pair_data(problem: Problem, units: Units) -> PairData:
         matrices["moved_size"] = units.summed(PairTable.of_moves(owner, members, pairs.move_sizes))
     return PairData(
         racks=pairs.racks,
+        fetch_from=pairs.fetch_from,
         costs={name: units.summed(costs) for name, costs in pairs.costs.items()},
         matrices=matrices,
         units=units,

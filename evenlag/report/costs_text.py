@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from evenlag.compare.traffic_price import TrafficPrice, crossings_of
+from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, quantity
-from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
-from evenlag.model.pair_costs import pair_costs
+from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES, units_of
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
@@ -16,21 +15,17 @@ from evenlag.model.result import Result
 
 def objective_line(result: Result, kind: str) -> str:
     """Return the objective spelled out: spread or makespan under the name `kind`, costs in messages, and the sum."""
-    parts = []
-    base = result.objective
-    if not isinstance(result.stickiness, str) and result.stickiness:
-        sized = MOVED_SIZE in result.costs
-        units = result.moved_size if sized else result.moves
-        parts.append((f"{units:,} moved size" if sized else quantity(units, "move"), units, result.stickiness))
-    parts += [(_units(name, result.costs[name]), result.costs[name], price) for name, price in result.prices.items()]
-    base -= sum(units * price for _, units, price in parts)
+    priced = [(name, result.units_of(name), price) for name, price in result.priced.items()]
+    parts = [(_units(name, units), units, price) for name, units, price in priced]
+    base = result.objective - sum(units * price for _, units, price in parts)
     terms = [f"{name} × {_price(price)} message{'' if price == 1 else 's'}" for name, units, price in parts if units]
     first = f"{kind} {number(base)}"
     return f"{' + '.join([first, *terms])} = {number(result.objective)}" if terms else first
 
 
 def _units(name: str, count: int) -> str:
-    return quantity(count, "crossing") if name == CROSSINGS else f"{count:,} {name}"
+    one = {CROSSINGS: "crossing", MOVES: "move"}.get(name)
+    return quantity(count, one) if one else f"{count:,} {'moved size' if name == MOVED_SIZE else name}"
 
 
 def _price(price: Number) -> str:
@@ -47,11 +42,11 @@ def cost_lines(result: Result, price: TrafficPrice | None = None) -> Iterator[st
             everything = int(problem.pairs.move_sizes[problem.owner != NOBODY].sum())  # type: ignore[index]
             yield f"moved size {cost:,} of {everything:,}" if owned else f"moved size {cost:,}"
             continue
-        costs = pair_costs(problem, name, result.fetch_from)
-        today = f", today {costs.total(current_plan(problem).member_of):,}" if owned and costs is not None else ""
+        units = units_of(plan.today, name) if owned else None
+        today = "" if units is None else f", today {units:,}"
         yield f"{_crossings(plan, cost) if name == CROSSINGS else f'{name} {cost:,}'}{today}"
     if price is not None:
-        yield money_line(plan, result.fetch_from, price)
+        yield money_line(plan, price)
     if result.cost_bounds:
         yield f"first: {'; '.join(_criterion(result, name) for name in result.first)}"
     if result.max_load is not None:
@@ -66,26 +61,26 @@ def _crossings(plan: Plan, cost: int) -> str:
 
 
 def _criterion(result: Result, name: str) -> str:
-    value = result.moves if name == MOVES else result.costs[name]
+    value = result.units_of(name)
     bound = result.cost_bounds[name]
     return f"{name} {value:,}, {'proven' if bound >= value else f'at least {bound:,}'}"
 
 
-def money_line(plan: Plan, fetch_from: str, price: TrafficPrice) -> str:
+def money_line(plan: Plan, price: TrafficPrice) -> str:
     """Return a sentence on the monthly cost of traffic across racks, under the plan and today."""
-    months = traffic_document(plan, fetch_from, price)
+    months = traffic_document(plan, price)
     today = months["today_month"]
     now = "" if today is None else f", today {number(today)}"
     return f"traffic across racks costs {number(months['planned_month'])} per month{now} (at {price.text})"
 
 
-def traffic_document(plan: Plan, fetch_from: str, price: TrafficPrice) -> dict[str, Any]:
+def traffic_document(plan: Plan, price: TrafficPrice) -> dict[str, Any]:
     """Return the monthly cost of traffic across racks, planned and today (null if no owner is known), for JSON."""
     today = current_plan(plan.problem) if (plan.problem.owner != NOBODY).any() else None
     return {
         "price": price.text,
-        "planned_month": _month(plan, fetch_from, price),
-        "today_month": None if today is None else _month(today, fetch_from, price),
+        "planned_month": _month(plan, price),
+        "today_month": None if today is None else _month(today, price),
     }
 
 
@@ -96,6 +91,6 @@ def traffic_fields(traffic: int | None, price: TrafficPrice | None) -> dict[str,
     return {"traffic_month": None if traffic is None else float(price.month(traffic))}
 
 
-def _month(plan: Plan, fetch_from: str, price: TrafficPrice) -> float | None:
-    traffic = crossings_of(plan, fetch_from)
+def _month(plan: Plan, price: TrafficPrice) -> float | None:
+    traffic = units_of(plan, CROSSINGS)
     return None if traffic is None else float(price.month(traffic))

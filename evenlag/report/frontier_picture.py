@@ -9,7 +9,7 @@ from evenlag.compare.curve import Frontier
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number
 from evenlag.model.check import plan_violation
-from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
+from evenlag.model.objective import CROSSINGS, MOVED_SIZE, units_of
 from evenlag.model.plan import current_plan
 from evenlag.report.picture import BEST, LINE, TODAY, blank_figure, head, save
 
@@ -22,7 +22,7 @@ BEYOND = 0.04  # share of the width by which the line goes on after the last pla
 def cost_name(against: str, problem_has_traffic: bool) -> str:
     """Return the name of the cost on the horizontal axis."""
     across = "traffic across racks" if problem_has_traffic else "partitions read across racks"
-    return {MOVES: "moves", CROSSINGS: across, MOVED_SIZE: "moved size"}.get(against, against)
+    return {CROSSINGS: across, MOVED_SIZE: "moved size"}.get(against, against)
 
 
 def draw_frontier(curve: Frontier, path: Path, price: TrafficPrice | None = None) -> None:
@@ -76,7 +76,7 @@ def _today(axes: Any, curve: Frontier) -> None:
     axes.set_ylim(0, max(1.15 * float(curve.points[0].spread), 1.0))
     if plan_violation(today) is not None or not len(today.member_of):
         return
-    cost = today.moves if curve.against == MOVES else curve.costs(today)[curve.against]
+    cost = units_of(today, curve.against)
     spread = float(today.spread)
     if spread > FAR * float(curve.points[0].spread):
         axes.annotate(f"today: {number(today.spread)} ↑", (cost, 0.99), xycoords=("data", "axes fraction"), va="top",

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from evenlag.errors import InfeasibleError, NoPlanFoundError
 from evenlag.figures import at_least, at_most, exactly
 from evenlag.model.asked_terms import PARAMETERS
+from evenlag.model.drain_time import DrainTime, MaxLoad
 from evenlag.model.objective import MOVED_SIZE, MOVES, Across, Objective, ObjectiveKind
-from evenlag.model.plan import Number
+from evenlag.model.plan import Number, whole
 from evenlag.search.incumbent import Incumbent
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Target, Task
@@ -40,7 +41,9 @@ def moves_suffice(task: Task) -> bool:
     return most is None or task.rule.fewest_moves()[0] <= most
 
 
-def no_plan(best: Incumbent, steps: StepsOf, of_moves: Mapping[str, int]) -> InfeasibleError:
+def no_plan(
+    best: Incumbent, steps: StepsOf, of_moves: Mapping[str, int], max_load: MaxLoad | None = None
+) -> InfeasibleError:
     """Return the error for a task without a plan.
 
     Parameters
@@ -51,15 +54,18 @@ def no_plan(best: Incumbent, steps: StepsOf, of_moves: Mapping[str, int]) -> Inf
         Returns the steps for an objective.
     of_moves : mapping of str to int
         Limits on the number of moves by parameter; the lowest counts.
+    max_load : number, DrainTime or None
+        The ceiling as given.
     """
-    return _Broken(best, steps, of_moves).error()
+    return _Broken(best, steps, of_moves, max_load).error()
 
 
 class _Broken:
     """The limits of a task without a plan; parameters are those of `no_plan`."""
 
-    def __init__(self, best: Incumbent, steps: StepsOf, of_moves: Mapping[str, int]) -> None:
+    def __init__(self, best: Incumbent, steps: StepsOf, of_moves: Mapping[str, int], max_load: MaxLoad | None) -> None:
         self.best, self.task, self.steps, self.of_moves = best, best.task, steps, of_moves
+        self.drain = max_load if isinstance(max_load, DrainTime) else None
         goal = self.task.goal
         self.limits: dict[str, Number] = {
             pair.name: pair.budget for pair in goal.pairs if pair.budget is not None
@@ -112,11 +118,17 @@ class _Broken:
         """Return the parameters that set a limit; with a value, those that are below it."""
         if name == MOVES and self.of_moves and MOVED_SIZE not in self.limits:
             return [one for one, limit in self.of_moves.items() if limit < (math.inf if value is None else value)]
+        if name == MAX_LOAD and self.drain is not None:
+            return [self.drain.parameter]
         return [PARAMETERS.get(name, name)]
 
     def _enough(self, raised: list[Raised]) -> dict[str, Number]:
-        """Return the values of the parameters that have to be raised."""
-        return {one: each.value for each in raised for one in self._parameters(each.name, each.value)}
+        """Return the values of the parameters that have to be raised; those of times in seconds."""
+        return {
+            one: whole(self.drain.seconds_for(each.value)) if each.name == MAX_LOAD and self.drain else each.value
+            for each in raised
+            for one in self._parameters(each.name, each.value)
+        }
 
     # ---- sentences
 
@@ -126,12 +138,7 @@ class _Broken:
         proven, balance = raised.bound >= raised.value, self.task.rule.balance
         given = f" with {self._named(others)}" if others else ""
         if name == MAX_LOAD:
-            needed = at_least(raised.bound) if proven else f"at least {at_most(raised.bound)}"
-            needed += " message" + "s" * (raised.bound != 1)
-            return (
-                f"max_load is {exactly(self.limits[name])}, but the fullest member needs {needed}{given}: "
-                f"{at_least(raised.value)} can be kept; raise max_load to that, or add members"
-            )
+            return self._ceiling(raised, given)
         needed = f"{raised.value:,}" if proven else f"at least {raised.bound:,}; {raised.value:,} can be kept"
         limits = [f"the budget of {name} is {self.limits[name]:,}"]
         if name == MOVES:
@@ -139,6 +146,23 @@ class _Broken:
             limits = [f"{one} is {self.of_moves.get(one, self.limits[name]):,}" for one in low]
         relax = "raise another limit" if others else "relax the balance"
         return f"{' and '.join(limits)}, but {balance} balance needs {needed}{given}: allow that, or {relax}"
+
+    def _ceiling(self, raised: Raised, given: str) -> str:
+        """Return a sentence on a ceiling that has to be raised; `given` names the limits that hold."""
+        proven = raised.bound >= raised.value
+        if self.drain is not None:
+            enough, needed = self.drain.enough(raised.value), self.drain.needed(raised.bound)
+            least = f"at least {enough} is needed" if proven else f"at least {needed} is needed, and {enough} is enough"
+            return (
+                f"{self.drain} is too short{given}: {least} for the {at_least(raised.value)} messages of the fullest "
+                f"member; raise {self.drain.parameter} to {enough}, or add members"
+            )
+        needed = at_least(raised.bound) if proven else f"at least {at_most(raised.bound)}"
+        needed += " message" + "s" * (raised.bound != 1)
+        return (
+            f"max_load is {exactly(self.limits[MAX_LOAD])}, but the fullest member needs {needed}{given}: "
+            f"{at_least(raised.value)} can be kept; raise max_load to that, or add members"
+        )
 
     def _not_found(self, raised: list[Raised]) -> InfeasibleError:
         """Return the error if several limits have to be raised, or nothing proves that one has to."""
@@ -157,8 +181,11 @@ class _Broken:
 
     def _named(self, limits: Mapping[str, Number]) -> str:
         """Return limits with their values; those that are not whole are rounded up."""
-        named = [f"{one} {at_least(limit)}" for name, limit in limits.items() for one in self._parameters(name)]
-        return ", ".join(named)
+        values = {one: self._shown(name, limit) for name, limit in limits.items() for one in self._parameters(name)}
+        return ", ".join(f"{one} {value}" for one, value in values.items())
+
+    def _shown(self, name: str, limit: Number) -> str:
+        return at_least(limit) if name != MAX_LOAD or self.drain is None else self.drain.enough(limit)
 
 
 def _with(goal: Objective, name: str, limit: Number | None) -> Objective:

@@ -10,12 +10,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance, count_rule
 from evenlag.model.check import rule_violation
-from evenlag.model.literals import AcrossWord, BalanceWord, FetchFromWord, MethodWord, ObjectiveWord, StickinessWord
+from evenlag.model.drain_time import MaxLoad
+from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import spelled
-from evenlag.model.objective import DEFAULT_STICKINESS, MOVED_SIZE, Across, Objective, ObjectiveKind, PairCost
+from evenlag.model.objective import DEFAULT_STICKINESS, MOVES, Across, Objective, ObjectiveKind, PairCost
 from evenlag.model.pair_costs import costs_of, known_costs
 from evenlag.model.payoff import PAUSE, Payoff, Rates, parse_pause, parse_rates, parse_share, payoff
 from evenlag.model.plan import Plan, current_plan
@@ -40,9 +40,8 @@ def solve(
     across: Across | AcrossWord = Across.MEAN,
     rack_price: float | str = 0,
     max_crossings: int | None = None,
-    fetch_from: FetchFrom | FetchFromWord = FetchFrom.FOLLOWERS,
     max_moved: int | None = None,
-    max_load: float | Fraction | None = None,
+    max_load: MaxLoad | None = None,
     first: Sequence[str] = (),
     prices: Mapping[str, float | str] | None = None,
     budgets: Mapping[str, int | None] | None = None,
@@ -82,13 +81,11 @@ def solve(
         Price of one unit of traffic between racks. If the problem has no traffic, a unit is one partition.
     max_crossings : int, optional
         Most traffic between racks, in the same units.
-    fetch_from : {"followers", "leader"}
-        Racks from which a partition can be read: those of all its replicas, or that of its leader alone.
     max_moved : int, optional
         Most state that may move: the total size of the partitions that leave their owner.
-    max_load : number, optional
-        Most messages that a member may get; a hard rule. With unequal weights, the limit holds for a member of mean
-        weight and scales with the weight.
+    max_load : number or DrainTime, optional
+        Most messages that a member may get, or the time in which it must be able to read them; a hard rule. With
+        unequal weights, the limit holds for a member of mean weight and scales with the weight.
     first : sequence of str
         Criteria to minimize in this order before the objective: "moves" (by size if partitions have sizes),
         "crossings", or costs of your own.
@@ -143,8 +140,7 @@ def solve(
         balance=balance, stickiness=stickiness, max_moves=max_moves, slack=slack, objective=objective, across=across,
         method=method, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads,
         work=work, only_if_better=only_if_better, pause=pause, rack_price=rack_price, max_crossings=max_crossings,
-        fetch_from=fetch_from, max_moved=max_moved, max_load=max_load, first=first, prices=prices,
-        budgets=budgets,
+        max_moved=max_moved, max_load=max_load, first=first, prices=prices, budgets=budgets,
     )  # fmt: skip
     check_problem(problem)
     known = None if rates is None else parse_rates(problem, rates)
@@ -192,12 +188,10 @@ def _uneven(problem: Problem, options: SolveOptions) -> str | None:
 def _goal(result: Result, options: SolveOptions) -> Objective:
     """Return the resolved objective of a result, for the partitions of its plan."""
     problem = result.plan.problem
-    price = 0 if isinstance(result.stickiness, str) else result.stickiness
-    goal = Objective(ObjectiveKind(options.objective), price, across=Across(options.across), ceiling=result.max_load)
-    known = known_costs(problem, options.fetch_from)
-    prices = dict(result.prices)
-    if MOVED_SIZE in known:
-        goal, prices = replace(goal, stickiness=0), prices | {MOVED_SIZE: price}
+    prices, known = result.priced, known_costs(problem)
+    goal = Objective(
+        ObjectiveKind(options.objective), prices.get(MOVES, 0), across=Across(options.across), ceiling=result.max_load
+    )
     pairs = (
         PairCost(name, costs, prices.get(name, 0), options.asked.budgets.get(name)) for name, costs in known.items()
     )
@@ -211,7 +205,7 @@ def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptio
     """
     current = current_plan(result.plan.problem)
     broken = _uneven(current.problem, options)
-    costs = costs_of(current.problem, current.member_of, options.fetch_from)
+    costs = costs_of(current.problem, current.member_of)
     least = all(costs.get(name, 0) <= bound for name, bound in result.cost_bounds.items())
     proven = broken is None and least and result.bound == compared.today
     return replace(

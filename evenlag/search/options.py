@@ -6,17 +6,18 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypedDict
 
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.asked_terms import NO_TERMS, AskedTerms, FetchFrom, check_budget, move_price
+from evenlag.model.asked_terms import NO_TERMS, AskedTerms, check_budget, move_price
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.defaults import MOST_SEED as MOST_SEED
-from evenlag.model.literals import AcrossWord, BalanceWord, FetchFromWord, MethodWord, ObjectiveWord, StickinessWord
+from evenlag.model.drain_time import MaxLoad, in_messages
+from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import keywords_of, one_of, unknown_keyword
 from evenlag.model.objective import (
     CROSSINGS,
@@ -44,8 +45,7 @@ class TermKeywords(TypedDict, total=False):
 
     rack_price: float | str
     max_crossings: int | None
-    fetch_from: FetchFrom | FetchFromWord
-    max_load: float | Fraction | None
+    max_load: MaxLoad | None
     first: Sequence[str]
     prices: Mapping[str, float | str] | None
     budgets: Mapping[str, int | None] | None
@@ -87,9 +87,8 @@ class SolveOptions:
     across: str = Across.MEAN
     rack_price: float | str = 0
     max_crossings: int | None = None
-    fetch_from: str = FetchFrom.FOLLOWERS
     max_moved: int | None = None
-    max_load: float | Fraction | None = None
+    max_load: MaxLoad | None = None
     first: Sequence[str] = ()
     prices: Mapping[str, float | str] | None = None
     budgets: Mapping[str, int | None] | None = None
@@ -131,13 +130,13 @@ class SolveOptions:
             )
 
     def _check_terms(self) -> None:
-        FetchFrom.of(self.fetch_from, "fetch_from")
         check_budget("max_crossings", self.max_crossings)
         check_budget("max_moved", self.max_moved)
         many = isinstance(self.first, Sequence) and not isinstance(self.first, str)
         if not (many and all(isinstance(name, str) for name in self.first)):
             raise InvalidProblemError(f"first must be a list of criteria such as ['moves'], not {self.first!r}")
-        if self.max_load is not None and not (is_number(self.max_load) and 0 <= self.max_load < math.inf):
+        most = in_messages(self.max_load)
+        if most is not None and not (is_number(most) and 0 <= most < math.inf):
             raise InvalidProblemError(f"max_load must be a number of messages >= 0, not {self.max_load!r}")
         if MOVES in (self.budgets or {}):
             raise InvalidProblemError("the budget of moves is max_moves; leave it out of budgets")
@@ -177,7 +176,7 @@ class SolveOptions:
             return NO_TERMS
         prices = {**({CROSSINGS: self.rack_price} if self.rack_price else {}), **(self.prices or {})}
         budgets = {CROSSINGS: self.max_crossings, MOVED_SIZE: self.max_moved, **(self.budgets or {})}
-        return AskedTerms(prices, budgets, tuple(self.first), self.max_load, self.fetch_from)
+        return AskedTerms(prices, budgets, tuple(self.first), self.max_load)
 
     @property
     def _limits(self) -> tuple[Any, ...]:
@@ -187,6 +186,10 @@ class SolveOptions:
     def mip_threads(self) -> int:
         """Threads of the MIP: `threads` if given, else all processors, at most `MOST_THREADS`."""
         return self.threads or min(os.cpu_count() or 1, MOST_THREADS)
+
+    def with_budget(self, name: str, most: int) -> SolveOptions:
+        """Return the same options with one budget, of a cost or of moves, in place of all budgets of costs."""
+        return replace(self, max_moves=most) if name == MOVES else replace(self, budgets={name: most})
 
     def within(self, time_limit: float, work: float | None = None, gap: float = 0.0) -> SolveOptions:
         """Return the same options with other limits, in seconds, and a gap of at least `gap`."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from evenlag.errors import InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.asked_terms import FetchFrom, limits_of_moves, not_counted, resolve_objective
+from evenlag.model.asked_terms import limits_of_moves, not_counted, resolve_objective
 from evenlag.model.backends import BACKENDS
 from evenlag.model.certificate import Proof
 from evenlag.model.check import plan_violation, rule_violation, violation
@@ -95,7 +95,7 @@ def search(
         return _result(Incumbent(task), nobody, Status.EMPTY)
     of_moves = limits_of_moves(options.max_moves, options.asked)
     if not moves_suffice(task):
-        raise no_plan(Incumbent(task), partial(_steps_of, steps, problem), of_moves)
+        raise no_plan(Incumbent(task), partial(_steps_of, steps, problem), of_moves, options.max_load)
     if options.method in HEURISTICS:
         return _by_heuristic(task, options, BOUND if steps is None else _steps_of(steps, problem, task.goal))
     of_goal = partial(_steps_of, steps, problem, method=options.method)
@@ -105,10 +105,10 @@ def search(
         task, start, criteria, known = in_order(task, of_goal, start, known)
     best = run_steps(task, begin(Incumbent(task), start, known), of_goal(task.goal))
     if not best.found:
-        raise no_plan(best, partial(_steps_of, steps, problem), of_moves)
+        raise no_plan(best, partial(_steps_of, steps, problem), of_moves, options.max_load)
     for name in wanted[len(criteria) :]:
         best.take(Note(f"{name}: not minimized, because no plan within the limits was found in time"), "start")
-    for text in not_counted(problem, options.asked, options.fetch_from):
+    for text in not_counted(problem, options.asked):
         best.take(Note(text), "start")
     plan = _frugal(task, best) if tie_break else best.plan
     stopped_by = best.stopped_by
@@ -117,8 +117,7 @@ def search(
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     return _result(
         best, plan, status, method=best.method, fallback=best.fallback and plan is best.plan, stopped_by=stopped_by,
-        binding=binding,
-        criteria=criteria, fetch_from=options.fetch_from,
+        binding=binding, criteria=criteria,
     )  # fmt: skip
 
 
@@ -193,9 +192,7 @@ def _by_heuristic(task: Task, options: SolveOptions, steps: tuple[Step, ...]) ->
     best = Incumbent(task)
     run_round(task, best, steps, task.clock.allowance())
     broken = rule_violation(plan, task.rule, task.goal)
-    return _result(
-        best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken, fetch_from=options.fetch_from
-    )
+    return _result(best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken)
 
 
 def _result(
@@ -209,7 +206,6 @@ def _result(
     binding: tuple[Binding, ...] = (),
     violation: str | None = None,
     criteria: tuple[Criterion, ...] = (),
-    fetch_from: str = FetchFrom.FOLLOWERS,
 ) -> Result:
     goal, rule = best.task.goal, best.task.rule
     bounds = {criterion.name: int(criterion.bound) for criterion in criteria}
@@ -233,12 +229,11 @@ def _result(
         violation=violation,
         warnings=(*rule.problem.warnings, *(note for each in criteria for note in each.notes), *best.notes),
         seconds=best.task.clock.spent,
-        costs=costs_of(rule.problem, plan.member_of, fetch_from),
+        costs=costs_of(rule.problem, plan.member_of),
         cost_bounds=bounds,
         first=tuple(criterion.name for criterion in criteria) or ((MOVES,) if goal.fewest else ()),
         max_load=goal.ceiling,
         prices={pair.name: pair.price for pair in goal.pairs if pair.price and pair.name not in (MOVES, MOVED_SIZE)},
-        fetch_from=FetchFrom(fetch_from),
         proof=Proof(
             rule.problem,
             goal,
@@ -247,7 +242,6 @@ def _result(
             best.bound,
             best.certificate,
             tuple((criterion.name, criterion.limit) for criterion in criteria),
-            fetch_from,
             rule.fewest_moves()[1] if goal.fewest else None,
         ),
     )

@@ -1,4 +1,4 @@
-"""Move sizes, traffic, topics that go together and a drain time, given once for all groups of a fleet."""
+"""Pair data and a drain time, given once for all groups of a fleet."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from evenlag.errors import InvalidProblemError
+from evenlag.model.literals import FetchFromWord
+from evenlag.model.pair_data import FetchFrom
 from evenlag.model.parse_pairs import parse_amount
 from evenlag.model.problem import Problem
 from evenlag.model.values import check_mapping, kind, parse_partition_number, shown
@@ -30,6 +32,7 @@ class DataKeywords(MoveKeywords, total=False):
     """Parameters on moves and rack crossings."""
 
     traffic: Amounts | None
+    fetch_from: FetchFrom | FetchFromWord | None
     drain_seconds: float | Fraction | None
     capacity: float | Fraction | None
     past: Measured | None
@@ -44,6 +47,8 @@ class FleetData:
     amounts : mapping of "move_sizes" and "traffic" to mapping of topic to amount
     together : sequence of sequences of topics
         Topics whose partitions of the same number go to the same member, in groups that have several of these topics.
+    fetch_from : FetchFrom or None
+        Replicas that members read; None for all.
     named : frozenset of str
         Topics that at least one group should have: those of `together`, and those with one number for all partitions.
     draining : Draining or None
@@ -54,6 +59,7 @@ class FleetData:
 
     amounts: Mapping[str, Mapping[str, Amount]] = field(default_factory=dict)
     together: Sequence[Sequence[str]] = ()
+    fetch_from: FetchFrom | None = None
     named: frozenset[str] = frozenset()
     draining: Draining | None = None
     past: Measured = NOTHING_MEASURED
@@ -64,6 +70,7 @@ class FleetData:
         move_sizes: Amounts | None = None,
         traffic: Amounts | None = None,
         together: Sequence[Sequence[str]] = (),
+        fetch_from: FetchFrom | FetchFromWord | None = None,
         drain_seconds: float | Fraction | None = None,
         capacity: float | Fraction | None = None,
         past: Measured | None = None,
@@ -76,6 +83,8 @@ class FleetData:
             A file has a number for each partition (`evenlag.tables.amounts.read_amounts`); partitions that it lacks
             count as 1. A number for a topic is that of each of its partitions.
         together : sequence of sequences of str
+        fetch_from : {"followers", "leader"}, optional
+            As in `Problem.from_lags`.
         drain_seconds : float or Fraction, optional
             Drain time in seconds.
         capacity : float or Fraction, optional
@@ -96,13 +105,14 @@ class FleetData:
         units = _units(together)
         plain = {topic for name in amounts if isinstance(given[name], Mapping) for topic in amounts[name]}
         return cls(
-            amounts, units, frozenset(plain.union(*units)), Draining.of(drain_seconds, capacity),
+            amounts, units, fetch_from and FetchFrom.of(fetch_from, "fetch_from"), frozenset(plain.union(*units)),
+            Draining.of(drain_seconds, capacity),
             past or NOTHING_MEASURED,
         )  # fmt: skip
 
     def __bool__(self) -> bool:
         """Return whether there is any data."""
-        return bool(self.amounts or self.together)
+        return bool(self.amounts or self.together or self.fetch_from == FetchFrom.LEADER)
 
     @property
     def by_record(self) -> bool:
@@ -136,7 +146,7 @@ class FleetData:
                 lacked = ", ".join(topic for topic in topics if topic not in here)
                 notes.append(f"together: the group has no {lacked} to go with {', '.join(present)}")
         data = {name: by_topic for name, by_topic in data.items() if by_topic}
-        return problem.with_pair_data(**data, together=units or None), notes
+        return problem.with_pair_data(**data, together=units or None, fetch_from=self.fetch_from), notes
 
 
 NO_FLEET_DATA = FleetData()

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.group_columns import GroupColumns, rows_of_parts
-from evenlag.model.pair_costs import readable_racks
-from evenlag.model.pair_data import racks_of_replicas
 from evenlag.tables.group_table import GroupTable
 from evenlag.tables.pair_columns import NO_AMOUNT
 
@@ -95,7 +93,7 @@ class OrdinaryGroups:
         first = np.repeat(self._table.member_starts[groups], self._table.sizes[groups])
         return np.asarray(self._table.member_rows[1][first + member_of])
 
-    def crossings(self, groups: Whole, member_of: Whole, fetch_from: str) -> list[int | None]:
+    def crossings(self, groups: Whole, member_of: Whole) -> list[int | None]:
         """Return for some groups the partitions that their members read across racks; None if racks are unknown.
 
         Parameters
@@ -103,13 +101,11 @@ class OrdinaryGroups:
         groups : int array
         member_of : int array
             Place of each partition's member in its group, group by group.
-        fetch_from : str
-            As in `evenlag.solve`.
         """
         if not self._table.pairs.replica_racks or "rack" not in self._table.planned:
             return [None] * len(groups)
         rows, racks = self.rows_of(groups), self._table.replica_racks
-        readable = [set(readable_racks(racks_of_replicas(each), fetch_from)) for each in racks.names]
+        readable = [set(filter(None, each)) for each in racks.names]
         names = sorted({rack for rack in self._table.planned["rack"] if rack})
         place = {rack: number for number, rack in enumerate(names)}
         rack_of = np.array([place.get(rack, -1) for rack in self._table.planned["rack"]])

@@ -8,6 +8,7 @@ from fractions import Fraction
 from evenlag.compare.catch_up import Pace
 from evenlag.compare.history import Capacity, telling_more
 from evenlag.errors import InvalidProblemError
+from evenlag.model.drain_time import DrainTime
 from evenlag.model.problem import Problem
 from evenlag.model.values import exact, shown
 from evenlag.tables.past import Past
@@ -48,8 +49,8 @@ class Draining:
 
     def ceiling(
         self, problem: Problem, past: Past | None, snapshot_ts: object, measured: Capacity | None = None
-    ) -> tuple[Fraction, list[str]]:
-        """Return the largest load per weight that members of a group can read in the time, and notes.
+    ) -> tuple[DrainTime, list[str]]:
+        """Return the ceiling that the time sets for members of a group, and notes.
 
         `measured` is the capacity that the group's commits show.
 
@@ -62,7 +63,7 @@ class Draining:
         if self.capacity is None and past is not None:
             estimated = past.pace(snapshot_ts)
             pace = replace(estimated, capacity=telling_more(measured, estimated.capacity))
-        ceiling = pace.ceiling(problem, self.seconds)
+        ceiling = pace.ceiling(problem, self.seconds, "drain_seconds")
         if ceiling is None or pace.capacity is None:
             raise InvalidProblemError(
                 "the capacity of members is unknown, which a drain time needs: give capacity, in messages per second, "

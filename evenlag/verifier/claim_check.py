@@ -384,7 +384,7 @@ class ClaimCheck:
     def _costs(self, name: str) -> Costs:
         if name not in self.document["costs"]:
             raise RefusedError(f"the result has no cost {name!r}")
-        costs = costs_of(self.whole, name, self.check.fetch_from)
+        costs = costs_of(self.whole, name)
         if costs is None:
             raise UncheckedError(f"the checker does not know the cost {name!r}")
         return costs

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from evenlag.verifier.group import Group, Number
+from evenlag.verifier.group import FOLLOWERS, LEADER, Group, Number
 from evenlag.verifier.question import Question, RefusedError, exact, moves_of, whole
 
 Costs = list[list[int]]  # costs[partition][member]
-LEADER, FOLLOWERS = "leader", "followers"
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,11 @@ class Terms:
         if not self.any:
             return
         try:
-            fetch_from = asked["fetch_from"]
+            if asked["fetch_from"] not in (FOLLOWERS, LEADER):
+                raise ValueError(f"fetch_from is {asked['fetch_from']!r}")
             for pair in asked["pairs"]:
                 name, price, budget = pair["name"], exact(pair["price"]), pair["budget"]
-                costs = costs_of(group, name, fetch_from)
+                costs = costs_of(group, name)
                 total = 0 if costs is not None else whole(claimed[name])
                 self.pairs.append(PairCost(name, costs, price, None if budget is None else whole(budget), total))
             self.first = {name: None if most is None else whole(most) for name, most in asked["first"]}
@@ -126,7 +126,7 @@ class Terms:
         return tuple(by_name.get(name, question.max_moves) for name in self.first)
 
 
-def costs_of(group: Group, name: str, fetch_from: str) -> Costs | None:
+def costs_of(group: Group, name: str) -> Costs | None:
     """Return the cost of each pair; None if the cost is one that the checker does not know.
 
     Raises
@@ -136,14 +136,14 @@ def costs_of(group: Group, name: str, fetch_from: str) -> Costs | None:
     """
     if group.parts is not None:
         whole, parts = group.parts
-        of_whole = costs_of(whole, name, fetch_from)
+        of_whole = costs_of(whole, name)
         members = range(len(group.members))
         return of_whole and [[sum(of_whole[p][m] for p in each) for m in members] for each in parts]
     if name in group.costs:
         return group.costs[name]
     if name not in COSTS:
         return None
-    costs = COSTS[name](group, fetch_from)
+    costs = COSTS[name](group)
     if costs is None:
         raise RefusedError(f"the problem has no data for the cost of pairs {name!r}")
     return costs
@@ -151,37 +151,37 @@ def costs_of(group: Group, name: str, fetch_from: str) -> Costs | None:
 
 def names_of_costs(group: Group) -> list[str]:
     """Return the names of all costs, except moves, for which the problem has data."""
-    return [name for name, of in COSTS.items() if name != "moves" and of(group, LEADER) is not None] + [*group.costs]
+    return [name for name, of in COSTS.items() if name != "moves" and of(group) is not None] + [*group.costs]
 
 
 # ---- one function for each cost --------------------------------------------------------------------------------------
 
 
-def moves(group: Group, _: str) -> Costs:
+def moves(group: Group) -> Costs:
     """Return 1 for each pair of a partition and a member other than its owner."""
     members = range(len(group.members))
     return [[int(owner is not None and owner != m) for m in members] for owner in group.owner]
 
 
-def moved_size(group: Group, fetch_from: str) -> Costs | None:
+def moved_size(group: Group) -> Costs | None:
     """Return the size of the partition for each move; None if no sizes are given."""
     if group.sizes is None:
         return None
-    return [[size * cost for cost in row] for size, row in zip(group.sizes, moves(group, fetch_from), strict=True)]
+    return [[size * cost for cost in row] for size, row in zip(group.sizes, moves(group), strict=True)]
 
 
-def crossings(group: Group, fetch_from: str) -> Costs | None:
+def crossings(group: Group) -> Costs | None:
     """Return the traffic that crosses racks; None if no racks of members, or none of partitions, are known."""
     if not (any(rack is not None for rack in group.racks) and any(map(any, filter(None, group.partition_racks)))):
         return None
     traffic, members = group.traffic or [1] * len(group.partitions), range(len(group.members))
     return [
-        [amount * _crosses(racks, group.racks[m], fetch_from) for m in members]
+        [amount * _crosses(racks, group.racks[m], group.fetch_from) for m in members]
         for amount, racks in zip(traffic, group.partition_racks, strict=True)
     ]
 
 
-COSTS: dict[str, Callable[[Group, str], Costs | None]] = {
+COSTS: dict[str, Callable[[Group], Costs | None]] = {
     "moves": moves, "moved_size": moved_size, "crossings": crossings,
 }  # fmt: skip
 """The costs that evenlag knows by name. A cost without a function here is not checked."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from evenlag.verifier.costs_of_pairs import FOLLOWERS, Terms
+from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import Counts, check_counts, counts_of
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.group import Group
+from evenlag.verifier.group import FOLLOWERS, Group
 from evenlag.verifier.question import Question, RefusedError, UncheckedError, exact
 from evenlag.verifier.units import holders_of_units, units_of
 
@@ -51,6 +52,8 @@ class Answer:
             raise RefusedError("the result has no certificate; write it again with this version of evenlag")
         self.certificate, self.question = certificate, Question.read(certificate)
         self.bound = self._number(certificate.get("bound"), "bound")
+        fetch_from = certificate["question"].get("fetch_from", document.get("fetch_from", FOLLOWERS))
+        group = replace(group, fetch_from=str(fetch_from))
         self.whole, self.today, self.holds = group, group.owner, self._plan(group)
         self.group, self.holder = group, self.holds
         if group.together:
@@ -114,11 +117,6 @@ class Answer:
             cap = group.caps[m]
             if cap is not None and number > cap:
                 raise RefusedError(f"{group.members[m]!r} has {number} partitions; its max_partitions is {cap}")
-
-    @property
-    def fetch_from(self) -> str:
-        """Replicas that members read: the question's choice, or else the result's."""
-        return str(self.certificate["question"].get("fetch_from", self.document.get("fetch_from", FOLLOWERS)))
 
     @cached_property
     def counts(self) -> Counts:

@@ -12,6 +12,7 @@ from typing import Any
 from evenlag.errors import InvalidProblemError
 
 Number = int | Fraction
+LEADER, FOLLOWERS = "leader", "followers"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,8 @@ class Group:
         Size and traffic of each partition; None if not given.
     costs : dict of name to list of list of int (P, M)
         Costs of pairs that the problem file states.
+    fetch_from : {"leader", "followers"}
+        Replicas that members read, by the result.
     parts : (Group, list of list of int), or None
         For a group of units: the original group, and the partitions of each unit.
     only : list of list of int (P, …), or None
@@ -64,6 +67,7 @@ class Group:
     sizes: list[int] | None
     traffic: list[int] | None
     costs: dict[str, list[list[int]]]
+    fetch_from: str = FOLLOWERS
     parts: tuple[Group, list[list[int]]] | None = None
     only: list[list[int]] | None = None
 

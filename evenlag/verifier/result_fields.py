@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from evenlag.verifier.costs_of_pairs import COSTS, FOLLOWERS, LEADER, costs_of, names_of_costs
+from evenlag.verifier.costs_of_pairs import COSTS, costs_of, names_of_costs
 from evenlag.verifier.count_limits import Cell, MoveCounts
 from evenlag.verifier.given_answer import Answer
+from evenlag.verifier.group import FOLLOWERS, LEADER
 from evenlag.verifier.question import RefusedError, UncheckedError, moves_of, whole
 
 OPTIMAL, FEASIBLE, HEURISTIC, EMPTY = "OPTIMAL", "FEASIBLE", "HEURISTIC", "EMPTY"
@@ -38,6 +39,7 @@ UNCHECKED = {
 }
 """Fields, or parts of fields, that are not checked, with the reason; all others are."""
 
+OF_A_PLAN = ("objective", "bound", "spread", "makespan", "scenario_spreads")  # null if there is nothing to assign
 WITH_SCENARIOS = ("across", "scenario_spreads")
 WITH_COSTS = ("costs", "cost_bounds", "first", "max_load", "prices", "fetch_from")
 PAYOFF = ("today", "planned", "saved", "moves", "move_cost", "pause", "pause_cost", "asked", "reason")
@@ -99,6 +101,8 @@ def _figures(answer: Answer) -> None:
     _check_presence(answer, WITH_SCENARIOS, present=bool(group.futures))
     if group.futures:
         figures |= {"across": question.across, "scenario_spreads": [high - low for high, low in spreads]}
+    if not answer.group.active:
+        figures |= {name: None for name in OF_A_PLAN if name in figures}
     for name, right in figures.items():
         _check(answer, name, right)
 
@@ -115,6 +119,12 @@ def _ends(answer: Answer, lags: list[int], holder: Sequence[int | None] | None =
 def _bound(answer: Answer) -> None:
     """Check `bound_by` and `gap`, and that the bound does not lie above the objective."""
     group, question, document = answer.group, answer.question, answer.document
+    if not group.active:
+        if answer.bound:
+            raise RefusedError(f"there is nothing to assign, but the certificate has a bound of {shown(answer.bound)}")
+        for name in ("bound_by", "gap"):
+            _check(answer, name, None)
+        return
     by, objective = document.get("bound_by", 0), objective_of(answer)
     if not (by is None if answer.bound <= 0 else isinstance(by, str) and by):
         raise RefusedError(f"bound_by must name a stage if the bound is above 0, else be null; got {by!r}")
@@ -184,7 +194,7 @@ def _costs(answer: Answer) -> None:
         "first": first,
         "max_load": terms.max_load,
         "prices": {name: price for name, price in prices.items() if name not in (MOVES, MOVED_SIZE)},
-        "fetch_from": answer.certificate["question"].get("fetch_from", fetch_from),
+        "fetch_from": whole.fetch_from,
     }.items():
         _check(answer, name, right)
     if unknown:
@@ -193,7 +203,7 @@ def _costs(answer: Answer) -> None:
 
 def units_of_cost(answer: Answer, name: str, holder: Sequence[int | None]) -> int:
     """Return the total of a cost in an assignment of partitions; if the cost is unknown, the total in the result."""
-    costs = costs_of(answer.whole, name, answer.fetch_from)
+    costs = costs_of(answer.whole, name)
     if costs is None:
         return int(answer.document["costs"][name])
     return sum(row[m] for row, m in zip(costs, holder, strict=True) if m is not None)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from evenlag.errors import InvalidProblemError
 from evenlag.verifier import priced_windows
 from evenlag.verifier.all_plans import Best, best_of_all
-from evenlag.verifier.cheapest import cheapest
+from evenlag.verifier.cheapest import cheapest, least_price
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import Counts, MoveCounts
 from evenlag.verifier.effort import Effort
@@ -197,6 +197,8 @@ class Check(Answer):
                 relaxed.question = replace(relaxed.question, max_moves=None)
             takers, relaxed.counts = self._lowest
             relaxed.group = replace(self.group, only=takers)
+        if self._priced(relaxed):
+            return "every plan has loads at least this uneven, and costs no less than the cheapest plan"
         relaxed.terms = Terms(self.group, {}, {})
         try:
             return relaxed._proven(proof) + "; costs of pairs only add to that"
@@ -204,6 +206,19 @@ class Check(Answer):
             raise UncheckedError(
                 "its proof uses costs of pairs or a ceiling, and there are too many plans to enumerate"
             ) from error
+
+    def _priced(self, relaxed: Check) -> bool:
+        """Return True if the bounds on loads and the least price of a plan add up to the bound."""
+        if not (self.question.price or any(pair.price for pair in self.terms.pairs)):
+            return False
+        effort = self.effort.part(AT_ONCE)
+        try:
+            high, low = relaxed._best_pair({})
+            price = least_price(relaxed.group, relaxed.counts, self.terms, self.question.price, self.holder, effort)
+        except UncheckedError:
+            return False
+        base = max(high - (low if self.question.kind == "spread" else 0), Fraction(0))
+        return -(-(base + price) // self._step) * self._step >= self.bound
 
     @cached_property
     def _lowest(self) -> tuple[list[list[int]], Counts]:
@@ -379,4 +394,4 @@ class Check(Answer):
         weights = [weight for weight, _ in group.judged_by]
         parts = [1 if question.across == "worst" else weight / sum(weights) for weight in weights]
         units = [group.load_unit(lags) * part for (_, lags), part in zip(group.judged_by, parts, strict=True)]
-        return common_divisor([*units, question.price])
+        return common_divisor([*units, question.price, *(pair.price for pair in self.terms.pairs)])

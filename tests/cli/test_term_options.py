@@ -14,6 +14,7 @@ import evenlag
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import number
+from evenlag.model.rates import SECOND, horizon_micros
 from tests.support.command import evenlag as run
 from tests.support.command import refused
 from tests.support.racked import crossings, moved_size, owned_now, shop
@@ -46,7 +47,7 @@ def assignment_of(document: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
     ("words", "keywords"),
     [
         (("--rack-price", "7"), {"rack_price": 7}),
-        (("--rack-price", "0.5%", "--fetch-from", "leader"), {"rack_price": "0.5%", "fetch_from": "leader"}),
+        (("--rack-price", "0.5%", "--fetch-from", "leader"), {"rack_price": "0.5%"}),
         (("--max-crossings", "12"), {"max_crossings": 12}),
         (("--max-moved", "40", "--stickiness", "0"), {"max_moved": 40, "stickiness": 0}),
         (("--first", "crossings,moves"), {"first": ["crossings", "moves"]}),
@@ -57,12 +58,13 @@ def assignment_of(document: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
 )  # fmt: skip
 def test_a_plan_follows_the_given_terms(group: Path, words: tuple[str, ...], keywords: dict[str, Any]) -> None:
     document = plan_json(group, *words)
-    expected = evenlag.solve(PROBLEM, **keywords)
+    fetch_from = words[-1] if "--fetch-from" in words else "followers"
+    problem = PROBLEM.with_pair_data(fetch_from=fetch_from)
+    expected = evenlag.solve(problem, **keywords)
     assert (document["status"], expected.status) == ("OPTIMAL", "OPTIMAL")
     assert document["objective"] == pytest.approx(float(expected.objective))
     assert document["costs"] == expected.costs
-    fetch_from = keywords.get("fetch_from", "followers")
-    assert document["costs"]["crossings"] == crossings(PROBLEM, assignment_of(document), fetch_from)
+    assert document["costs"]["crossings"] == crossings(problem, assignment_of(document))
     assert document["costs"]["moved_size"] == moved_size(PROBLEM, assignment_of(document))
     assert document["fetch_from"] == fetch_from
     plain = plan_json(group)
@@ -84,7 +86,8 @@ def test_members_of_other_weights_drain_by_their_weight(tmp_path: Path) -> None:
     path.write_text(json.dumps(problem.to_dict()))
     words = ("--capacity", "10", "--balance", "none")
     assert plan_json(path, "--max-drain", "10s", *words)["loads"] == {"a": 300, "b": 200}
-    refused(run("plan", path, "--max-drain", "9s", *words), "--max-drain 9s is a --max-load of 225 messages")
+    too_short = "--max-drain 9 s is too short: at least 10 s is needed for the 250 messages of the fullest member"
+    refused(run("plan", path, "--max-drain", "9s", *words), too_short)
 
 
 @pytest.mark.slow
@@ -106,10 +109,16 @@ def test_an_audit_takes_a_drain_time(group: Path) -> None:
 
 def test_an_impossible_drain_time_is_refused_with_a_possible_one(group: Path) -> None:
     done = run("plan", group, "--max-drain", "1m", "--capacity", "2")
-    refused(done, "--max-drain 1m is a --max-load of 120 messages")
-    least = int(re.search(r"([\d,]+) can be kept", done.stderr)[1].replace(",", ""))  # type: ignore[index]
+    refused(done, "--max-drain 60 s is too short: at least")
+    assert "max-load" not in done.stderr
+    [named] = re.findall(r"raise --max-drain to ([\d.]+ [a-z]+)", done.stderr)
     best = evenlag.solve(PROBLEM, objective="makespan", stickiness=0)
-    assert (least, best.status) == (best.makespan, "OPTIMAL")
+    assert best.status == "OPTIMAL"
+    assert 0 <= horizon_micros(named) / SECOND - best.makespan / 2 < 0.6
+    document = plan_json(group, "--max-drain", named, "--capacity", "2")
+    assert max(document["loads"].values()) == best.makespan
+    below = f"{best.makespan / 2 - 0.01:.2f}s"
+    refused(run("plan", group, "--max-drain", below, "--capacity", "2"), f"raise --max-drain to {named}")
 
 
 def test_topics_move_together(tmp_path: Path) -> None:
@@ -243,6 +252,16 @@ def test_impossible_terms_are_one_line(group: Path, words: tuple[str, ...], mess
     refused(run("plan", group, *words), message)
 
 
+def test_an_option_overrides_the_replicas_of_a_problem_file(tmp_path: Path) -> None:
+    path = tmp_path / "leader.json"
+    path.write_text(json.dumps(shop(2, fetch_from="leader").to_dict()))
+    for words, fetch_from in (((), "leader"), (("--fetch-from", "followers"), "followers")):
+        document = plan_json(path, *words)
+        assert document["fetch_from"] == fetch_from
+        wanted = crossings(shop(2, fetch_from=fetch_from), assignment_of(document))
+        assert document["costs"]["crossings"] == wanted
+
+
 def test_unknown_racks_are_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "plain.json"
     path.write_text(json.dumps(shop(racks=None).to_dict()))
@@ -271,7 +290,7 @@ def test_the_report_states_the_objective(group: Path) -> None:
         f"3 messages = "
         f"{number(document['objective'])}"
     ) in output
-    today = crossings(PROBLEM, owned_now(PROBLEM), "leader")
+    today = crossings(PROBLEM.with_pair_data(fetch_from="leader"), owned_now(PROBLEM))
     traffic = sum(PROBLEM.to_dict()["traffic"]["t"])
     assert f"crossings: {costs['crossings']} of {traffic} of traffic across racks, today {today}\n" in output
     assert f"moved size {costs['moved_size']} of {sum(PROBLEM.to_dict()['move_sizes']['t'])}\n" in output

@@ -30,8 +30,8 @@ def spread(problem: evenlag.Problem, assignment: Any) -> int:
 
 @pytest.mark.parametrize("fetch_from", ["followers", "leader"])
 def test_every_strategy_has_its_crossings_and_moved_size(fetch_from: Any) -> None:
-    problem = shop(2)
-    audited = evenlag.audit(problem, fetch_from=fetch_from)
+    problem = shop(2, fetch_from=fetch_from)
+    audited = evenlag.audit(problem)
     seen = 0
     for row in audited.rows:
         if row.strategy == "optimal":
@@ -40,7 +40,7 @@ def test_every_strategy_has_its_crossings_and_moved_size(fetch_from: Any) -> Non
             assignment = current_plan(problem).assignment
         else:
             assignment = HEURISTICS[row.strategy](problem).assignment
-        assert row.crossings == crossings(problem, assignment, fetch_from)
+        assert row.crossings == crossings(problem, assignment)
         assert row.moved_size == moved_size(problem, assignment)
         seen += 1
     assert seen > len(HEURISTICS)
@@ -49,15 +49,15 @@ def test_every_strategy_has_its_crossings_and_moved_size(fetch_from: Any) -> Non
 @pytest.mark.parametrize(
     "terms",
     [
-        {"rack_price": 9}, {"rack_price": "1%", "fetch_from": "leader"}, {"max_crossings": 15}, {"max_load": 1900},
+        {"rack_price": 9}, {"rack_price": "1%"}, {"max_crossings": 15}, {"max_load": 1900},
         {"prices": {"night": 40}}, {"first": ["crossings"]}, {"first": ["night", "crossings"], "rack_price": 5},
         {"budgets": {"night": 10, "crossings": 40}},
     ],
 )  # fmt: skip
 def test_optima_and_strategies_are_compared_under_the_same_terms(terms: dict[str, Any]) -> None:
-    problem = shop(2, costs={"night": {"c1": 3, ("t", 0, "c2"): 1}})
+    fetch_from = "leader" if terms.get("rack_price") == "1%" else None
+    problem = shop(2, costs={"night": {"c1": 3, ("t", 0, "c2"): 1}}, fetch_from=fetch_from)
     audited = evenlag.audit(problem, time_limit=8, **terms)
-    fetch_from = terms.get("fetch_from", "followers")
     price = problem.mean_load / 100 if terms.get("rack_price") == "1%" else terms.get("rack_price", 0)
     price = 0 if "crossings" in terms.get("first", ()) else -(-price // 1)
     for row in audited.rows:
@@ -71,7 +71,7 @@ def test_optima_and_strategies_are_compared_under_the_same_terms(terms: dict[str
         plan = current_plan(problem) if today else HEURISTICS[row.strategy](problem)
         night = sum(3 * (m == "c1") + (m == "c2" and name == ("t", 0)) for m, names in plan.assignment.items()
                     for name in names)  # fmt: skip
-        crossed = crossings(problem, plan.assignment, fetch_from)
+        crossed = crossings(problem, plan.assignment)
         value = spread(problem, plan.assignment) + price * crossed + night * terms.get("prices", {}).get("night", 0)
         assert row.objective == value
         spent = {"night": night, "crossings": crossed}
@@ -145,10 +145,10 @@ def test_points_are_the_best_of_all_plans_with_their_budgets(seed: int, against:
     rng = random.Random(seed)
     racks = [rng.sample(ZONES, 1) for _ in range(7)]
     night = {"night": {("t", p, "c1"): 2 * p + 1 for p in range(7)} | {("t", p, "c2"): 9 - p for p in range(7)}}
-    problem = shop(seed, partitions=7, partition_racks={"t": racks}, costs=night)
+    data = {name: more.pop(name) for name in [*more] if name == "fetch_from"}
+    problem = shop(seed, partitions=7, partition_racks={"t": racks}, costs=night, **data)
     curve = evenlag.frontier(problem, against=against, time_limit=20, **more)
-    fetch_from = more.get("fetch_from", "followers")
-    costs = pair_tables(problem, fetch_from)[against]
+    costs = pair_tables(problem)[against]
     plans = every_plan(problem, more.get("balance", "both"))
     spent = [sum(costs[p][m] for p, m in enumerate(row)) for row in plans.tolist()]
     spreads = [spread(problem, Plan(problem, row).assignment) for row in plans]
@@ -265,7 +265,7 @@ def test_a_change_is_compared_under_terms(tmp_path: Path) -> None:
         (("--max-crossings", "12", "--max-moved", "90", "--stickiness", "0"),
          {"max_crossings": 12, "max_moved": 90, "stickiness": 0}),
         (("--max-load", "1900", "--price", "night=40", "--fetch-from", "leader"),
-         {"max_load": 1900, "prices": {"night": 40}, "fetch_from": "leader"}),
+         {"max_load": 1900, "prices": {"night": 40}}),
         (("--together", "t,u", "--rack-price", "3"), {"rack_price": 3}),
     ],
 )  # fmt: skip
@@ -285,8 +285,9 @@ def test_an_exported_model_includes_all_terms(
     solver.setOptionValue("output_flag", False)
     solver.readModel(str(model))
     solver.run()
-    together = {"together": [("t", "u")]} if "--together" in words else {}
-    expected = evenlag.solve(problem.with_pair_data(**together), **terms)
+    data: Any = {"together": [("t", "u")]} if "--together" in words else {}
+    data |= {"fetch_from": "leader"} if "leader" in words else {}
+    expected = evenlag.solve(problem.with_pair_data(**data), **terms)
     assert expected.status == "OPTIMAL"
     assert solver.getInfo().objective_function_value == pytest.approx(float(expected.objective))
 

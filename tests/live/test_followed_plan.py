@@ -3,15 +3,17 @@
 import json
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import confluent_kafka
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
-from evenlag.errors import InvalidPlanError, SourceError
+from evenlag.errors import EvenlagError, InvalidPlanError, SourceError
 from evenlag.live import followed_plan
 from evenlag.live.follow import (
     FollowedPlan,
@@ -201,6 +203,50 @@ def test_nothing_is_published_when_the_previous_plan_cannot_be_read(
 def test_a_topic_of_plans_needs_a_group() -> None:
     with pytest.raises(SourceError, match="topic plans: the group is unknown"):
         PlanTopic("plans", {"bootstrap.servers": "localhost:9092"})
+
+
+class MemoryTopic(PlanTopic):
+    """A topic of plans in memory."""
+
+    def news(self) -> list[FollowedPlan | EvenlagError]:
+        return []
+
+    def write(self, plan: FollowedPlan) -> None:
+        assert not plan.warnings
+
+
+@pytest.mark.parametrize(
+    ("names", "failure", "note"),
+    [
+        ((), None, None),
+        (("c1", "other"), None, None),
+        (("other", "another"), None, "none of its 2 members bears a name of the plan, so nobody follows it"),
+        ((), KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer")), "its members cannot be read (no answer)"),
+    ],
+)
+def test_publishing_to_a_topic_returns_a_note_on_names_that_nobody_bears(
+    monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], failure: Exception | None, note: str | None
+) -> None:
+    answer: Future[Any] = Future()
+    known = {"group_instance_id": None, "host": "/10.0.0.9"}
+    members = [SimpleNamespace(member_id=name, client_id=name, **known) for name in names]
+    if failure is not None:
+        answer.set_exception(failure)
+    else:
+        answer.set_result(SimpleNamespace(members=members))
+    asked: list[Any] = []
+
+    def client(config: dict[str, Any]) -> Any:
+        asked.append(config)
+        return SimpleNamespace(describe_consumer_groups=lambda groups, **_: {groups[0]: answer})
+
+    monkeypatch.setattr("confluent_kafka.admin.AdminClient", client)
+    topic = MemoryTopic("plans", {"bootstrap.servers": "b:1", "group.id": "billing", "enable.auto.commit": False})
+    published = publish(GOOD, topic)
+    assert asked == [{"bootstrap.servers": "b:1"}]
+    assert [each.startswith(f"group billing: {note}") for each in published.warnings] == [True] * (note is not None)
+    assert "warnings" not in published.to_dict()
+    assert published == replace(published, warnings=())
 
 
 def test_a_plan_is_not_published_to_a_folder(tmp_path: Path) -> None:

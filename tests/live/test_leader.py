@@ -133,11 +133,16 @@ def test_partitions_go_to_members_in_the_racks_of_their_replicas_on_request() ->
         assert "; 0 partitions read across racks" in str(decision)
         reader.racks = {("t", p): ("elsewhere",) for p in range(4)}
         assert "; 4 partitions read across racks" in str(decided())
+        reader.racks = {("t", p): ("elsewhere", "x") for p in range(4)}
+        assert "; 2 partitions read across racks" in str(decided())
         reader.racks = {}
         decision = decided()
         assert decision.result is not None
         assert decision.result.crossings is None
         assert [note for note in decision.result.warnings if note.startswith("crossings are not counted")]
+    with leader_in_racks(reader, first=["crossings"], fetch_from="leader") as decided:
+        reader.racks = {("t", p): ("elsewhere", "x") for p in range(4)}
+        assert "; 4 partitions read across racks" in str(decided())
     with leader_in_racks(reader, stickiness=0) as decided:
         reader.racks = {("t", 0): ("x",), ("t", 1): ("x",), ("t", 2): ("y",), ("t", 3): ("y",)}
         decision = decided()

@@ -82,7 +82,13 @@ def test_every_call_works_where_there_is_nothing_to_assign(what: str) -> None:
             result = evenlag.solve(problem, method=method, objective=objective, slack=1, max_moves=3)
             assert (result.status, result.objective, result.bound, result.moves) == ("EMPTY", 0, 0, 0), method
     assert result.unassigned == problem.partitions
-    assert json.loads(json.dumps(result.to_dict()))["warnings"] == list(problem.warnings)
+    written = json.loads(json.dumps(result.to_dict()))
+    assert written["warnings"] == list(problem.warnings)
+    figures = ("objective", "bound", "bound_by", "gap", "spread", "makespan")
+    assert [written[name] for name in figures] == [None] * len(figures)
+    assert evenlag.verify(written, problem).outcome == "verified"
+    for name in figures:
+        assert evenlag.verify(written | {name: 0}, problem).outcome == "refused", name
     audited = evenlag.compare.audit(problem)
     assert {row.status for row in audited.rows} == {"EMPTY"}
     curve = evenlag.compare.frontier(problem)

@@ -13,6 +13,7 @@ import evenlag
 from evenlag import Problem
 from evenlag.compare import Change, changed
 from evenlag.compare.resized import Staff
+from evenlag.door import read_recorded
 from evenlag.errors import InvalidProblemError
 from evenlag.model.pair_costs import crossings
 from evenlag.model.pair_data import NO_PAIR_DATA
@@ -105,13 +106,55 @@ def test_replicas_without_a_known_rack_are_left_out_but_for_the_leader() -> None
 def test_a_read_from_a_leader_in_an_unknown_rack_is_not_a_crossing() -> None:
     described = {"racks": {"c0": "a", "c1": "b", "c2": "c"}, "partition_racks": {"paid": [["", "a"], ["a", "b"]]}}
     for fetch_from, first, second in (("leader", [0, 0, 0], [0, 1, 1]), ("followers", [0, 1, 1], [0, 0, 1])):
-        costs = crossings(problem(**described), fetch_from)
+        costs = crossings(problem(**described, fetch_from=fetch_from))
         assert costs is not None
         assert costs.pairs[2:4].tolist() == [first, second]
-    solved = [evenlag.solve(problem(**described), fetch_from=fetch_from) for fetch_from in ("leader", "followers")]
+    solved = [evenlag.solve(problem(**described, fetch_from=fetch_from)) for fetch_from in ("leader", "followers")]
     assert [[note for note in result.warnings if "rack" in note] for result in solved] == [
         ["the leader's rack is unknown for 5 partitions of 6: reading from it does not count as a crossing"], []
     ]  # fmt: skip
+
+
+RACKS: dict[str, Any] = {"racks": {"c0": "a"}, "partition_racks": {"paid": [["b", "a"], ["a"]]}, "move_sizes": {}}
+
+
+@pytest.mark.parametrize("given", [{}, RACKS])
+def test_the_replicas_that_members_read_are_data_of_the_group(given: dict[str, Any]) -> None:
+    plain, leader = problem(**given), problem(**given, fetch_from="leader")
+    assert (plain.pairs.fetch_from, leader.pairs.fetch_from) == ("followers", "leader")
+    assert "fetch_from" not in plain.to_dict()
+    assert leader.to_dict() == plain.to_dict() | {"fetch_from": "leader"}
+    assert not plain.pairs.same_as(leader.pairs)
+    for other in (plain.with_pair_data(fetch_from="leader"), Problem.from_dict(leader.to_dict())):
+        assert other.pairs.same_as(leader.pairs)
+    assert leader.with_pair_data(fetch_from="followers").pairs.same_as(plain.pairs)
+    for derived in (
+        leader.with_pair_data(racks={"c1": "b"}), leader.with_pair_data(together=[["orders", "paid"]]).units,
+        changed(leader, Change(add={"c9": None})), leader.at(leader.lags[::-1].copy(), leader.owner),
+    ):  # fmt: skip
+        assert derived.pairs.fetch_from == "leader"
+    assert leader.pairs.keep(np.arange(6) != 2).fetch_from == "leader"
+
+
+@pytest.mark.parametrize("written", [None, "leader"])
+def test_reading_takes_the_replicas_that_members_read(written: Any) -> None:
+    text = json.dumps(problem(**RACKS, fetch_from=written).to_dict())
+    assert evenlag.read(text).pairs.fetch_from == (written or "followers")
+    for given in ("leader", "followers"):
+        assert evenlag.read(text, fetch_from=given).pairs.fetch_from == given
+        assert read_recorded(text, fetch_from=given)[0].pairs.fetch_from == given
+    with pytest.raises(InvalidProblemError, match="fetch_from must be one of"):
+        evenlag.read(text, fetch_from="nobody")  # type: ignore[arg-type]
+
+
+def test_other_replicas_than_those_of_leader_and_followers_are_refused() -> None:
+    for of in (problem, problem().with_pair_data):
+        with pytest.raises(InvalidProblemError, match="fetch_from must be one of leader, followers, not 'lead'"):
+            of(fetch_from="lead")
+    with pytest.raises(InvalidProblemError, match="fetch_from must be one of leader, followers, not 3"):
+        Problem.from_dict(problem().to_dict() | {"fetch_from": 3})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'fetch_from'"):
+        evenlag.solve(problem(), fetch_from="leader")  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("field", ["move_sizes", "traffic"])

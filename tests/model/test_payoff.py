@@ -425,13 +425,13 @@ def test_an_unusable_record_is_left_out_and_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sized", [True, False])
 def test_costs_of_pairs_are_weighed_at_their_prices(seed: int, sized: bool) -> None:
     """Crossings today and planned count on either side, sizes or moves as the price of moving; all computed anew."""
-    problem = shop(seed, **({} if sized else {"move_sizes": None}))
-    result = evenlag.solve(problem, rack_price=13, stickiness=2, only_if_better="0%", fetch_from="leader")
+    problem = shop(seed, fetch_from="leader", **({} if sized else {"move_sizes": None}))
+    result = evenlag.solve(problem, rack_price=13, stickiness=2, only_if_better="0%")
     plan = result.payoff.plan
     moved = moved_size(problem, plan.assignment)
     today = problem_spread(problem, current_plan(problem).assignment)
-    today += 13 * crossings(problem, current_plan(problem).assignment, "leader")
-    planned = problem_spread(problem, plan.assignment) + 13 * crossings(problem, plan.assignment, "leader")
+    today += 13 * crossings(problem, current_plan(problem).assignment)
+    planned = problem_spread(problem, plan.assignment) + 13 * crossings(problem, plan.assignment)
     found = result.payoff
     assert (found.today, found.planned, found.move_cost) == (today, planned, 2 * moved)
     assert found.saved == today - planned - 2 * moved

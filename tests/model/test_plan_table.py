@@ -93,20 +93,21 @@ def test_racks_and_crossings_are_columns_where_racks_are_known(fetch_from: Any) 
     problem = evenlag.Problem.from_lags(
         {"t": [5, 4, 3, 2, 1, 1], "deaf": [1]}, {"a": ["t"], "b": ["t"]}, racks={"a": "x"},
         partition_racks={"t": [["x", "y"], ["y", "x"], ["y"], None, ["", "x"], ["", "y"]], "deaf": [["x"]]},
+        fetch_from=fetch_from,
     )  # fmt: skip
     everything = {"a": [("t", p) for p in range(6)], "b": []}
     plan = Plan.from_assignment(problem, everything)
     leader = fetch_from == "leader"  # whose rack is not known of the last two
     crossing = [None, False, leader, True, None, None if leader else False, None if leader else True]
-    for table in (plan.to_arrow(fetch_from), plan.to_polars(fetch_from).to_arrow()):
+    for table in (plan.to_arrow(), plan.to_polars().to_arrow()):
         assert table["member_rack"].to_pylist() == [None, *"xxxxxx"]
         assert table["crossing"].to_pylist() == crossing
-    frame = plan.to_pandas(fetch_from)
+    frame = plan.to_pandas()
     assert list(frame.columns) == [*COLUMNS, "member_rack", "crossing"]
     assert frame["crossing"].tolist() == crossing
     moved = Plan.from_assignment(problem, {"a": [], "b": everything["a"]})
     assert moved.to_arrow()["crossing"].to_pylist() == [None] * 7, "the rack of b is not known"
-    result = evenlag.solve(problem, fetch_from=fetch_from, rack_price=3)
+    result = evenlag.solve(problem, rack_price=3)
     assert sum(each is True for each in result.to_arrow()["crossing"].to_pylist()) == result.crossings
     again = evenlag.read(result.to_pandas())  # which is a table of offsets too
     assert again.partitions == problem.partitions

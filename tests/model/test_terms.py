@@ -117,7 +117,7 @@ def test_units_are_assigned_as_one(seed: int) -> None:
     result = solve(problem, balance="none", stickiness=price, rack_price=rack_price, first=first, time_limit=5)
     index = {name: p for p, name in enumerate(problem.partitions)}
     units = [[index["a", i], index["b", i]] for i in range(4)] + [[index["z", 0]], [index["z", 1]]]
-    tables = pair_tables(problem, "followers")
+    tables = pair_tables(problem)
     ranked = []
     for chosen in itertools.product(range(len(problem.members)), repeat=len(units)):
         member_of = {p: m for unit, m in zip(units, chosen, strict=True) for p in unit}
@@ -164,7 +164,6 @@ def test_an_unknown_cost_is_refused() -> None:
         ({"max_crossings": 1.5}, "max_crossings must be a whole number"),
         ({"rack_price": "much"}, "the price of crossings must be messages"),
         ({"budgets": {"night": -2}}, "the budget of night must be a whole number"),
-        ({"fetch_from": "nobody"}, "fetch_from must be one of leader, followers"),
     ],
 )
 def test_wrong_values_are_refused(keywords: dict[str, Any], said: str) -> None:
@@ -256,7 +255,7 @@ def test_own_costs_may_not_take_the_names_of_built_in_ones() -> None:
 
 
 def test_a_cost_without_data_of_pairs_counts_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    def spot(problem: Problem, _fetch_from: str) -> PairTable:
+    def spot(problem: Problem) -> PairTable:
         on_spot = np.array([name.endswith("-spot") for name in problem.members], dtype=np.int64)
         return PairTable.by_class(np.tile([0, 3], (len(problem.lags), 1)), on_spot)
 

@@ -12,6 +12,8 @@ import pytest
 import evenlag
 from evenlag.errors import InfeasibleError, InvalidProblemError, NoPlanFoundError
 from evenlag.figures import number
+from evenlag.model.drain_time import DrainTime
+from evenlag.model.rates import SECOND, horizon_micros
 from tests.support.problems import alike, seeds
 from tests.support.terms import Question, draw, draw_options
 
@@ -72,6 +74,43 @@ def test_limits_raised_to_the_numbers_of_the_error_can_be_kept_and_one_less_cann
         assert less < 0 or raised(question, error.enough | {name: less}).best is None, (name, less, error)
         shown = [float(text.replace(",", "")) for text in re.findall(r"[\d,]*\.?\d+", str(error))]
         assert any(value <= each < value + 1 for each in shown), (value, error)
+
+
+@pytest.mark.parametrize("seed", seeds(120))
+def test_a_ceiling_given_as_a_time_is_raised_as_a_time(seed: int) -> None:
+    question = tight(seed)
+    if question is None or "max_load" not in question.options:
+        return
+    rate = Random(seed).choice([Fraction(1), Fraction(25), Fraction(1, 7), Fraction(3, 2)])
+    seconds = Fraction(question.options["max_load"]) / rate
+    timed = Question(question.problem, question.options | {"max_load": DrainTime(seconds, rate, "max_drain")})
+    error, same = timed.ask(time_limit=10), question.ask(time_limit=10)
+    assert isinstance(error, InfeasibleError) == isinstance(same, InfeasibleError)
+    if not isinstance(error, InfeasibleError) or not isinstance(same, InfeasibleError):
+        assert error.objective == same.objective
+        return
+    assert "max_load" not in f"{error} {error.enough}"
+    enough = dict(error.enough)
+    if "max_drain" in enough:
+        enough["max_load"] = enough.pop("max_drain") * rate
+        [*_, named] = re.findall(r"max_drain (?:to )?([\d.,]+ [a-z]+)", str(error))
+        wider = Fraction(horizon_micros(named.replace(",", "")), SECOND) * rate
+        assert wider >= enough["max_load"]
+        assert not isinstance(raised(question, enough | {"max_load": wider}).ask(time_limit=10), InfeasibleError)
+    assert enough == same.enough
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(9, "9 s"), (119, "119 s"), (600, "10 min"), (9_000, "2.5 h")])
+def test_a_time_is_named_in_a_unit_of_its_size(seconds: int, text: str) -> None:
+    drain = DrainTime(Fraction(seconds), Fraction(25), "max_drain")
+    assert str(drain) == f"max_drain {text}"
+    for messages in (1, 1000, seconds * 25, seconds * 25 + 1):
+        enough, needed = (
+            Fraction(horizon_micros(each), SECOND) for each in (drain.enough(messages), drain.needed(messages))
+        )
+        assert (
+            needed <= Fraction(messages, 25) <= enough < Fraction(messages, 25) * Fraction(101, 100) + Fraction(1, 100)
+        )
 
 
 @pytest.mark.parametrize("across", ["mean", "worst"])

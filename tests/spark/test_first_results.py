@@ -109,7 +109,7 @@ def test_a_late_group_has_a_plan_that_is_judged_as_alone(seed: int) -> None:
     offsets, members = tables(seed)
     options = SolveOptions(
         balance=rng.choice(BALANCES), stickiness=rng.choice([0, 30, "0.1%", "10%"]),
-        objective=rng.choice(["spread", "makespan"]), fetch_from=rng.choice(["leader", "followers"]),
+        objective=rng.choice(["spread", "makespan"]),
     )  # fmt: skip
     given = None if rng.random() < 0.2 else members
     returned = solve_task(offsets, given, options, budget=late())
@@ -147,8 +147,7 @@ def check_row(found: Row, returned: Returned, rows: GroupRows, options: SolveOpt
     gap = (found["objective"] - found["bound"]) / max(problem.total_lag / max(len(problem.members), 1), 1)
     assert found["gap"] == pytest.approx(gap)
     assert (found["status"] == "OPTIMAL") == (found["objective"] == found["bound"])
-    alone = options.fetch_from == "leader" or found["status"] == "EMPTY"  # such groups get their plans one by one
-    assert alone or found["method"] in (*METHODS, BASELINE, *BY_COLUMNS)
+    assert found["status"] == "EMPTY" or found["method"] in (*METHODS, BASELINE, *BY_COLUMNS)
     columns = [column.to_pylist() for column in plan_columns([one])]
     expected = [dict(zip(PLANS.names, row, strict=True)) for row in zip(*columns, strict=True)]
     assert list(returned.plan_of(problem.group).values()) == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -91,9 +92,16 @@ def alone(paths: Paths, group: str) -> Problem:
     return problem
 
 
+def with_data(problem: Problem, terms: dict[str, Any]) -> tuple[Problem, dict[str, Any]]:
+    """Return the group with the data among the terms, and the other terms."""
+    others = {name: value for name, value in terms.items() if name != "fetch_from"}
+    return problem.with_pair_data(fetch_from=terms.get("fetch_from")), others
+
+
 def check_group(row: dict[str, Any], problem: Problem, terms: dict[str, Any]) -> None:
     """Compare a row of the table `groups` with `evenlag.solve`."""
     result, error = None, ""
+    problem, terms = with_data(problem, terms)
     try:
         result = evenlag.solve(problem, **terms)
     except InfeasibleError as failure:
@@ -113,6 +121,7 @@ def check_group(row: dict[str, Any], problem: Problem, terms: dict[str, Any]) ->
 
 def check_audit(rows: Rows, problem: Problem, terms: dict[str, Any]) -> None:
     """Compare a group's rows of the table `audit` with `evenlag.audit`."""
+    problem, terms = with_data(problem, terms)
     wanted = {(row.strategy, row.balance): row for row in evenlag.audit(problem, **terms).rows}
     found = {(row["strategy"], row["balance"]): row for row in rows}
     assert set(found) == set(wanted)
@@ -258,6 +267,10 @@ def test_a_drain_time_limits_the_load_in_each_group(want: Want, given: bool) -> 
     twice = solve_group(last, options, want, time_limit=5.0, data=data, past=None if given else past, earlier=solved)
     assert twice.main is not None
     assert (twice.main.max_load, twice.warnings.count(estimated)) == (1200, int(not given))
+    short = solve_group(last, options, Want.PLAN, time_limit=5.0, data=FleetData.of(drain_seconds=1, capacity=5))
+    [named] = re.findall(r"drain_seconds 1 s is too short: .*; raise drain_seconds to ([\d.]+) s,", short.error or "")
+    enough = FleetData.of(drain_seconds=float(named), capacity=5)
+    assert solve_group(last, options, Want.PLAN, time_limit=5.0, data=enough).error is None
     unknown = solve_group(last, options, want, time_limit=5.0, data=FleetData.of(drain_seconds=120))
     assert unknown.error is not None
     assert "give capacity, in messages per second, or several snapshots of the group" in unknown.error
@@ -371,7 +384,10 @@ def test_a_run_and_an_audit_take_terms(spark: SparkSession, paths: Paths, tmp_pa
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"first": ["crossing"]}, "first must be one of"),
         ({"drain_seconds": 60}, "a stream cannot estimate the capacity of members; with drain_seconds, give"),
-        *(({**term}, "a stream cannot count crossings") for term in ({"rack_price": 3}, {"traffic": {"orders": 3}})),
+        *(
+            ({**term}, "a stream cannot count crossings")
+            for term in ({"rack_price": 3}, {"traffic": {"orders": 3}}, {"fetch_from": "leader"})
+        ),
     ]
     for term, message in wrong:
         with pytest.raises(InvalidProblemError, match=message):

@@ -27,7 +27,7 @@ def shop(seed: int = 1, partitions: int = 9, members: int = 3, **more: Any) -> P
     return Problem.from_lags(lags, {name: ["t"] for name in names}, **fields)
 
 
-def crossings(problem: Problem, assignment: Assignment, fetch_from: str = "followers") -> int:
+def crossings(problem: Problem, assignment: Assignment) -> int:
     """Traffic of the partitions that members read from other racks than theirs, from the problem document."""
     document = problem.to_dict()
     total = 0
@@ -36,7 +36,7 @@ def crossings(problem: Problem, assignment: Assignment, fetch_from: str = "follo
         for topic, partition in names:
             racks = _value_of(document, "partition_racks", topic, partition, None)
             traffic = _value_of(document, "traffic", topic, partition, 1)
-            here = [each for each in (racks or [])[: 1 if fetch_from == "leader" else None] if each]
+            here = [each for each in (racks or [])[: 1 if document.get("fetch_from") == "leader" else None] if each]
             total += traffic if rack is not None and here and rack not in here else 0
     return total
 

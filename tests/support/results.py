@@ -41,7 +41,7 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "sizes": ({"owned": OWNED, **SIZES}, {"stickiness": 2, "max_moved": 20}),
     "racks": ({"owned": OWNED, **RACKS}, {"rack_price": 5}),
     "an order": ({"owned": OWNED, **RACKS}, {"first": ["crossings", "moves"]}),
-    "an order of sizes": ({"owned": OWNED, **RACKS, **SIZES}, {"first": ["moves"], "fetch_from": "leader"}),
+    "an order of sizes": ({"owned": OWNED, **RACKS, **SIZES, "fetch_from": "leader"}, {"first": ["moves"]}),
     "scenarios with an order": ({"owned": OWNED, "scenarios": FUTURES, **RACKS}, {"first": ["crossings"]}),
     "a ceiling": ({"owned": OWNED}, {"max_load": 150, "first": ["moves"]}),
     "a cost of one's own": ({**NIGHT}, {"prices": {"night": 3}, "budgets": {"night": 8}}),

@@ -62,6 +62,7 @@ def draw(rng: random.Random, lag: int = 1, size: int = 1) -> Problem:
         blank = random.Random(repr(lags))  # the leader's rack is not known of some
         for racks in (each for several in more["partition_racks"].values() for each in several if each):
             racks[0] = racks[0] if blank.random() < 0.8 else ""
+        more["fetch_from"] = blank.choice(("leader", "followers"))
         if rng.random() < 0.3:
             more["traffic"] = {topic: [size * rng.randint(0, 50) for _ in range(n)] for topic, n in topics.items()}
     if rng.random() < 0.4:
@@ -85,7 +86,6 @@ def draw_options(rng: random.Random, problem: Problem) -> dict[str, Any]:
     options["objective"] = rng.choice(("spread", "spread", "makespan"))
     options["balance"] = rng.choice(("both", "topic", "group", "none"))
     options["across"] = rng.choice(("mean", "worst"))
-    options["fetch_from"] = rng.choice(("leader", "followers"))
     if rng.random() < 0.2:
         options["slack"] = 1
     for name, values in {
@@ -136,7 +136,7 @@ class Question:
         self.problem, self.options = problem, options
         self.units, self.by_hand = united(problem)
         self.group = grouped(self.by_hand)
-        self.tables = pair_tables(problem, options["fetch_from"])
+        self.tables = pair_tables(problem)
         asked = ["moved_size" if name == "moves" else name for name in options.get("first", ())]
         self.first = [name for name in asked if name in self.tables]
         self.prices = dict(options.get("prices", {})) | {
@@ -287,7 +287,7 @@ def united(problem: Problem) -> tuple[list[list[int]], Problem]:
     return [units[name] for name in names], by_hand
 
 
-def pair_tables(problem: Problem, fetch_from: str) -> Tables:
+def pair_tables(problem: Problem) -> Tables:
     """Costs of each pair by name, from the data of the problem; moves too."""
     pairs = problem.pairs
     partitions, members = range(len(problem.lags)), range(len(problem.members))
@@ -304,7 +304,7 @@ def pair_tables(problem: Problem, fetch_from: str) -> Tables:
         away = [[0] * len(members) for _ in partitions]
         for p in partitions:
             racks = pairs.partition_racks[p] or ()
-            racks = [each for each in racks[: 1 if fetch_from == "leader" else None] if each]
+            racks = [each for each in racks[: 1 if pairs.fetch_from == "leader" else None] if each]
             for m in members:
                 if racks and pairs.racks[m] is not None and pairs.racks[m] not in racks:
                     away[p][m] = traffic[p]

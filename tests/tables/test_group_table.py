@@ -286,9 +286,8 @@ def test_columns_are_those_of_the_problems_of_ordinary_groups(rows: list[Row], m
         some = (np.arange(len(problem.lags)) * 7 + g) % len(problem.members)
         named = [table.names[code] for code in by_columns.member_codes(np.array([g]), some).tolist()]
         assert named == [problem.members[m] for m in some.tolist()]
-        for fetch_from in ("leader", "followers"):
-            plan = Plan(problem, some.astype(np.int32))
-            assert by_columns.crossings(np.array([g]), some, fetch_from) == [crossings_of(plan, fetch_from)]
+        plan = Plan(problem, some.astype(np.int32))
+        assert by_columns.crossings(np.array([g]), some) == [crossings_of(plan)]
 
 
 def is_ordinary(group: GroupRows) -> bool:
@@ -304,14 +303,14 @@ def is_ordinary(group: GroupRows) -> bool:
     return plain and same and pairs.move_sizes is None and pairs.traffic is None
 
 
-def crossings_of(plan: Plan, fetch_from: str) -> int | None:
+def crossings_of(plan: Plan) -> int | None:
     """Count by the racks of the problem; None where they are unknown."""
     racks, there = plan.problem.pairs.racks, plan.problem.pairs.partition_racks
     if not any(racks or ()) or not any(there or ()):
         return None
     count = 0
     for p, m in enumerate(plan.member_of.tolist()):
-        readable = (there[p] or ())[: 1 if fetch_from == "leader" else None]
+        readable = there[p] or ()
         count += bool(m != NOBODY and racks[m] and any(readable) and racks[m] not in readable)
     return count
 

@@ -137,7 +137,7 @@ def test_every_known_cost_has_a_function_of_its_own_in_the_checker() -> None:
 def test_a_registered_cost_is_left_unchecked_and_never_refused(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def spot(problem: evenlag.Problem, _: str) -> PairTable:
+    def spot(problem: evenlag.Problem) -> PairTable:
         costs = [[m + p % 2 for m in range(len(problem.members))] for p in range(len(problem.lags))]
         return PairTable.of_pairs(np.array(costs))
 

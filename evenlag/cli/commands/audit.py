@@ -76,7 +76,7 @@ def audit(
         if traffic_price is not None:
             traffic_price.check(problem)
         seconds = max(min(group_time_limit, clock.left() / (len(sources) - number)), LEAST_SECONDS)
-        with ending_searches() as watch, working(f"auditing {problem.group}"), ceiling.explained(most):
+        with ending_searches() as watch, working(f"auditing {problem.group}"):
             audited = evenlag.audit(problem, time_limit=seconds, max_load=most, **parameters)
         ended, notes = watch, [*setting_notes(problem), *read, *of_ceiling, *notes_of(watch)]
         documents.append(report.audit_document(audited, notes, traffic_price))

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 @click.option("--against", metavar="COST", default="moves", show_default=True,
               help="The cost to vary: moves, crossings, moved_size, or a cost in the problem file.")  # fmt: skip
 @options.balance
-@terms.fetch_from
 @terms.traffic_price
 @options.limiting(10.0)
 @options.plot("Picture to write")

@@ -61,7 +61,7 @@ def plan(
     result, worth = found.result, found.result.payoff
     document = report.plan_document(result, found.pace, found.notes)
     if traffic_price is not None:
-        document["traffic_cost"] = report.traffic_document(result.plan, result.fetch_from, traffic_price)
+        document["traffic_cost"] = report.traffic_document(result.plan, traffic_price)
     if cooperative:
         document |= result.rebalance.to_dict()
     if out is not None:

@@ -31,7 +31,6 @@ def publish(path: Path, place: str, command_config: Path | None, as_json: bool) 
     config = {} if command_config is None else live.read_client_config(command_config)
     # NumPy takes a tenth of a second to import; help and completion do not need it.
     from evenlag.live import followed_plan
-    from evenlag.live.bearers import note_on_names
     from evenlag.model.files import read_json
 
     document = read_json(path)
@@ -40,10 +39,9 @@ def publish(path: Path, place: str, command_config: Path | None, as_json: bool) 
         with working(f"publishing to {place}"):
             to = followed_plan.place_of(place, group, config)
             plan = followed_plan.publish(document, to)
-            note = note_on_names(plan, to)
     except InvalidPlanError as error:
         raise InvalidPlanError(f"{path}: {error}") from error
-    warn([] if note is None else [note])
+    warn(plan.warnings)
     if as_json:
         print_json({"group": plan.group, "version": plan.version, "partitions": len(plan.owners)})
         return

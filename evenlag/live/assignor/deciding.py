@@ -12,7 +12,9 @@ from evenlag.live.assignor.lag_record import NOW, LagRecord
 from evenlag.live.cluster.group_offsets import Reader, Reading
 from evenlag.live.group_state import TopicPartition
 from evenlag.live.solver_process import SolverError, SolverProcess
+from evenlag.model.literals import FetchFromWord
 from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE
+from evenlag.model.pair_data import FetchFrom
 from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
@@ -96,6 +98,7 @@ def decide(
     options: SolveOptions,
     record: LagRecord,
     auto_offset_reset: str,
+    fetch_from: FetchFrom | FetchFromWord | None = None,
     started: float,
     limit: float,
 ) -> Decision:
@@ -128,7 +131,7 @@ def decide(
         why.append(f"no lags: {error}")
     solvable = not why
     partitions = _known(partitions, reading)
-    problem = aim = problem_of(group, partitions, members, reading, auto_offset_reset)
+    problem = aim = problem_of(group, partitions, members, reading, auto_offset_reset, fetch_from)
     if reading is not None and (gaps := reading.gaps(problem.partitions)):
         why.append(f"{gaps} and taken as 0")
     planned_for = ""
@@ -205,6 +208,7 @@ def problem_of(
     members: Mapping[str, Subscription],
     reading: Reading | None,
     auto_offset_reset: str,
+    fetch_from: FetchFrom | FetchFromWord | None = None,
 ) -> Problem:
     """Build the group's problem, with 0 for unknown lags and 1 for unknown weights.
 
@@ -225,6 +229,7 @@ def problem_of(
             topic: {p: of_partitions[topic, p] for p in mine if (topic, p) in of_partitions}
             for topic, mine in partitions.items()
         },
+        fetch_from=fetch_from,
     )
 
 

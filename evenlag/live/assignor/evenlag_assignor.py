@@ -26,6 +26,8 @@ from evenlag.live.kafka_python import (
     calling_consumer,
 )
 from evenlag.live.solver_process import SolverError, SolverProcess
+from evenlag.model.literals import FetchFromWord
+from evenlag.model.pair_data import FetchFrom
 from evenlag.model.payoff import parse_share
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND
@@ -79,6 +81,8 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         `session_timeout_ms`; the group removes a leader that takes longer.
     auto_offset_reset : str
         The consumer's setting, which determines the lag of partitions without a commit.
+    fetch_from : {"followers", "leader"}
+        Replicas that members read: with "leader", the racks of other replicas do not count.
     config : mapping, optional
         Additional properties of the client that reads the lags, by librdkafka's names (docs/snapshot.md).
     horizon : float or str
@@ -115,6 +119,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         cooperative: bool = True,
         limit: float = LIMIT,
         auto_offset_reset: str = "latest",
+        fetch_from: FetchFrom | FetchFromWord = FetchFrom.FOLLOWERS,
         config: Mapping[str, str] | None = None,
         horizon: float | str = AUTO,
         read_every: float = READ_EVERY,
@@ -132,6 +137,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._group, self._weight, self._cooperative, self._limit = group, weight, cooperative, limit
         self._rack = rack
         self._auto_offset_reset, self._on_decision = auto_offset_reset, on_decision
+        self._fetch_from = FetchFrom.of(fetch_from, "fetch_from")
         self._read_every, self._rejoin_interval = read_every, rejoin_interval
         self._options = solving_options("EvenlagAssignor", options, EvenlagAssignor)
         if rejoin_if_better is not None:
@@ -263,7 +269,8 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
                     return replace(before, seconds=time.monotonic() - started, why=(AGAIN, *why)), heading.made
             decision = decide(
                 self._group, partitions, members, reader=self._reader, solver=self._solver, options=self._options,
-                record=self._record, auto_offset_reset=self._auto_offset_reset, started=started, limit=self._limit,
+                record=self._record, auto_offset_reset=self._auto_offset_reset, fetch_from=self._fetch_from,
+                started=started, limit=self._limit,
             )  # fmt: skip
         except Exception as error:
             log.exception("group %s: no plan could be made", self._group)
@@ -307,7 +314,9 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             return
         try:
             reading = self._recorder.read(sorted(heading.partitions), now + self._limit)
-            problem = problem_of(self._group, heading.partitions, heading.holding, reading, self._auto_offset_reset)
+            problem = problem_of(
+                self._group, heading.partitions, heading.holding, reading, self._auto_offset_reset, self._fetch_from
+            )
             if self._heading is not heading:
                 return
             record.add(round(now * SECOND), problem, reading)

@@ -101,7 +101,7 @@ class Decided:
 
     def costs(self, plan: Plan) -> dict[str, int]:
         """Return what a plan of partitions costs, by name."""
-        return costs_of(self.whole, plan.member_of, self.result.fetch_from)
+        return costs_of(self.whole, plan.member_of)
 
     def measure(self, member_of: Index) -> Number:
         """Return the spread (makespan) of an assignment of `whole`, over all scenarios if there are any."""

@@ -124,13 +124,14 @@ def solve(
         Called in a thread of the driver with the number of groups done, their total, and the number that failed, such
         as the result of `progress_bar`.
     **solving
-        balance, stickiness, max_moves, slack, objective, across, rack_price, max_crossings, fetch_from, max_moved,
-        max_load, first, prices, budgets, method, gap, seed, deterministic, only_if_better, pause: as in
-        `evenlag.solve`, for every group. Tables cannot have costs of the caller's own. The cost of a pause is computed
-        from the rates since the previous snapshot; in a group's first snapshot, a pause costs nothing.
+        balance, stickiness, max_moves, slack, objective, across, rack_price, max_crossings, max_moved, max_load,
+        first, prices, budgets, method, gap, seed, deterministic, only_if_better, pause: as in `evenlag.solve`, for
+        every group. Tables cannot have costs of the caller's own. The cost of a pause is computed from the rates since
+        the previous snapshot; in a group's first snapshot, a pause costs nothing.
         move_sizes, traffic, together: data in addition to the tables, which take precedence. Move sizes and traffic are
         a file or a number for each topic (`evenlag.tables.fleet_data`). `together` has lists of topics whose partitions
         of the same number go to the same member, in every group with these topics.
+        fetch_from: replicas that members read, as in `Problem.from_lags`.
         drain_seconds, capacity: no member gets more lag than it can read in `drain_seconds`. A member of weight 1 reads
         `capacity` messages per second; by default it is estimated from the snapshots of each group.
 
@@ -211,8 +212,8 @@ def audit(
     progress
         As in `solve`.
     **terms
-        rack_price, max_crossings, fetch_from, max_load, first, prices, budgets: as in `evenlag.audit`, for every group.
-        move_sizes, traffic, together, drain_seconds, capacity: as in `solve`.
+        rack_price, max_crossings, max_load, first, prices, budgets: as in `evenlag.audit`, for every group.
+        move_sizes, traffic, together, fetch_from, drain_seconds, capacity: as in `solve`.
 
     Returns
     -------

@@ -75,10 +75,10 @@ def _refuse_crossings(options: SolveOptions, data: FleetData) -> None:
     """Raise an error for options on crossings, because a stream has no racks of both members and partitions."""
     asked = options.asked
     limited = [name for name, most in asked.budgets.items() if most is not None]
-    if CROSSINGS in (*asked.prices, *limited, *asked.first) or TRAFFIC in data.amounts:
+    if CROSSINGS in (*asked.prices, *limited, *asked.first) or TRAFFIC in data.amounts or data.fetch_from:
         raise InvalidProblemError(
             "a stream cannot count crossings, as it does not know the racks of both members and partitions; omit the "
-            "price, budget and traffic of crossings, and crossings in first"
+            "price, budget and traffic of crossings, fetch_from, and crossings in first"
         )
 
 

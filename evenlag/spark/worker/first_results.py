@@ -16,7 +16,6 @@ from evenlag.compare.strategies import OPTIMAL, AuditRow
 from evenlag.heuristics import HEURISTICS
 from evenlag.heuristics.by_columns import BY_COLUMNS
 from evenlag.model.arrays import NOBODY, Bools, Whole
-from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance, count_rule
 from evenlag.model.check import violation
 from evenlag.model.group_columns import GroupColumns, rows_of_parts
@@ -48,7 +47,7 @@ def apply_to(options: SolveOptions, data: FleetData) -> bool:
     terms = any((options.rack_price, options.first, options.prices, options.budgets))
     limits = (options.max_crossings, options.max_moved, options.max_load)
     priced = options.stickiness != FEWEST_MOVES and _price(options.stickiness)[0] is not None
-    known = options.method in (AUTO, *BY_COLUMNS) and options.fetch_from == FetchFrom.FOLLOWERS
+    known = options.method in (AUTO, *BY_COLUMNS)
     return plain and not terms and limits == (None,) * 3 and priced and known and not data and data.draining is None
 
 
@@ -86,7 +85,7 @@ class FirstResults:
         True if a published heuristic's plans were asked for, unchanged.
     keeps : bool array (K,)
         True if the plan keeps the balance.
-    balance, fetch_from : str
+    balance : str
     seconds : float
         Time for all of them.
     """
@@ -104,7 +103,6 @@ class FirstResults:
     heuristic: bool
     keeps: Bools
     balance: str
-    fetch_from: str
     seconds: float
 
     @classmethod
@@ -150,7 +148,7 @@ class FirstResults:
             methods = [METHODS[code] for code in found.method.tolist()]
         return cls(
             table, ordinary, groups, columns.starts, member_of, objective, bound,
-            columns.totals / columns.members, prices, methods, heuristic, keeps, options.balance, options.fetch_from,
+            columns.totals / columns.members, prices, methods, heuristic, keeps, options.balance,
             time.monotonic() - started,
         )  # fmt: skip
 
@@ -241,7 +239,7 @@ class FirstResults:
             "bound": self.bound[chosen].astype(np.float64),
             "bound_by": [Bounds.name] * len(chosen),
             "gap": pa.array(self.gaps[chosen], mask=~self.keeps[chosen]),
-            "crossings": self.ordinary.crossings(groups, self.member_of[self._rows(chosen)], self.fetch_from),
+            "crossings": self.ordinary.crossings(groups, self.member_of[self._rows(chosen)]),
             "seconds": np.full(len(chosen), self.seconds / max(len(self), 1)),
             "warnings": warnings,
             "audit": self._audits(chosen) if audits else [[]] * len(chosen),
@@ -268,7 +266,7 @@ class FirstResults:
         counts = np.bincount(columns.numbers(member_of), minlength=int(columns.member_starts[-1]))
         fewest, most = (of.reduceat(counts, columns.member_starts[:-1]) for of in (np.minimum, np.maximum))
         bounds = column_bounds(CountRules(columns, self.balance)).of(ObjectiveKind.SPREAD)
-        crossed = self.ordinary.crossings(self.groups[chosen], member_of, self.fetch_from)
+        crossed = self.ordinary.crossings(self.groups[chosen], member_of)
         found = []
         for k, crossings, spread, makespan, moves, unowned, low, high, bound in zip(
             chosen.tolist(),

@@ -19,7 +19,6 @@ from evenlag.errors import EvenlagError, InfeasibleError, NoPlanFoundError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
-from evenlag.model.objective import MOVES
 from evenlag.model.payoff import Rates
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -169,8 +168,8 @@ class GroupResult:
         """The sum of the unproven units of the criteria that come first."""
         if self.result is None:
             return 0
-        costs = {MOVES: self.result.moves, **self.result.costs}
-        return sum(max(costs[name] - bound, 0) for name, bound in self.result.cost_bounds.items())
+        units = self.result.units_of
+        return sum(max(units(name) - bound, 0) for name, bound in self.result.cost_bounds.items())
 
     def failed(self, failure: Exception | str) -> GroupResult:
         """Return the result after a failed turn: an earlier complete result with a note, or else an error."""
