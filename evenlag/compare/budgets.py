@@ -24,8 +24,7 @@ from evenlag.search.clock import Clock
 from evenlag.search.construct.fresh import fewest_moves_plan
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.move_patterns import MoveGrids, cheapest_window
-from evenlag.search.improve.equalize import equalize
-from evenlag.search.improve.local_search import relocate
+from evenlag.search.improve.relocation import Way, relocate
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
@@ -136,14 +135,14 @@ def frontier(
 
 
 def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) -> list[Plan]:
-    """Return plans from the fewest moves to even loads, found by relocation; each includes all free improvements."""
+    """Return plans from the fewest moves to even loads, found by relocation."""
     if not (rule.problem.owner != NOBODY).any():
         return []
     wanted = bounds.min_load_ub, bounds.max_load_lb
-    start = equalize(fewest_moves_plan(rule), rule, wanted, clock.stop(0.05), seed, keep_home=True)
+    start = fewest_moves_plan(rule)
     plans: list[Plan] = []
     for number, (greed, noise) in enumerate(PATHS):
-        plans += relocate(start, rule, wanted, clock.stop(0.3), seed + number, greed=greed, noise=noise)
+        plans += relocate(start, rule, wanted, clock.stop(0.3), seed + number, Way(greed, noise))
     return plans
 
 

@@ -36,8 +36,9 @@ from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import Problem
 from evenlag.search.clock import Turn
 from evenlag.search.exact.class_program import NEAR, ClassProgram, Relaxed, member_classes
-from evenlag.search.improve.local_search import local_search, relocate
+from evenlag.search.improve.local_search import local_search
 from evenlag.search.improve.pairs import PairSearch
+from evenlag.search.improve.relocation import Way, relocate
 from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
 from evenlag.search.stage import Stage
@@ -313,7 +314,7 @@ def rounded(
     for number in range(ROUNDS):
         seed, start = seed + (number > 0), best
         if seed != task.drawn:
-            points = relocate(best, task.rule, window, stop, seed, greed=0.0, noise=NOISE, goal=within)
+            points = relocate(best, task.rule, window, stop, seed, Way(0.0, NOISE), goal=within)
             start = min(points, key=task.goal.value)
         state = SearchState(start, task.rule, window, seed, goal=within)
         for each in members:

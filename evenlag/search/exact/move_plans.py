@@ -52,8 +52,8 @@ from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns, cheapest_window
 from evenlag.search.exact.windows import LARGEST, Answer, Window
-from evenlag.search.improve.local_search import local_search, relocate
-from evenlag.search.improve.relocation import Relocation
+from evenlag.search.improve.local_search import local_search
+from evenlag.search.improve.relocation import Relocation, Way, relocate
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.stage import Stage
 from evenlag.search.subsets import EnumerationLimitError
@@ -371,11 +371,9 @@ def _towards(
 ) -> Plan | None:
     """Return the best plan of a relocation towards a window and local search, with at most `most` moves; or None."""
     loads = window.low * unit, (window.high + 1) * unit
-    plans = relocate(
-        start, task.rule, loads, stop, rng.randrange(2**31),
-        most_moves=most, greed=rng.choice(Relocation.greeds), noise=NOISE, undone=rng.choice(UNDONE),
-        careful=rng.random() < Relocation.careful,
-    )  # fmt: skip
+    seed = rng.randrange(2**31)
+    way = Way(rng.choice(Relocation.greeds), NOISE, rng.choice(UNDONE), rng.random() < Relocation.careful)
+    plans = relocate(start, task.rule, loads, stop, seed, way, most_moves=most)
     few = [plan for plan in plans if most is None or plan.moves <= most]
     if not few:
         return None

@@ -42,8 +42,8 @@ from evenlag.search.improve.few_held import (
     three_way_applies,
     three_way_search,
 )
-from evenlag.search.improve.local_search import exchange_worst
 from evenlag.search.improve.pairs import PairParams, PairSearch
+from evenlag.search.improve.relocation import exchange_worst
 from evenlag.search.improve.state import BestState, SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.stage import Stage
@@ -113,7 +113,6 @@ def equalize(
     stop: Callable[[], bool],
     seed: int = 0,
     *,
-    keep_home: bool = False,
     params: EqualizeParams = EqualizeParams(),
 ) -> Plan:
     """Return a plan with loads no farther from `window`; a plan inside it has the least possible spread.
@@ -128,12 +127,9 @@ def equalize(
     stop : callable
         Stop criterion, called before each step.
     seed : int
-    keep_home : bool
-        Keep every partition with its owner if it is there, so that the plan gets no more moves.
     params : EqualizeParams
     """
-    state = SearchState(plan, rule, window, seed, keep_home=keep_home)
-    alike = repairs_keep(rule, plan) and not keep_home
+    state, alike = SearchState(plan, rule, window, seed), repairs_keep(rule, plan)
     by_pair, by_threes, repair = (params.best_pair, params.three_way, params.repair) if alike else (None, None, None)
     larger: list[Search] = []
     if by_threes is not None and three_way_applies(state, by_threes):
