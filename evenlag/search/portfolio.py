@@ -73,7 +73,7 @@ def first_to_relocate(task: Task, best: Incumbent) -> bool:
 
 def priced_without_kernel(task: Task, best: Incumbent) -> bool:
     """Return True if there is no annealing, and a relocation is worthwhile."""
-    return kernel.status() != "compiled" and priced_to_relocate(task, best)
+    return not kernel.in_use() and priced_to_relocate(task, best)
 
 
 def worth_a_mip(task: Task, best: Incumbent) -> bool:
