@@ -20,7 +20,7 @@ from evenlag.model.objective import FEWEST_MOVES, MOVES
 from evenlag.model.plan import Plan, whole
 from evenlag.model.problem import NOBODY, Problem, check_problem
 from evenlag.search.cache import SolveCache
-from evenlag.search.clock import Clock
+from evenlag.search.clock import Clock, Stop
 from evenlag.search.construct.fresh import fewest_moves_plan
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.move_patterns import MoveGrids, cheapest_window
@@ -163,7 +163,7 @@ def _bound_by_patterns(
     value = max((curve.best(budget).spread for budget in budgets if curve.gap(budget) > 0), default=0)
     if not value or not move_patterns.applies(rule):
         return
-    for patterns in cache.kept(MoveGrids, rule, True).up_to(value, max(map(curve.gap, budgets)), stop):
+    for patterns in cache.kept(MoveGrids, rule, True).up_to(value, max(map(curve.gap, budgets)), Stop(stop)):
         left = set(budgets)
         while not stop():
             left = {budget for budget in left if curve.gap(budget) > patterns.resolution}

@@ -24,6 +24,7 @@ from evenlag.search.stage import run_steps
 from evenlag.search.task import Task
 from tests.support.owned import FEW_STEPS, owned_problems
 from tests.support.problems import alike, seeds
+from tests.support.searching import GO_ON
 
 
 @pytest.mark.parametrize("balance", list(Balance))
@@ -32,7 +33,7 @@ def test_a_rounded_plan_keeps_the_rule(balance: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(move_patterns, "CELLS", 10_000)
     for seed, problem in owned_problems(len(seeds(40))):
         rule, random = count_rule(problem, balance), Random(seed)
-        patterns = MovePatterns(rule, SolveCache(problem).load_bounds(rule), problem.total_lag + 1, True, lambda: False)
+        patterns = MovePatterns(rule, SolveCache(problem).load_bounds(rule), problem.total_lag + 1, True, GO_ON)
         window = Window(patterns.windows.first, patterns.windows.largest)
         patterns.solve(window, 0)
         for _ in range(4):
@@ -96,7 +97,7 @@ def test_rounded_plans_improve_the_best_plan(event: str, monkeypatch: pytest.Mon
     task = Task(rule, goal, Clock(60), SolveCache(problem))
     best = run_steps(task, begin(Incumbent(task)), START)
     before = best.value
-    patterns = MovePatterns(rule, task.bounds, before, True, lambda: False)
+    patterns = MovePatterns(rule, task.bounds, before, True, GO_ON)
     cheapest_window(patterns, before, 12)
     for finding in rounded_plans(task, best, patterns, 0, lambda: False, Random(0)):
         best.take(finding, "rounded")

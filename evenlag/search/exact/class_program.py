@@ -11,7 +11,7 @@ integer below, the other to at least the integer above.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -24,6 +24,7 @@ from evenlag.model.arrays import NOBODY, Bools, Ints, Whole, numbered
 from evenlag.model.bounds import reduction_floors, reductions
 from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, whole
+from evenlag.search.clock import Stop
 from evenlag.search.exact.choice_program import ChoiceProgram, Limits, Solution, Terms
 from evenlag.search.task import Task
 
@@ -118,14 +119,14 @@ class ClassProgram:
         Objective of the best plan in messages. Bounds are for better plans.
     least : number
         Proven lower bound on the spread (makespan) at any cost, in messages.
-    room : callable
-        Returns the seconds left for a linear program.
+    stop : Stop
+        Called before each branch.
     """
 
     def __init__(
-        self, task: Task, classes: MemberClasses, value: Number | None, least: Number, room: Callable[[], float]
-    ) -> None:
-        self._room = room
+        self, task: Task, classes: MemberClasses, value: Number | None, least: Number, stop: Stop
+    ) -> None:  # fmt: skip
+        self._stop = stop
         self._task, self._classes, self._value = task, classes, value
         problem, goal = task.problem, task.goal
         prices = [Fraction(pair.price) / problem.load_unit for pair in task.costs]
@@ -299,13 +300,11 @@ class ClassProgram:
 
     # ---- bounds and branches ------------------------------------------------------------------------------------
 
-    def solve(self, stop: Callable[[], bool], most: int) -> Iterator[Relaxed]:
+    def solve(self, most: int) -> Iterator[Relaxed]:
         """Yield solutions. Each solution's bound holds for all plans and is at least as high as the previous one.
 
         Parameters
         ----------
-        stop : callable
-            Called before each branch.
         most : int
             Largest number of branches.
         """
@@ -316,7 +315,7 @@ class ClassProgram:
                 return
             yield leaves[0][-1]
             parts = self._parts(leaves[0][-1])
-            if not parts or leaves[0][0] == self._value or stop():
+            if not parts or leaves[0][0] == self._value or self._stop():
                 return
             found = [self._solved(*part) for part in parts]
             heappop(leaves)
@@ -330,11 +329,11 @@ class ClassProgram:
         for low, cuts in self._cuts.items():
             most = limits[-1][1]
             rows |= dict.fromkeys(cuts, (0 if most is not None and most <= low else None, None))
-        found = self._program.solve(rows, barred, self._room())
+        found = self._program.solve(rows, barred, self._stop.room())
         if found is None:
             return None
         for _ in range(CUT_ROUNDS):
-            closer = self._program.solve(rows, barred, self._room()) if self._cut(found) else None
+            closer = self._program.solve(rows, barred, self._stop.room()) if self._cut(found) else None
             if closer is None:
                 break
             found = closer

@@ -15,9 +15,8 @@ window come first, so that all slack is left for the end. The last member holds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from math import ceil
 from random import Random
 from typing import ClassVar
@@ -30,8 +29,8 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.certificate import Certificate, Document, of_loads
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
-from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.column_pool import NEAR, ColumnPool, endless
+from evenlag.search.clock import Stop
+from evenlag.search.exact.column_pool import NEAR, ColumnPool
 from evenlag.search.exact.prefix_table import SMALL, BlockTable, Items, Pattern
 from evenlag.search.exact.windows import UNIT, Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
@@ -107,23 +106,18 @@ class Packing:
     members : int
     counts : Counts or None
         None for any number of partitions.
-    stop : callable
-        Stop criterion, called before each table of the pricing problem.
-    room : callable
-        Returns the seconds left for a linear program.
+    stop : Stop
+        Called before each table of the pricing problem.
     """
 
-    def __init__(
-        self, items: Items, members: int, counts: Counts | None, stop: Callable[[], bool],
-        room: Callable[[], float] = endless,
-    ) -> None:  # fmt: skip
+    def __init__(self, items: Items, members: int, counts: Counts | None, stop: Stop) -> None:
         self.items, self.members, self.counts, self.stop = items, members, counts, stop
         self.most = None if counts is None else counts.most
         worth = (items.lags + 1) / (items.lags[-1] + 1)  # limits prices; without this, twice as many tables
         held = items.most_held(2 * items.total // members, self.most)  # about as many as one member may hold
         unit = max(SMALL // (held + 2), UNIT)  # finest unit that tables can count in 32 bits
         self._pool = ColumnPool[Pattern]([*worth.tolist(), 1.0], unit)  # the last row counts members
-        self._pool.room = room
+        self._pool.room = stop.room
         self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # count of each lag in each pattern; grows
         if counts is None or not counts.fewest:
             self.add(())  # pattern of a member without partitions
@@ -308,10 +302,8 @@ class ColumnGeneration(Stage):
         """Exclude windows as far as the linear program permits, then dive for plans in those left."""
         question, rng = _Question(task, best), Random(task.drawn)
         windows = question.grid.windows(task.bounds, best.value)
-        stop = in_steps_of(1 + question.cells // CELLS_A_STEP, task.clock.stop())
-        packing = Packing(
-            question.items, question.members, question.counts, stop, partial(best.task.clock.room, found=True)
-        )
+        stop = best.stop(task.clock).in_steps_of(1 + question.cells // CELLS_A_STEP)
+        packing = Packing(question.items, question.members, question.counts, stop)
         answer = windows.narrow(lambda window: packing.check(window, windows))
         yield question.bound(windows, best, task.bounds)
         wider = without_gain = 0

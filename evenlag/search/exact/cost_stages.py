@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import islice
 from math import floor
 from typing import ClassVar
@@ -211,13 +210,12 @@ class Classes(Stage):
         in_time = task.clock.deterministic or columns * self.seconds_each <= task.clock.allowance()
         if columns > self.most_columns or (not in_time and task.clock.ended()):
             return
-        stop = task.clock.stop()
+        stop = best.stop(task.clock)
         rests_on = best.authors
-        room = partial(best.task.clock.room, found=best.found)
-        program = ClassProgram(task, classes, best.value if best.found else None, best.base_bound, room)
+        program = ClassProgram(task, classes, best.value if best.found else None, best.base_bound, stop)
         split, next_look = Split(classes.members, task, best, stop), 0
         highest, at = Fraction(-1), 0
-        for number, relaxed in enumerate(program.solve(stop, self.most_branches)):
+        for number, relaxed in enumerate(program.solve(self.most_branches)):
             yield Bound(relaxed.bound, rests_on=rests_on, certificate=searched(task.bounds))
             if relaxed.bound - highest > WORTH * task.scale:
                 highest, at = Fraction(relaxed.bound), number

@@ -22,8 +22,8 @@ from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
-from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.column_pool import PatternPool, endless
+from evenlag.search.clock import Stop
+from evenlag.search.exact.column_pool import PatternPool
 from evenlag.search.exact.member_share import idle_of, share_of
 from evenlag.search.exact.pricing import Pricing, Progress, Subgradient, rows_of
 from evenlag.search.exact.windows import LARGEST, UNIT, Answer, Grid, MoveWindows, Prices, Window
@@ -67,12 +67,10 @@ class MovePatterns:
         Largest objective that will be tested.
     spread : bool
         True for the spread; False for the makespan alone.
-    stop : callable
+    stop : Stop
         Called before each round of tables.
     coarser : MovePatterns, optional
         The same on a coarser grid. Its patterns and prices are taken over, and tables are FINER times as large.
-    room : callable
-        Returns the seconds left for a linear program.
 
     Attributes
     ----------
@@ -104,9 +102,8 @@ class MovePatterns:
         bounds: LoadBounds,
         value: Number,
         spread: bool,
-        stop: Callable[[], bool],
+        stop: Stop,
         coarser: MovePatterns | None = None,
-        room: Callable[[], float] = endless,
     ) -> None:
         problem = rule.problem
         self.fineness: int = 1 if coarser is None else FINER * coarser.fineness
@@ -128,17 +125,17 @@ class MovePatterns:
         self.prices: list[Prices] = []
         self.columns = PatternPool(self.pricing, members, unit)
         self._coarser, self._taken_over = coarser, (0, 0)  # patterns and prices taken from the coarser grid
-        self.go_on(stop, room)
+        self.go_on(stop)
         if coarser is not None and coarser.prices:
             self.take_over()
 
-    def go_on(self, stop: Callable[[], bool], room: Callable[[], float]) -> None:
-        """Call another `stop` and `room` from now on."""
-        self.columns.room = room
-        self._stop = in_steps_of(STEPS * isqrt(self.fineness), stop)
+    def go_on(self, stop: Stop) -> None:
+        """Call another `stop` from now on."""
+        self.columns.room = stop.room
+        self._stop = stop.in_steps_of(STEPS * isqrt(self.fineness))
         self._steps = Subgradient(self.pricing, self.columns.add, self._stop)
         if self._coarser is not None:
-            self._coarser.go_on(stop, room)
+            self._coarser.go_on(stop)
 
     @property
     def resolution(self) -> int:
@@ -286,9 +283,7 @@ class MoveGrids:
         """True once a question has been asked."""
         return bool(self._kept)
 
-    def up_to(
-        self, value: Number, gap: Number, stop: Callable[[], bool], room: Callable[[], float] = endless
-    ) -> Iterator[MovePatterns]:
+    def up_to(self, value: Number, gap: Number, stop: Stop) -> Iterator[MovePatterns]:
         """Yield finer and finer grids, omitting those whose resolution is not below a gap.
 
         Parameters
@@ -297,20 +292,20 @@ class MoveGrids:
             Largest objective that will be tested.
         gap : number
             In messages.
-        stop, room : callable
+        stop : Stop
             As in `MovePatterns`.
         """
         grids = next((kept for kept in self._kept if _serves(kept[0], value)), None)
         if grids is None:
-            grids = [MovePatterns(self._rule, self._bounds, value, self._spread, stop, None, room)]
+            grids = [MovePatterns(self._rule, self._bounds, value, self._spread, stop)]
             self._kept = [*self._kept[1 - MOST_KEPT :], grids]
-        grids[-1].go_on(stop, room)
+        grids[-1].go_on(stop)
         for number in count():
             if stop() or (number == len(grids) and grids[-1].finest):
                 return
             if number == len(grids):  # for the same value as the first
                 finest, value = grids[-1], grids[0].value
-                grids.append(MovePatterns(self._rule, self._bounds, value, self._spread, stop, finest, room))
+                grids.append(MovePatterns(self._rule, self._bounds, value, self._spread, stop, finest))
             elif number:
                 grids[number].take_over()
             if grids[number].resolution < gap:

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from math import ceil, floor
 from random import Random
 from typing import ClassVar
@@ -229,11 +228,10 @@ class MoveColumns(Stage):
         grids = task.cache.kept(MoveGrids, task.rule, task.spread_matters)
         if seconds < LEAST_SECONDS and not grids.begun and task.clock.ended():
             return
-        stop = task.clock.stop()
+        stop = best.stop(task.clock)
         price = min(floor(goal.stickiness), ceil(best.value))
         gap, patterns, rng = best.value - best.bound, None, Random(task.drawn)
-        room = partial(best.task.clock.room, found=True)
-        for patterns in grids.up_to(best.value, gap, stop, room):
+        for patterns in grids.up_to(best.value, gap, stop):
             if best.value - best.bound > patterns.resolution:
                 cheapest = cheapest_window(patterns, best.value, goal.max_moves, price)
                 yield Bound(cheapest, certificate=searched(task.bounds))

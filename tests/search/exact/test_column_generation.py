@@ -13,6 +13,7 @@ from ortools.linear_solver import pywraplp
 
 import evenlag
 from evenlag.model.bounds import LoadBounds
+from evenlag.search.clock import Stop
 from evenlag.search.exact import column_generation
 from evenlag.search.exact.column_generation import ColumnGeneration, Counts, Packing
 from evenlag.search.exact.column_pool import ColumnPool
@@ -25,6 +26,7 @@ from evenlag.search.solver import task_of
 from evenlag.search.stage import Step, run_round
 from tests.support.exact import Goal, exhaustive
 from tests.support.problems import LAG_KINDS, alike, lags, seeds
+from tests.support.searching import GO_ON
 
 SIZES = {1: 9, 2: 11, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be assigned in every way
 
@@ -205,7 +207,7 @@ def test_a_packing_without_slack_is_found_and_narrower_windows_are_excluded(
         first, second = random.randint(80, 150), random.randint(80, 150)
         values += [first, second, capacity - first - second]
     items, counts = items_of(values), Counts(3, 0) if counted else None
-    packing = Packing(items, members, counts, lambda: False)
+    packing = Packing(items, members, counts, GO_ON)
     windows = Windows(0, 0, capacity // 2, 2 * capacity)
     assert narrowed(packing, windows) is Answer.UNDECIDED
     assert windows.narrowest() == Window(0, capacity)
@@ -226,7 +228,7 @@ def narrowed(packing: Packing, windows: Windows) -> Answer:
 
 
 def test_all_windows_may_be_excluded() -> None:
-    packing = Packing(items_of([7, 7, 7]), 2, None, lambda: False)
+    packing = Packing(items_of([7, 7, 7]), 2, None, GO_ON)
     makespans = Windows(0, 0, 11, 14)
     assert narrowed(packing, makespans) is Answer.EXCLUDED
     assert makespans.least_width == 14
@@ -273,7 +275,7 @@ def test_a_window_that_glop_cannot_decide_is_left_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lags = [7, 7, 7]
-    packing, spreads = Packing(items_of(lags), 2, None, lambda: False), Windows(5, 10, 11, 7)
+    packing, spreads = Packing(items_of(lags), 2, None, GO_ON), Windows(5, 10, 11, 7)
     failing(packing._pool, {0, 1}, monkeypatch)
     assert packing.check(Window(5, 11), spreads) is Answer.UNDECIDED
     assert (packing.dive(Window(5, 11), Random(0)), spreads.least_width) == (None, 1)
@@ -298,7 +300,7 @@ def test_the_stage_survives_failures_of_glop(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_bounds_proven_before_a_stop_are_kept() -> None:
     asked = iter(range(10**6))
-    packing = Packing(items_of(list(range(100, 160))), 20, None, lambda: next(asked) >= 3)
+    packing = Packing(items_of(list(range(100, 160))), 20, None, Stop(lambda: next(asked) >= 3))
     windows = Windows(0, 0, 200, 1_000)
     assert narrowed(packing, windows) is Answer.STOPPED
     assert 200 <= windows.least_width <= 390  # three of the mean of 129.5 are not too small

@@ -30,6 +30,7 @@ from evenlag.search.task import Task
 from tests.support.exact import Goal, exhaustive
 from tests.support.owned import FEW_STEPS, all_patterns, any_case, any_may, case, owned_problems, values_of
 from tests.support.problems import alike, seeds
+from tests.support.searching import GO_ON
 
 
 def case_with_moves(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objective]:
@@ -126,8 +127,8 @@ def test_prices_are_bounded_and_budgets_with_them() -> None:
         budget = random.choice([None, fewest, fewest + 1]) if price else fewest + 1
         best = exhaustive(problem, Goal(balance, price, max_moves=budget)).objective
         bounds, value = SolveCache(problem).load_bounds(rule), best + random.choice([0, 1, 50])
-        coarse = MovePatterns(rule, bounds, value, True, lambda: False)
-        for patterns in (coarse, MovePatterns(rule, bounds, value, True, lambda: False, coarse)):
+        coarse = MovePatterns(rule, bounds, value, True, GO_ON)
+        for patterns in (coarse, MovePatterns(rule, bounds, value, True, GO_ON, coarse)):
             bound = cheapest_window(patterns, value, budget, price)
             assert bound <= best, seed
         met += bound == best
