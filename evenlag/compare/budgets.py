@@ -23,7 +23,7 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock, Stop
 from evenlag.search.construct.fresh import fewest_moves_plan
 from evenlag.search.exact import move_patterns
-from evenlag.search.exact.move_patterns import MoveGrids, cheapest_window
+from evenlag.search.exact.move_patterns import GridParams, MoveGrids, cheapest_window
 from evenlag.search.improve.relocation import Way, relocate
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
@@ -163,7 +163,8 @@ def _bound_by_patterns(
     value = max((curve.best(budget).spread for budget in budgets if curve.gap(budget) > 0), default=0)
     if not value or not move_patterns.applies(rule):
         return
-    for patterns in cache.kept(MoveGrids, rule, True).up_to(value, max(map(curve.gap, budgets)), Stop(stop)):
+    grids = cache.kept(MoveGrids, rule, True, GridParams())
+    for patterns in grids.up_to(value, max(map(curve.gap, budgets)), Stop(stop)):
         left = set(budgets)
         while not stop():
             left = {budget for budget in left if curve.gap(budget) > patterns.resolution}

@@ -14,8 +14,7 @@ from ortools.linear_solver import pywraplp
 import evenlag
 from evenlag.model.bounds import LoadBounds
 from evenlag.search.clock import Stop
-from evenlag.search.exact import column_generation
-from evenlag.search.exact.column_generation import ColumnGeneration, Counts, Packing
+from evenlag.search.exact.column_generation import ColumnGeneration, ColumnParams, Counts, Packing
 from evenlag.search.exact.column_pool import ColumnPool
 from evenlag.search.exact.prefix_table import NO_PATTERN, BlockTable, Items, Pattern
 from evenlag.search.exact.windows import Answer, Grid, Prices, Window, Windows
@@ -309,10 +308,13 @@ def test_bounds_proven_before_a_stop_are_kept() -> None:
 # ---- the stage ---------------------------------------------------------------------------------------------------
 
 
-def stage_alone(problem: evenlag.Problem, **options: object) -> Incumbent:
+def stage_alone(
+    problem: evenlag.Problem, params: ColumnParams | None = None, **options: object
+) -> Incumbent:  # fmt: skip
     task = task_of(problem, SolveOptions(**{"time_limit": 60.0, "stickiness": 0, "objective": "makespan"} | options))
     best = begin(Incumbent(task))
-    run_round(task, best, (*START, Step(ColumnGeneration(), 0.05)), task.clock.allowance(), set())
+    stage = ColumnGeneration(params or ColumnParams())
+    run_round(task, best, (*START, Step(stage, 0.05)), task.clock.allowance(), set())
     return best
 
 
@@ -380,15 +382,15 @@ def test_thousands_of_empty_partitions_are_assigned() -> None:
 
 @pytest.mark.parametrize("objective", ["makespan", "spread"])
 @pytest.mark.parametrize("balance", ["both", "none"])
-def test_bounds_are_valid_where_lags_are_rounded(balance: str, objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_are_valid_where_lags_are_rounded(balance: str, objective: str) -> None:
     """With tables of at most 100,000 cells, lags up to 10,000 are rounded to a few hundred units."""
-    monkeypatch.setattr(column_generation, "MOST_CELLS", 100_000)
+    params = ColumnParams(most_cells=100_000)
     ran = raised = 0
     for seed in range(60):
         random = Random(seed)
         members = random.randint(2, 4)
         problem = alike([random.randint(1, 10_000) for _ in range(random.randint(members + 1, 8))], members)
-        best = stage_alone(problem, balance=balance, objective=objective, seed=seed)
+        best = stage_alone(problem, params, balance=balance, objective=objective, seed=seed)
         least = exhaustive(problem, Goal(balance, 0, objective=objective)).objective
         assert best.bound <= least <= best.value
         ran += ColumnGeneration.name in best.seconds
