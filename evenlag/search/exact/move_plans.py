@@ -64,7 +64,7 @@ LARGEST_SUM = 2**62  # limits lags, so that sums of loads and prices fit 64 bits
 
 @dataclass(frozen=True)
 class RoundingParams:
-    """Parameters of rounding the linear program's solution to plans. Relocation sets the rest of its own."""
+    """Parameters of rounding the linear program to plans. `Relocation` has the other ones of its descents."""
 
     patience: int = 12  # plans in a row without gain, on the finest grid
     patience_coarse: int = 5  # the same on coarser ones
