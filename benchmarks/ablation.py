@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from evenlag import Problem
 from evenlag.errors import InfeasibleError
 from evenlag.search.exact.relaxations import LoadsAlone
-from evenlag.search.improve import equalize, few_held
 from evenlag.search.improve.equalize import Equalize
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
@@ -74,8 +71,6 @@ class Part:
     name : str
     steps : callable
         The portfolio without it.
-    patched : callable
-        Gives a context in which the functions of a stage do without it.
     of : frozenset of int
         Numbers of the steps it is in; where none of them ran the group is not solved without it.
     """
@@ -83,16 +78,29 @@ class Part:
     name: str
     steps: Callable[[], tuple[Step, ...]]
     of: frozenset[int]
-    patched: Callable[[], AbstractContextManager[Any]] = nullcontext
 
 
-def without(*numbers: int) -> tuple[Step, ...]:
-    """Return the portfolio without the steps of these numbers, also where it is run with moves free."""
+def portfolio(numbers: tuple[int, ...], **changes: Any) -> tuple[Step, ...]:
+    """Return the portfolio with these steps left out or their parameters changed, also where it is run with moves free.
+
+    Parameters
+    ----------
+    numbers : tuple of int
+        Numbers of the steps.
+    **changes
+        Fields of their stages' `params`; without any, the steps are left out.
+    """
     loads_alone = LoadsAlone(lambda: steps)
-    steps = tuple(
-        replace(step, stage=loads_alone) if isinstance(step.stage, LoadsAlone) else step
-        for number, step in enumerate(AUTO) if number not in numbers
-    )  # fmt: skip
+
+    def changed(number: int, step: Step) -> Step:
+        if isinstance(step.stage, LoadsAlone):
+            return replace(step, stage=loads_alone)
+        if number not in numbers:
+            return step
+        stage: Any = step.stage
+        return replace(step, stage=replace(stage, params=replace(stage.params, **changes)))
+
+    steps = tuple(changed(number, step) for number, step in enumerate(AUTO) if changes or number not in numbers)
     return steps
 
 
@@ -106,15 +114,16 @@ def parts() -> list[Part]:
         if name in ("construct", "baselines", "greedy", "bounds"):
             continue
         title = f"{name}, place {seen[name]}" if sum(name == other.stage.name for other in AUTO) > 1 else name
-        found.append(Part(title, partial(without, number), frozenset([number])))
-    equalizing = frozenset(number for number, step in enumerate(AUTO) if step.stage.name == Equalize.name)
-    nothing = {
-        "best pair": partial(patch.object, few_held, "best_pair_applies", lambda *_, **__: False),
-        "three-way": partial(patch.object, few_held, "three_way_applies", lambda *_, **__: False),
-        "destroy and repair": partial(patch.object, equalize, "_destroy_and_repair", lambda *_: None),
-        "exchanges": partial(patch.object, equalize, "exchange_worst", lambda *_: None),
+        found.append(Part(title, partial(portfolio, (number,)), frozenset([number])))
+    equalizing = tuple(number for number, step in enumerate(AUTO) if step.stage.name == Equalize.name)
+    nothing: dict[str, dict[str, Any]] = {
+        "best pair": {"best_pair": None},
+        "three-way": {"three_way": None},
+        "destroy and repair": {"repair": None},
+        "exchanges": {"exchanges": False},
     }
-    found += [Part(f"equalize: {name}", lambda: AUTO, equalizing, patched) for name, patched in nothing.items()]
+    for name, changes in nothing.items():
+        found.append(Part(f"equalize: {name}", partial(portfolio, equalizing, **changes), frozenset(equalizing)))
     return found
 
 
@@ -139,12 +148,6 @@ def outcome(problem: Problem, options: SolveOptions, steps: tuple[Step, ...]) ->
     return Outcome(best.gap, best.proven, best.plan.moves)
 
 
-def outcome_without(part: Part, problem: Problem, options: SolveOptions) -> Outcome:
-    """Solve it without a part."""
-    with part.patched():
-        return outcome(problem, options, part.steps())
-
-
 def compared(case: tuple[str, float, int, int]) -> list[tuple[str, Runs]]:
     """Solve one group with everything, then without each part that had a turn, then with everything again."""
     table, seconds, seed, number = case
@@ -155,7 +158,7 @@ def compared(case: tuple[str, float, int, int]) -> list[tuple[str, Runs]]:
         first = outcome(problem, options, watched(ran))
     except InfeasibleError:  # the counts alone take more moves than this budget
         return []
-    without_it = [(part.name, outcome_without(part, problem, options)) for part in parts() if part.of & ran]
+    without_it = [(part.name, outcome(problem, options, part.steps())) for part in parts() if part.of & ran]
     again = outcome(problem, options, AUTO)
     return [(name, (first, again, other)) for name, other in without_it]
 

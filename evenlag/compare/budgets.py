@@ -19,12 +19,11 @@ from evenlag.model.objective import FEWEST_MOVES, MOVES
 from evenlag.model.plan import Plan, whole
 from evenlag.model.problem import NOBODY, Problem, check_problem
 from evenlag.search.cache import SolveCache
-from evenlag.search.clock import Clock
+from evenlag.search.clock import Clock, Stop
 from evenlag.search.construct.fresh import fewest_moves_plan
 from evenlag.search.exact import move_patterns
-from evenlag.search.exact.move_patterns import MoveGrids, cheapest_window
-from evenlag.search.improve.equalize import equalize
-from evenlag.search.improve.local_search import relocate
+from evenlag.search.exact.move_patterns import GridParams, MoveGrids, cheapest_window
+from evenlag.search.improve.relocation import Way, relocate
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
@@ -131,14 +130,14 @@ def frontier(
 
 
 def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) -> list[Plan]:
-    """Return plans from the fewest moves to even loads, found by relocation; each includes all free improvements."""
+    """Return plans from the fewest moves to even loads, found by relocation."""
     if not (rule.problem.owner != NOBODY).any():
         return []
     wanted = bounds.min_load_ub, bounds.max_load_lb
-    start = equalize(fewest_moves_plan(rule), rule, wanted, clock.stop(0.05), seed, keep_home=True)
+    start = fewest_moves_plan(rule)
     plans: list[Plan] = []
     for number, (greed, noise) in enumerate(PATHS):
-        plans += relocate(start, rule, wanted, clock.stop(0.3), seed + number, greed=greed, noise=noise)
+        plans += relocate(start, rule, wanted, clock.stop(0.3), seed + number, Way(greed, noise))
     return plans
 
 
@@ -159,7 +158,8 @@ def _bound_by_patterns(
     value = max((curve.best(budget).spread for budget in budgets if curve.gap(budget) > 0), default=0)
     if not value or not move_patterns.applies(rule):
         return
-    for patterns in cache.kept(MoveGrids, rule, True).up_to(value, max(map(curve.gap, budgets)), stop):
+    grids = cache.kept(MoveGrids, rule, True, GridParams())
+    for patterns in grids.up_to(value, max(map(curve.gap, budgets)), Stop(stop)):
         left = set(budgets)
         while not stop():
             left = {budget for budget in left if curve.gap(budget) > patterns.resolution}

@@ -36,7 +36,7 @@ from evenlag.model.result import Result
 from evenlag.model.values import is_number, shown
 from evenlag.search import portfolio
 from evenlag.search.exact.small_groups import Enumeration
-from evenlag.search.improve.relocation import Scenarios
+from evenlag.search.improve.scenarios import Scenarios
 from evenlag.search.options import NET, SolveOptions
 from evenlag.search.solver import search
 from evenlag.search.stage import Step

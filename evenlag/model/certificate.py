@@ -121,7 +121,7 @@ def of_scenarios(parts: Sequence[tuple[Number, Certificate | None]]) -> Certific
 
 
 def _nested(bound: Number, proof: Certificate | None) -> Document:
-    return {"bound": exact(bound), "proof": {"kind": "none"} if proof is None else proof.document}
+    return {"bound": in_json(bound), "proof": {"kind": "none"} if proof is None else proof.document}
 
 
 def _cells(problem: Problem, counts: NDArray[np.int64]) -> list[list[Any]]:
@@ -135,7 +135,7 @@ def of_loads(bounds: Sequence[LoadBounds]) -> list[Document]:
     return [{"largest": list(each.largest_by), "smallest": list(each.smallest_by)} for each in bounds]
 
 
-def exact(number: Number) -> int | str:
+def in_json(number: Number) -> int | str:
     """Return a number that JSON can hold exactly: an integer, or a fraction as text."""
     number = whole(number)
     return str(number) if isinstance(number, Fraction) else int(number)
@@ -182,13 +182,13 @@ class Proof:
                 "balance": str(self.balance),
                 "slack": self.slack,
                 "across": str(goal.across),
-                "price": exact(goal.stickiness),
+                "price": in_json(goal.stickiness),
                 "max_moves": goal.max_moves,
                 "fewest": bool(goal.fewest),
                 **({"fetch_from": str(self.problem.pairs.fetch_from)} if self.problem.pairs or terms else {}),
                 **terms,
             },
-            "bound": exact(self.bound),
+            "bound": in_json(self.bound),
             "proof": proof,
             **({} if self.counts is None else {"counts": _cells(self.problem, self.counts)}),
         }
@@ -199,7 +199,7 @@ class Proof:
         if not (goal.terms or self.first or self.problem.pairs.units is not None):
             return {}
         return {
-            "pairs": [{"name": pair.name, "price": exact(pair.price), "budget": pair.budget} for pair in goal.pairs],
-            "max_load": None if goal.ceiling is None else exact(goal.ceiling),
+            "pairs": [{"name": pair.name, "price": in_json(pair.price), "budget": pair.budget} for pair in goal.pairs],
+            "max_load": None if goal.ceiling is None else in_json(goal.ceiling),
             "first": [list(criterion) for criterion in self.first],
         }

@@ -142,6 +142,35 @@ class Clock:
         return WORK_PER_SECOND * share * self._work_left if self.deterministic else None
 
 
+def endless() -> float:
+    """Return the seconds left without a limit."""
+    return math.inf
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Stop criterion of a search that also solves linear programs, which cannot be interrupted.
+
+    Attributes
+    ----------
+    criterion : callable
+        Called before each step.
+    room : callable
+        Returns the seconds left for a linear program.
+    """
+
+    criterion: Callable[[], bool]
+    room: Callable[[], float] = endless
+
+    def __call__(self) -> bool:
+        """Return True if the search must stop."""
+        return self.criterion()
+
+    def in_steps_of(self, count: int) -> Stop:
+        """Return the criterion for larger steps, as the function `in_steps_of` does."""
+        return Stop(in_steps_of(count, self.criterion), self.room)
+
+
 def in_steps_of(count: int, stop: Callable[[], bool]) -> Callable[[], bool]:
     """Return a stop criterion for larger steps: each call counts as `count` steps of `stop`."""
     return lambda: any(stop() for _ in range(count))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor
 
 from evenlag.errors import InvalidPlanError
@@ -17,6 +18,7 @@ from evenlag.model.check import violation
 from evenlag.model.interrupt import interrupted
 from evenlag.model.plan import Number, Plan, current_plan, whole
 from evenlag.model.result import Result, StoppedBy
+from evenlag.search.clock import Clock, Stop
 from evenlag.search.task import Task
 
 
@@ -299,6 +301,10 @@ class Incumbent:
             near = max(floor(self.enough / unit) - (high - low if task.spread_matters else high), 0)
             low, high = low - near // 2, high + (near - near // 2 if task.spread_matters else near)
         return whole(low * unit), whole(high * unit)
+
+    def stop(self, clock: Clock) -> Stop:
+        """Return the stop criterion of a step's clock, with the room that the whole search leaves."""
+        return Stop(clock.stop(), partial(self.task.clock.room, found=self.found))
 
     @property
     def moves_worth(self) -> int | None:

@@ -25,7 +25,8 @@ from evenlag.search.improve import kernel
 from evenlag.search.improve.annealing import Annealing
 from evenlag.search.improve.equalize import Equalize, Restarts, repairs_keep
 from evenlag.search.improve.local_search import LocalSearch
-from evenlag.search.improve.relocation import Relocation, Scenarios
+from evenlag.search.improve.relocation import Relocation
+from evenlag.search.improve.scenarios import Scenarios
 from evenlag.search.incumbent import Incumbent
 from evenlag.search.stage import Step
 from evenlag.search.task import Task
@@ -72,7 +73,7 @@ def first_to_relocate(task: Task, best: Incumbent) -> bool:
 
 def priced_without_kernel(task: Task, best: Incumbent) -> bool:
     """Return True if there is no annealing, and a relocation is worthwhile."""
-    return kernel.status() != "compiled" and priced_to_relocate(task, best)
+    return not kernel.in_use() and priced_to_relocate(task, best)
 
 
 def worth_a_mip(task: Task, best: Incumbent) -> bool:

@@ -12,6 +12,7 @@ from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.search.exact.deepening import Proof
+from evenlag.search.exact.member_options import JoinLimits
 from evenlag.search.exact.move_plans import MovePlans, applies, best_plan_with_moves
 from tests.support.exact import Goal, Infeasible, by_cp_sat, exhaustive
 from tests.support.owned import SIZES, case, meant, mostly_owned
@@ -25,7 +26,7 @@ def ask(rule: CountRule, goal: Objective, bound: int, value: int, size: float = 
         steps -= 1
         return steps < 0
 
-    return best_plan_with_moves(MovePlans(rule, goal, load_bounds(rule), stop, size), bound, value)
+    return best_plan_with_moves(MovePlans(rule, goal, load_bounds(rule), stop, JoinLimits().times(size)), bound, value)
 
 
 def assert_best(proof: Proof, rule: CountRule, goal: Objective, best: int) -> None:

@@ -13,26 +13,26 @@ from evenlag.model.problem import NOBODY
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.fresh import fewest_moves_plan
-from evenlag.search.exact import move_patterns, pricing
 from evenlag.search.exact.column_pool import Used
-from evenlag.search.exact.move_patterns import MovePatterns, cheapest_window
+from evenlag.search.exact.move_patterns import GridParams, MovePatterns, cheapest_window
 from evenlag.search.exact.move_plans import rounded_plan, rounded_plans
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.portfolio import START
 from evenlag.search.stage import run_steps
 from evenlag.search.task import Task
-from tests.support.owned import FEW_STEPS, owned_problems
+from tests.support.owned import few_steps, owned_problems
 from tests.support.problems import alike, seeds
+from tests.support.searching import GO_ON
 
 
 @pytest.mark.parametrize("balance", list(Balance))
-def test_a_rounded_plan_keeps_the_rule(balance: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
-    monkeypatch.setattr(move_patterns, "CELLS", 10_000)
+def test_a_rounded_plan_keeps_the_rule(balance: str) -> None:
+    params = few_steps(10_000)
     for seed, problem in owned_problems(len(seeds(40))):
         rule, random = count_rule(problem, balance), Random(seed)
-        patterns = MovePatterns(rule, SolveCache(problem).load_bounds(rule), problem.total_lag + 1, True, lambda: False)
+        bounds, value = SolveCache(problem).load_bounds(rule), problem.total_lag + 1
+        patterns = MovePatterns(rule, bounds, value, True, GO_ON, params=params)
         window = Window(patterns.windows.first, patterns.windows.largest)
         patterns.solve(window, 0)
         for _ in range(4):
@@ -88,15 +88,14 @@ def test_without_count_balance_the_least_loaded_takes_the_rest() -> None:
 
 
 @pytest.mark.parametrize("event", ["leave", "drift"])
-def test_rounded_plans_improve_the_best_plan(event: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounded_plans_improve_the_best_plan(event: str) -> None:
     """After the published heuristics alone; none makes more moves than the budget."""
-    monkeypatch.setattr(move_patterns, "CELLS", 100_000)
     problem = after(event, "uniform", 60, 6, 0)
     rule, goal = count_rule(problem, "group"), Objective(max_moves=12)
     task = Task(rule, goal, Clock(60), SolveCache(problem))
     best = run_steps(task, begin(Incumbent(task)), START)
     before = best.value
-    patterns = MovePatterns(rule, task.bounds, before, True, lambda: False)
+    patterns = MovePatterns(rule, task.bounds, before, True, GO_ON, params=GridParams(cells=100_000))
     cheapest_window(patterns, before, 12)
     for finding in rounded_plans(task, best, patterns, 0, lambda: False, Random(0)):
         best.take(finding, "rounded")

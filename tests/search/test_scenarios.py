@@ -17,7 +17,7 @@ from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.arrays import Index
 from evenlag.model.plan import Plan, current_plan
-from evenlag.search.improve.relocation import Scenarios, perturbed
+from evenlag.search.improve.scenarios import Scenarios, perturbed
 from evenlag.search.incumbent import Candidate, Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import task_of

@@ -15,11 +15,22 @@ from evenlag.model.asked_terms import resolve_objective
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY
+from evenlag.search.exact.move_patterns import GridParams
 from evenlag.search.exact.move_plans import applies
+from evenlag.search.exact.pricing import SubgradientParams
 from tests.support.problems import LAG_KINDS, alike, lags, provoking_lags, random_parameters, random_problem
 
 IDLE = "zeros"  # lags: most partitions have none
-FEW_STEPS = 12  # subgradient steps before a linear program: as much is proven of small groups, in a third of the time
+
+
+def few_steps(cells: int = GridParams.cells) -> GridParams:
+    """Return parameters with a fifth of the first subgradient steps, which prove as much of small groups.
+
+    With few cells, lags are rounded.
+    """
+    return GridParams(cells, subgradient=SubgradientParams(first_steps=12))
+
+
 SIZES = {2: 12, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be assigned in every way
 
 

@@ -14,10 +14,12 @@ from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import load_bounds
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
+from evenlag.search.clock import Stop
 from tests.support.exact import every_plan, grouped
 from tests.support.problems import PROVOKING_LAGS, alike, provoking_lags, random_owners, random_problem, seeds
 
 BALANCES = ("both", "topic", "group", "none")
+GO_ON = Stop(lambda: False)
 
 
 def stop_after(count: int) -> Callable[[], bool]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import evenlag
 from evenlag.model.backends import Backend, Limits, Outcome
 from evenlag.model.formulation import Mip
 from evenlag.search.exact import mip
-from evenlag.search.improve import pairs
+from evenlag.search.improve.pairs import PairParams, PairSearch
+from evenlag.search.improve.state import SearchState
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
@@ -34,7 +36,12 @@ def briefly() -> Iterator[None]:
     def run(backend: Backend, program: Mip, hint: NDArray[Any] | None, limits: Limits) -> Outcome:
         return backend(program, hint, Limits(limits.seconds, limits.work, 1, limits.seed), lambda _: None)
 
+    begin = PairSearch.__init__
+
+    def with_less_patience(pairs: PairSearch, state: SearchState, params: PairParams = PairParams()) -> None:
+        begin(pairs, state, replace(params, steps_in_vain=PATIENCE))
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mip, "run_backend", run)
-        patch.setattr(pairs, "STEPS_IN_VAIN", PATIENCE)
+        patch.setattr(PairSearch, "__init__", with_less_patience)
         yield

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import evenlag
 from evenlag.errors import InfeasibleError, InvalidProblemError
-from evenlag.model.certificate import exact
+from evenlag.model.certificate import in_json
 from evenlag.search.exact import small_groups
 from evenlag.verifier.all_plans import allowed_plans, best_of_all
 from evenlag.verifier.cheapest import cheapest
@@ -250,7 +250,7 @@ def test_bounds_of_scenarios_are_proven_again_one_by_one(price: int, across: str
     raised(changed, 1)
     assert evenlag.verify(changed, problem).outcome == "refused"
     for part in document["certificate"]["proof"]["scenarios"]:
-        part["bound"] = exact(Fraction(part["bound"]) - 100)
+        part["bound"] = in_json(Fraction(part["bound"]) - 100)
     assert "the proof shows" in evenlag.verify(document, problem).reason
 
 
@@ -259,7 +259,7 @@ def test_bounds_of_scenarios_are_proven_again_one_by_one(price: int, across: str
 
 def raised(document: Document, by: int) -> None:
     """Raise or lower the bound, and the objective with it."""
-    bound = exact(Fraction(document["certificate"]["bound"]) + by)
+    bound = in_json(Fraction(document["certificate"]["bound"]) + by)
     document["certificate"]["bound"] = bound
     document["bound"] += by
 

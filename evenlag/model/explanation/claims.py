@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from evenlag.model.certificate import exact
+from evenlag.model.certificate import in_json
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Claim:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
-        return exact(value)
+        return in_json(value)
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
     return value if value is None or isinstance(value, str | bool) else int(value)

@@ -11,7 +11,7 @@ integer below, the other to at least the integer above.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -24,15 +24,24 @@ from evenlag.model.arrays import NOBODY, Bools, Ints, Whole, numbered
 from evenlag.model.bounds import reduction_floors, reductions
 from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, whole
+from evenlag.search.clock import Stop
 from evenlag.search.exact.choice_program import ChoiceProgram, Limits, Solution, Terms
 from evenlag.search.task import Task
 
-REDUCTIONS = 8  # ways to reduce the lags of oversized partitions
-OVERSIZED, THRESHOLDS = 3, 6  # oversized partitions with companion rows, and thresholds for each
-FLOORS, CUT_ROUNDS = 40, 2  # reductions tried for cuts, and rounds of cuts after each branch
-CUT_WORTH = 1e-4  # share of the mean load by which a class must miss the lowest load for a cut
-WORTH = 1e-4  # share of the mean load by which a lowest load must be too high to branch on it
 NEAR = 1e-6  # tolerance for floats
+
+
+@dataclass(frozen=True)
+class ProgramParams:
+    """Parameters of the linear program."""
+
+    reductions: int = 8  # ways to reduce the lags of oversized partitions
+    oversized: int = 3  # oversized partitions with companion rows
+    thresholds: int = 6  # thresholds for each
+    floors: int = 40  # reductions tried for cuts
+    cut_rounds: int = 2  # rounds of cuts after each branch
+    cut_worth: float = 1e-4  # share of the mean load by which a class must miss the lowest load for a cut
+    worth: float = 1e-4  # share of the mean load by which a lowest load must be too high to branch on it
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,14 +127,16 @@ class ClassProgram:
         Objective of the best plan in messages. Bounds are for better plans.
     least : number
         Proven lower bound on the spread (makespan) at any cost, in messages.
-    room : callable
-        Returns the seconds left for a linear program.
+    stop : Stop
+        Called before each branch.
+    params : ProgramParams
     """
 
     def __init__(
-        self, task: Task, classes: MemberClasses, value: Number | None, least: Number, room: Callable[[], float]
-    ) -> None:
-        self._room = room
+        self, task: Task, classes: MemberClasses, value: Number | None, least: Number, stop: Stop,
+        params: ProgramParams = ProgramParams(),
+    ) -> None:  # fmt: skip
+        self._stop, self._params = stop, params
         self._task, self._classes, self._value = task, classes, value
         problem, goal = task.problem, task.goal
         prices = [Fraction(pair.price) / problem.load_unit for pair in task.costs]
@@ -239,7 +250,7 @@ class ClassProgram:
     def _reduced(self, low: int) -> Iterator[Ints]:
         """Yield scaled lags, reduced so that each member still has the lowest load if that is at most `low`."""
         problem, lags = self._task.problem, self._task.problem.lags[self._items]
-        count = 1 if self._owners_cost else REDUCTIONS  # single members take many more rows
+        count = 1 if self._owners_cost else self._params.reductions  # single members take many more rows
         for limits in reductions(self._task.rule, low, count) or [(0, low)]:
             reduced = np.clip(lags, *limits) if problem.equal_weights else lags
             yield np.minimum(reduced[self._columns.item].astype(object) * self._factor, max(low, 0))
@@ -253,12 +264,12 @@ class ClassProgram:
         rule, (item, class_of) = self._task.rule, (self._columns.item, self._columns.class_of)
         lags = self._task.problem.lags[self._items]
         ascending = np.sort(lags)
-        biggest = [g for g in np.argsort(-lags, kind="stable")[:OVERSIZED].tolist() if 2 * lags[g] > high]
+        biggest = [g for g in np.argsort(-lags, kind="stable")[: self._params.oversized].tolist() if 2 * lags[g] > high]
         for k, members in enumerate(self._classes.members):
             others = int(rule.total_bounds.lo[members].min()) - 1
             if others < 1:
                 continue
-            places = np.linspace(others, others * (len(self._classes.members) + 1), THRESHOLDS).astype(int)
+            places = np.linspace(others, others * (len(self._classes.members) + 1), self._params.thresholds).astype(int)
             for t in np.unique(ascending[np.minimum(places, len(ascending) - 1)]).tolist():
                 below = np.flatnonzero((class_of == k) & (lags[item] < t))
                 for g in biggest:
@@ -299,13 +310,11 @@ class ClassProgram:
 
     # ---- bounds and branches ------------------------------------------------------------------------------------
 
-    def solve(self, stop: Callable[[], bool], most: int) -> Iterator[Relaxed]:
+    def solve(self, most: int) -> Iterator[Relaxed]:
         """Yield solutions. Each solution's bound holds for all plans and is at least as high as the previous one.
 
         Parameters
         ----------
-        stop : callable
-            Called before each branch.
         most : int
             Largest number of branches.
         """
@@ -316,7 +325,7 @@ class ClassProgram:
                 return
             yield leaves[0][-1]
             parts = self._parts(leaves[0][-1])
-            if not parts or leaves[0][0] == self._value or stop():
+            if not parts or leaves[0][0] == self._value or self._stop():
                 return
             found = [self._solved(*part) for part in parts]
             heappop(leaves)
@@ -330,11 +339,11 @@ class ClassProgram:
         for low, cuts in self._cuts.items():
             most = limits[-1][1]
             rows |= dict.fromkeys(cuts, (0 if most is not None and most <= low else None, None))
-        found = self._program.solve(rows, barred, self._room())
+        found = self._program.solve(rows, barred, self._stop.room())
         if found is None:
             return None
-        for _ in range(CUT_ROUNDS):
-            closer = self._program.solve(rows, barred, self._room()) if self._cut(found) else None
+        for _ in range(self._params.cut_rounds):
+            closer = self._program.solve(rows, barred, self._stop.room()) if self._cut(found) else None
             if closer is None:
                 break
             found = closer
@@ -363,7 +372,7 @@ class ClassProgram:
         low, high = floor(task.bounds.min_load_ub / unit), ceil(task.bounds.max_load_lb / unit)
         least = high - ceil(self._value / unit)
         lags = task.problem.lags[self._items].astype(np.float64)
-        floors = np.array(reduction_floors(task.rule, min(least, low), FLOORS), dtype=np.float64)[:, None]
+        floors = np.array(reduction_floors(task.rule, min(least, low), self._params.floors), dtype=np.float64)[:, None]
         if not len(floors):
             return []
         companions = (int(task.rule.total_bounds.lo[task.problem.active].min()) - 1) * floors
@@ -376,7 +385,7 @@ class ClassProgram:
             tied = lowest - least + (least - companions) * shares
             sums = np.minimum(flat * shares, tied).sum(axis=1)
             way = int(sums.argmin())
-            if len(members) * lowest - sums[way] <= CUT_WORTH * self._mean * len(members):
+            if len(members) * lowest - sums[way] <= self._params.cut_worth * self._mean * len(members):
                 continue
             by_tie = (tied < flat * shares)[way][item[columns]]
             values = np.where(by_tie, least - int(companions[way, 0]), flat[way][item[columns]]).astype(np.int64)
@@ -425,7 +434,7 @@ class ClassProgram:
             able = min(able, (loads / [len(members) for members in self._classes.members]).min())
         at, (lo, hi) = ceil((3 * lowest - able) / 2), relaxed.limits[-1]
         within = (lo is None or at >= lo) and hi is not None and at < hi and at not in self._cuts
-        return at if within and lowest - able > WORTH * self._mean else None
+        return at if within and lowest - able > self._params.worth * self._mean else None
 
 
 def _least(costs: PairTable, partitions: Whole, members: Whole, may: Bools) -> Ints:

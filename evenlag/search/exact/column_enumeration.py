@@ -17,7 +17,7 @@ import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.deepening import PlanTarget
-from evenlag.search.exact.member_options import Exchanges, MemberOptions, Shape
+from evenlag.search.exact.member_options import Exchanges, JoinLimits, MemberOptions, Shape
 from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.prefix_table import Listing
 from evenlag.search.exact.pricing import OwnTable, tables_of
@@ -25,9 +25,6 @@ from evenlag.search.exact.windows import UNIT, Prices, Window
 from evenlag.search.subsets import Bits, EnumerationLimitError, sizes_of, weights_of
 
 LEAST_DROPPED = 0.05  # share of all exchanges; narrowing ends once a pass drops fewer
-# Limits for one member at size 1:
-MOST_EXCHANGES = 500_000  # as many as the join can process
-MOST_PATTERNS = 300_000  # with prices
 MOST_PRICES = 6  # sets of prices that a list is checked against
 MOST_SLACK = 4  # moves: prices with a larger slack exclude next to nothing
 
@@ -43,8 +40,7 @@ class Options(ABC):
     target : PlanTarget
     stop : callable
         Called before each step.
-    size : float
-        Enumeration limits, as a share of the largest ones.
+    limits : JoinLimits
 
     Attributes
     ----------
@@ -56,8 +52,10 @@ class Options(ABC):
         Largest total reduced cost of all members.
     """
 
-    def __init__(self, members: list[MemberOptions], target: PlanTarget, stop: Callable[[], bool], size: float) -> None:
-        self.members, self.target, self._stop, self._size = members, target, stop, size
+    def __init__(
+        self, members: list[MemberOptions], target: PlanTarget, stop: Callable[[], bool], limits: JoinLimits
+    ) -> None:
+        self.members, self.target, self._stop, self._limits = members, target, stop, limits
         self.gives = [max(0, me.count - me.hi) for me in members]
         self.takes = [max(0, me.lo - me.count) for me in members]
         self.unlisted: int | None = None
@@ -92,9 +90,9 @@ class TargetOptions(Options):
         members: list[MemberOptions],
         target: PlanTarget,
         stop: Callable[[], bool],
-        size: float,
+        limits: JoinLimits,
     ) -> None:
-        super().__init__(members, target, stop, size)
+        super().__init__(members, target, stop, limits)
         self._blocks: dict[tuple[int, Shape], tuple[Bits, Whole]] = {}
 
     def narrow(self) -> bool:
@@ -128,7 +126,7 @@ class TargetOptions(Options):
             return None
         try:
             found = [(shape, *self._block(i, shape)) for shape in self._shapes(i)]
-            if sum(len(loads) for _, _, loads in found) > self._size * MOST_EXCHANGES:
+            if sum(len(loads) for _, _, loads in found) > self._limits.exchanges:
                 raise EnumerationLimitError
         except EnumerationLimitError:
             self._unlist(i)
@@ -181,7 +179,7 @@ class PricedOptions(Options):
 
     Parameters
     ----------
-    members, target, stop, size
+    members, target, stop, limits
         As in `Options`; members with plain lags.
     patterns : MovePatterns
     window : Window
@@ -196,11 +194,11 @@ class PricedOptions(Options):
         target: PlanTarget,
         window: Window,
         stop: Callable[[], bool],
-        size: float,
+        limits: JoinLimits,
         *,
         alike: bool,
     ) -> None:
-        super().__init__(members, target, stop, size)
+        super().__init__(members, target, stop, limits)
         self._all_alike, self._patterns, self._window = alike, patterns, window
         prices = [(found.slack(window, target.all_moves), n) for n, found in enumerate(patterns.prices)]
         self._prices = [(slack, patterns.prices[n]) for slack, n in sorted(prices)[:MOST_PRICES]]
@@ -239,7 +237,7 @@ class PricedOptions(Options):
         values, numbers = pricing.worth(prices.values, i)[pricing.places], pricing.numbers
         most = _most(prices, i, window)
         try:
-            held = table.listed(most - slack, window, Listing(numbers, me.may_hold, int(self._size * MOST_PATTERNS)))
+            held = table.listed(most - slack, window, Listing(numbers, me.may_hold, int(self._limits.patterns)))
         except EnumerationLimitError:
             if self.unlisted is not None or not self._all_alike:
                 raise

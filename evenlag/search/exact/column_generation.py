@@ -15,9 +15,8 @@ window come first, so that all slack is left for the end. The last member holds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from math import ceil
 from random import Random
 from typing import ClassVar
@@ -30,8 +29,8 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.certificate import Certificate, Document, of_loads
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
-from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.column_pool import NEAR, ColumnPool, endless
+from evenlag.search.clock import Stop
+from evenlag.search.exact.column_pool import NEAR, ColumnPool
 from evenlag.search.exact.prefix_table import SMALL, BlockTable, Items, Pattern
 from evenlag.search.exact.windows import UNIT, Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
@@ -39,15 +38,20 @@ from evenlag.search.stage import Stage
 from evenlag.search.subsets import exact_cover_is_a_plan
 from evenlag.search.task import Task
 
-MOST_CELLS = 20_000_000  # cells of one DP table: some hundredths of a second, some 100 MB
-CELLS_A_SECOND = 4_000_000  # limit per second allowed; more would leave time for too few of the hundred or so tables
-CELLS_A_STEP = 300_000  # cells per step of the clock
-ROUNDED_SHARE = 0.25  # share of these limits if lags are rounded: finer loads are of no use
-PATIENCE = 8  # dives in a row without a better plan, if lags are rounded
 
-MOST_NEW = 20  # columns from one table
-MOST_TRIES = 6  # patterns in a row that a dive may fail to fix
-FIXED_AT_ONCE = 0.12  # share of the remaining members whose patterns a dive fixes before it solves the program again
+@dataclass(frozen=True)
+class ColumnParams:
+    """Parameters of column generation."""
+
+    most_cells: int = 20_000_000  # cells of one DP table: some hundredths of a second, some 100 MB
+    cells_a_second: int = 4_000_000  # limit per second allowed; more would leave time for too few tables
+    cells_a_step: int = 300_000  # cells per step of the clock
+    rounded_share: float = 0.25  # share of these limits if lags are rounded: finer loads are of no use
+    patience: int = 8  # dives in a row without a better plan, if lags are rounded
+
+    most_new: int = 20  # columns from one table
+    most_tries: int = 6  # patterns in a row that a dive may fail to fix
+    fixed_at_once: float = 0.12  # share of the remaining members that a dive fixes before it solves the program again
 
 
 def by_prices(windows: Windows, grid: Grid, bounds: LoadBounds, bound: Number) -> Certificate:
@@ -107,23 +111,21 @@ class Packing:
     members : int
     counts : Counts or None
         None for any number of partitions.
-    stop : callable
-        Stop criterion, called before each table of the pricing problem.
-    room : callable
-        Returns the seconds left for a linear program.
+    stop : Stop
+        Called before each table of the pricing problem.
+    params : ColumnParams
     """
 
     def __init__(
-        self, items: Items, members: int, counts: Counts | None, stop: Callable[[], bool],
-        room: Callable[[], float] = endless,
-    ) -> None:  # fmt: skip
-        self.items, self.members, self.counts, self.stop = items, members, counts, stop
+        self, items: Items, members: int, counts: Counts | None, stop: Stop, params: ColumnParams = ColumnParams()
+    ) -> None:
+        self.items, self.members, self.counts, self.stop, self.params = items, members, counts, stop, params
         self.most = None if counts is None else counts.most
         worth = (items.lags + 1) / (items.lags[-1] + 1)  # limits prices; without this, twice as many tables
         held = items.most_held(2 * items.total // members, self.most)  # about as many as one member may hold
         unit = max(SMALL // (held + 2), UNIT)  # finest unit that tables can count in 32 bits
         self._pool = ColumnPool[Pattern]([*worth.tolist(), 1.0], unit)  # the last row counts members
-        self._pool.room = room
+        self._pool.room = stop.room
         self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # count of each lag in each pattern; grows
         if counts is None or not counts.fewest:
             self.add(())  # pattern of a member without partitions
@@ -178,7 +180,7 @@ class Packing:
         else:
             sizes = {self.counts.fewest, self.counts.most} - {0}
             found = [pattern for size in sizes for pattern in table.patterns(window, size, least)]
-        new = [self.add(pattern) for _, pattern in sorted(found, reverse=True)[:MOST_NEW]]
+        new = [self.add(pattern) for _, pattern in sorted(found, reverse=True)[: self.params.most_new]]
         return any(new)
 
     def _restrict(self, left: Left, window: Window) -> None:
@@ -193,9 +195,9 @@ class Packing:
         """Dive once for a packing, after `check`. Return a pattern for each member, or None."""
         left = self._all()
         fixed: list[Pattern] = []
-        tries = MOST_TRIES
+        tries = self.params.most_tries
         while left.members > 1:
-            wanted, most = self._wanted(left, window, rng), max(int(FIXED_AT_ONCE * left.members), 1)
+            wanted, most = self._wanted(left, window, rng), max(int(self.params.fixed_at_once * left.members), 1)
             while True:
                 batch, after = self._fix(left, wanted, most)
                 if not batch or self.stop():
@@ -284,8 +286,14 @@ class Left:
 
 @dataclass(frozen=True)
 class ColumnGeneration(Stage):
-    """Column generation, as a stage."""
+    """Column generation, as a stage.
 
+    Attributes
+    ----------
+    params : ColumnParams
+    """
+
+    params: ColumnParams = ColumnParams()
     name: str = "column generation"
     relaxes: ClassVar[bool] = True
 
@@ -300,22 +308,20 @@ class ColumnGeneration(Stage):
             or not _counts_are_plain(task.rule)
         ):
             return False
-        question = _Question(task, best)
+        question = _Question(task, best, self.params)
         fine = not question.rounded or question.grid.loss + question.grid.unit <= best.value - best.base_bound
         return fine or not task.clock.ended()
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Exclude windows as far as the linear program permits, then dive for plans in those left."""
-        question, rng = _Question(task, best), Random(task.drawn)
+        question, rng = _Question(task, best, self.params), Random(task.drawn)
         windows = question.grid.windows(task.bounds, best.value)
-        stop = in_steps_of(1 + question.cells // CELLS_A_STEP, task.clock.stop())
-        packing = Packing(
-            question.items, question.members, question.counts, stop, partial(best.task.clock.room, found=True)
-        )
+        stop = best.stop(task.clock).in_steps_of(1 + question.cells // self.params.cells_a_step)
+        packing = Packing(question.items, question.members, question.counts, stop, self.params)
         answer = windows.narrow(lambda window: packing.check(window, windows))
         yield question.bound(windows, best, task.bounds)
         wider = without_gain = 0
-        while answer is not Answer.STOPPED and not best.settled and not stop() and without_gain < PATIENCE:
+        while answer is not Answer.STOPPED and not best.settled and not stop() and without_gain < self.params.patience:
             window = windows.draw(wider, rng)
             if window is None:
                 break
@@ -349,7 +355,7 @@ class _Question:
         Number of cells of a table.
     """
 
-    def __init__(self, task: Task, best: Incumbent) -> None:
+    def __init__(self, task: Task, best: Incumbent, params: ColumnParams) -> None:
         rule, problem = task.rule, task.problem
         self._problem = problem
         self._active = np.flatnonzero(problem.active)
@@ -362,7 +368,7 @@ class _Question:
         largest = int(best.value) + (int(task.bounds.min_load_ub) if task.spread_matters else 0)
         held = min(int(np.searchsorted(np.cumsum(lags), largest, side="right")), most)
         whole = unit = int(np.gcd.reduce(lags)) or 1
-        allowed = max(min(MOST_CELLS, CELLS_A_SECOND * task.clock.allowance()), 1.0)
+        allowed = max(min(params.most_cells, params.cells_a_second * task.clock.allowance()), 1.0)
         while True:
             self.grid = Grid(unit, held * (unit - whole), task.spread_matters)
             self.items = Items(*np.unique(lags // unit, return_counts=True))
@@ -370,7 +376,7 @@ class _Question:
             self.cells = self.items.cells(capacity, None if self.counts is None else self.counts.most)
             if self.cells <= allowed or unit > largest:
                 break
-            unit = whole * ceil(unit / whole * max(self.cells / (ROUNDED_SHARE * allowed), 1.01))
+            unit = whole * ceil(unit / whole * max(self.cells / (params.rounded_share * allowed), 1.01))
         self.rounded = unit > whole
 
     def bound(self, windows: Windows, best: Incumbent, bounds: LoadBounds) -> Bound:

@@ -19,7 +19,7 @@ import numpy as np
 from ortools.linear_solver import pywraplp
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.search.clock import milliseconds
+from evenlag.search.clock import endless, milliseconds
 from evenlag.search.exact.pricing import OwnTable, Pricing
 from evenlag.search.exact.windows import UNIT, Answer, Window
 
@@ -32,11 +32,6 @@ WORTH, WORTH_BY_LAG, WORTH_OF_MEMBER = 2.0, 6.0, 20.0
 
 Column = TypeVar("Column", bound=Hashable)
 Places = tuple[int, ...]  # places of partitions, as in `Pricing`
-
-
-def endless() -> float:
-    """Return the seconds left without a limit."""
-    return inf
 
 
 class ColumnPool(Generic[Column]):

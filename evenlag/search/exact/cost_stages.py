@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import islice
 from math import floor
 from typing import ClassVar
@@ -35,18 +34,16 @@ from evenlag.model.pair_table import PairTable
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import Problem
 from evenlag.search.clock import Turn
-from evenlag.search.exact.class_program import NEAR, ClassProgram, Relaxed, member_classes
-from evenlag.search.improve.local_search import local_search, relocate
+from evenlag.search.exact.class_program import NEAR, ClassProgram, ProgramParams, Relaxed, member_classes
+from evenlag.search.improve.local_search import local_search
 from evenlag.search.improve.pairs import PairSearch
+from evenlag.search.improve.relocation import Way, relocate
 from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
 from evenlag.search.stage import Stage
 from evenlag.search.task import Task
 
 Part = tuple[Number, PairTable]
-
-FINEST = 1000  # largest denominator of a weight
-UNEVEN = (16, 65)  # random weights of partitions, from and below
 
 
 @dataclass(frozen=True)
@@ -60,9 +57,15 @@ class CheapestPairs(Stage):
     ----------
     most_steps : int
         Number of multipliers to try.
+    finest : int
+        Largest denominator of a cost's weight.
+    uneven : (int, int)
+        Random weights of partitions: the least one, and one above the largest.
     """
 
     most_steps: int = 24
+    finest: int = 1000
+    uneven: tuple[int, int] = (16, 65)
     name: str = "pair flow"
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
@@ -117,13 +120,13 @@ class CheapestPairs(Stage):
         the sums, and the flow jumps from one budget exceeded to another.
         """
         random = np.random.default_rng(task.seed)
-        uneven = [costs.times(random.integers(*UNEVEN, len(task.problem.lags))) for _, costs in budgeted]
+        uneven = [costs.times(random.integers(*self.uneven, len(task.problem.lags))) for _, costs in budgeted]
         weights = [1.0] * len(budgets)
         for _ in range(self.most_steps):
             if stop():
                 return
             parts: list[Part] = [
-                (Fraction(weight / max(weights)).limit_denominator(FINEST), costs)
+                (Fraction(weight / max(weights)).limit_denominator(self.finest), costs)
                 for weight, costs in zip(weights, uneven, strict=True)
             ]  # fmt: skip
             found = yield from self._flow(task, parts, None, task.clock.room(found=False))
@@ -169,8 +172,17 @@ def _parts(task: Task) -> tuple[list[Part], list[Part], list[int]]:
 
 # ---- classes of members ----------------------------------------------------------------------------------------------
 
-MOST_SPLITS = 30  # most splits of the same fractions
-WORTH = Fraction(1, 100_000)  # share of the mean load by which a bound must rise to count
+PARTS = 1000  # resolution of shares when they are rounded
+
+
+@dataclass(frozen=True)
+class SplitParams:
+    """Parameters of rounding fractions to plans."""
+
+    most_splits: int = 30  # most splits of the same fractions
+    rounds: int = 30  # most rounds; each relocates units, then exchanges pairs
+    noise: float = 0.5  # noise of the relocation that begins each round after the first
+    steps: int = 20  # steps of exchanging pairs in a round, per member
 
 
 @dataclass(frozen=True)
@@ -187,12 +199,19 @@ class Classes(Stage):
         Largest number of branches.
     vain : int
         The stage ends at branch 2·n + `vain` if n is the last branch that raised the bound notably.
+    worth : Fraction
+        Share of the mean load by which a bound must rise to count.
+    program : ProgramParams
+    split : SplitParams
     """
 
     most_columns: int = 20_000
     seconds_each: float = 6e-5
     most_branches: int = 200
     vain: int = 16
+    worth: Fraction = Fraction(1, 100_000)
+    program: ProgramParams = ProgramParams()
+    split: SplitParams = SplitParams()
     name: str = "classes"
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
@@ -210,15 +229,15 @@ class Classes(Stage):
         in_time = task.clock.deterministic or columns * self.seconds_each <= task.clock.allowance()
         if columns > self.most_columns or (not in_time and task.clock.ended()):
             return
-        stop = task.clock.stop()
+        stop = best.stop(task.clock)
         rests_on = best.authors
-        room = partial(best.task.clock.room, found=best.found)
-        program = ClassProgram(task, classes, best.value if best.found else None, best.base_bound, room)
-        split, next_look = Split(classes.members, task, best, stop), 0
+        value = best.value if best.found else None
+        program = ClassProgram(task, classes, value, best.base_bound, stop, self.program)
+        split, next_look = Split(classes.members, task, best, stop, self.split), 0
         highest, at = Fraction(-1), 0
-        for number, relaxed in enumerate(program.solve(stop, self.most_branches)):
+        for number, relaxed in enumerate(program.solve(self.most_branches)):
             yield Bound(relaxed.bound, rests_on=rests_on, certificate=searched(task.bounds))
-            if relaxed.bound - highest > WORTH * task.scale:
+            if relaxed.bound - highest > self.worth * task.scale:
                 highest, at = Fraction(relaxed.bound), number
             if number > 2 * at + self.vain:
                 break
@@ -242,10 +261,13 @@ class Split:
     best : Incumbent
     stop : callable
         Called before each step.
+    params : SplitParams
     """
 
-    def __init__(self, members: list[Whole], task: Task, best: Incumbent, stop: Callable[[], bool]) -> None:
-        self._members, self._task, self._best, self._stop = members, task, best, stop
+    def __init__(
+        self, members: list[Whole], task: Task, best: Incumbent, stop: Callable[[], bool], params: SplitParams
+    ) -> None:
+        self._members, self._task, self._best, self._stop, self._params = members, task, best, stop, params
         self._seed = task.drawn
         self._from: tuple[Relaxed, Iterator[Plan]] | None = None  # the solution that led to the best plan
 
@@ -254,7 +276,9 @@ class Split:
         budgets = [round(spent) for spent in relaxed.spent[: len(self._task.goal.pairs)]]
         scaled = floor(relaxed.spent[-1] + NEAR) if self._task.spread_matters else 0
         lowest = Fraction(scaled) * self._task.problem.load_unit
-        plans = rounded(self._task, self._members, relaxed.shares, budgets, lowest, self._stop, self._seed)
+        plans = rounded(
+            self._task, self._members, relaxed.shares, budgets, lowest, self._stop, self._seed, self._params
+        )
         for plan in islice(plans, 1):
             before = self._best.value if self._best.found else None
             yield Candidate(plan)
@@ -263,7 +287,7 @@ class Split:
 
     def go_on(self) -> Iterator[Candidate]:
         """Yield more plans from the best plan's solution, in turn with plans by another split of its fractions."""
-        for _ in range(MOST_SPLITS):
+        for _ in range(self._params.most_splits):
             if self._from is None or self._best.settled or self._stop():
                 return
             relaxed, plans = self._from
@@ -275,15 +299,10 @@ class Split:
 
 # ---- plans from fractions --------------------------------------------------------------------------------------------
 
-PARTS = 1000  # resolution of shares when they are rounded
-ROUNDS = 30  # most rounds; each relocates units, then exchanges pairs
-NOISE = 0.5  # noise of the relocation that begins each round after the first
-STEPS = 20  # steps of exchanging pairs in a round, per member
-
 
 def rounded(
     task: Task, members: list[Whole], shares: Floats, budgets: list[int], lowest: Number,
-    stop: Callable[[], bool], seed: int,
+    stop: Callable[[], bool], seed: int, params: SplitParams = SplitParams(),
 ) -> Iterator[Plan]:  # fmt: skip
     """Yield plans near these shares, each made from the best one so far; none if too little time is left.
 
@@ -302,22 +321,23 @@ def rounded(
         Called before each step.
     seed : int
         If it differs from the task's, the first round begins with a relocation too.
+    params : SplitParams
     """
     low = min(lowest, task.bounds.min_load_ub) if task.spread_matters else 0
     window = low, max(task.bounds.max_load_lb, low)
-    best = _split(task, members, shares, budgets, low, stop)
+    best = _split(task, members, shares, budgets, low, Turn(params.steps * len(members), stop))
     if best is None:
         return
     pairs = (replace(pair, budget=most) for pair, most in zip(task.goal.pairs, budgets, strict=True))
     within = replace(task.goal, pairs=tuple(pairs), max_moves=None)
-    for number in range(ROUNDS):
+    for number in range(params.rounds):
         seed, start = seed + (number > 0), best
         if seed != task.drawn:
-            points = relocate(best, task.rule, window, stop, seed, greed=0.0, noise=NOISE, goal=within)
+            points = relocate(best, task.rule, window, stop, seed, Way(0.0, params.noise), goal=within)
             start = min(points, key=task.goal.value)
         state = SearchState(start, task.rule, window, seed, goal=within)
         for each in members:
-            _redistribute(state, each, window, stop)
+            _redistribute(state, each, window, Turn(params.steps * len(each), stop))
         plan = local_search(state.plan(), task.rule, task.goal, stop)
         yield plan
         if not number or task.goal.value(plan) <= task.goal.value(best):
@@ -351,8 +371,7 @@ def _split(
         for pair, most in zip(task.goal.pairs, budgets, strict=True)
     )
     goal = replace(task.goal, stickiness=0, max_moves=None, ceiling=None, pairs=tuple(pairs))
-    turn = Turn(STEPS * len(members), stop)
-    chosen = local_search(Plan(classes, start.member_of), of_classes, goal, turn).member_of
+    chosen = local_search(Plan(classes, start.member_of), of_classes, goal, stop).member_of
     elsewhere = PARTS * (chosen[:, None] != np.arange(len(members) + 1)).astype(np.int64)
     outside = np.where(class_of == NOBODY, len(members), class_of)  # the last class: members of none
     costs = PairTable.by_class(elsewhere, outside).plus(moves(task.problem))
@@ -365,9 +384,9 @@ def _redistribute(state: SearchState, members: Whole, window: tuple[Number, Numb
     mean = Fraction(int(state.scaled[members].sum()), len(members)) * state.problem.load_unit
     state.aim_at((min(window[0], mean), max(window[1], mean)))
     state.active, state.tabu = members, np.zeros(len(members), dtype=bool)
-    pairs, turn = PairSearch(state), Turn(STEPS * len(members), stop)
-    pairs.rounds(turn)
-    pairs.worst_first(turn)
+    pairs = PairSearch(state)
+    pairs.rounds(stop)
+    pairs.worst_first(stop)
 
 
 def _class_of(problem: Problem, classes: list[Whole]) -> Whole:

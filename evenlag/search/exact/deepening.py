@@ -22,12 +22,25 @@ from evenlag.search.clock import Clock
 from evenlag.search.incumbent import Bound, Candidate, Finding, Note
 from evenlag.search.subsets import EnumerationLimitError
 
-# The first step reaches the share FIRST of the way from the bound to the best known objective. The excess over the
-# bound grows by GROWTH. A step beyond the enumeration limits is repeated with the square root of the growth factor, as
-# long as that is at least LEAST_GROWTH.
-FIRST = 1e-4
-GROWTH = 4.0
-LEAST_GROWTH = 1.2
+
+@dataclass(frozen=True)
+class Pace:
+    """Growth of the objectives up to which plans are looked for.
+
+    Attributes
+    ----------
+    first : float
+        First step, as a share of the way from the bound to the best known objective.
+    growth : float
+        Factor of the excess over the bound from step to step. A step beyond the enumeration limits is repeated with the
+        square root of the factor.
+    least_growth : float
+        The search ends once the factor is below this.
+    """
+
+    first: float = 1e-4
+    growth: float = 4.0
+    least_growth: float = 1.2
 
 
 @dataclass(frozen=True)
@@ -55,7 +68,7 @@ def deepened(
     value: int,
     look: Callable[[int], tuple[int, Plan] | None],
     stop: Callable[[], bool],
-    start: float = FIRST,
+    pace: Pace = Pace(),
 ) -> Proof:
     """Look for plans up to a rising objective, until one is found or none below `value` is left.
 
@@ -67,17 +80,16 @@ def deepened(
         Returns the best plan up to an objective, with its objective first, or None. Raises EnumerationLimitError.
     stop : callable
         Called after each step beyond the enumeration limits.
-    start : float
-        First step, as a share of the way from the bound to the best known objective.
+    pace : Pace
     """
-    first, excess, growth = bound, (value - 1 - bound) * start, GROWTH
+    first, excess, growth = bound, (value - 1 - bound) * pace.first, pace.growth
     while bound < value:
         asked = max(bound, min(first + int(excess), value - 1))
         try:
             found = look(asked)
         except EnumerationLimitError:
             excess, growth = excess / growth, growth**0.5
-            if stop() or growth < LEAST_GROWTH or asked == bound:
+            if stop() or growth < pace.least_growth or asked == bound:
                 return Proof(None, bound, "work")
             excess *= growth
             continue

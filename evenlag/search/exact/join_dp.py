@@ -20,7 +20,6 @@ from evenlag.search.exact.column_enumeration import NOTHING, Options, completed
 from evenlag.search.exact.member_options import Exchanges
 from evenlag.search.subsets import Bits, EnumerationLimitError, runs, sizes_of, undominated, unpacked
 
-MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, about 100 MB
 AT_ONCE = 1 << 18  # pairs compared in one step of the clock
 
 Found = tuple[int, Plan]  # objective and plan
@@ -147,13 +146,13 @@ class JoinDP:
     options : Options
     stop : callable
         Called before each step.
-    size : float
-        Limit on the number of partial plans, as a share of the largest one.
+    most : float
+        Limit on the partial plans of one set of members.
     """
 
-    def __init__(self, options: Options, stop: Callable[[], bool], size: float) -> None:
+    def __init__(self, options: Options, stop: Callable[[], bool], most: float) -> None:
         self.options, self.members, self.target = options, options.members, options.target
-        self.stop, self.size = stop, size
+        self.stop, self.most = stop, most
         self.unowned = self.members[0].unowned_bits
         self.idle = self.members[0].idle
 
@@ -259,16 +258,15 @@ class JoinDP:
         """Return the partial plans of two sets of members together."""
         if len(one) < len(two):
             one, two = two, one
-        most = self.size * MOST_STATES
         found, states = [(NOTHING, NOTHING)], 0
         for i, j in self._pairs(one, two):
             found.append((i, j))
             states += len(i)
-            if states > most:
+            if states > self.most:
                 origin = self._together(one, two, found).origin
                 assert origin is not None
                 found, states = [(origin.i, origin.j)], len(origin.i)
-                if states > most / 2:
+                if states > self.most / 2:
                     raise EnumerationLimitError
         return self._together(one, two, found)
 

@@ -8,7 +8,7 @@ also hold more or fewer idle partitions (member_share.py) than today. Exchanges 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -39,11 +39,23 @@ Shape = tuple[int, int, int, int]
 
 HELD = 0  # index in a shape of the given partitions; among equivalent partitions the first ones are given
 
-# Enumeration limits at size 1, so that one member takes some tenths of a second.
-MOST_SUBSETS = 700_000  # subsets of one kind and size
-MOST_LOOKED_UP = 2_000_000  # combinations of one shape
-MOST_HITS = 1_000_000  # exchanges of one shape, before dominated ones are dropped
 AT_ONCE = 1 << 18  # combinations looked up in one step of the clock
+
+
+@dataclass(frozen=True)
+class JoinLimits:
+    """Enumeration limits. With these one member takes some tenths of a second."""
+
+    subsets: float = 700_000  # of one kind and size
+    looked_up: float = 2_000_000  # combinations of one shape
+    hits: float = 1_000_000  # exchanges of one shape, before dominated ones are dropped
+    exchanges: float = 500_000  # of one member: as many as the join can process
+    patterns: float = 300_000  # of one member, with prices
+    states: float = 1_500_000  # partial plans of one set of members, about 100 MB
+
+    def times(self, share: float) -> JoinLimits:
+        """Return a share of these limits."""
+        return JoinLimits(*(share * most for most in astuple(self)))
 
 
 @dataclass(frozen=True)
@@ -111,8 +123,7 @@ class MemberOptions:
         load, and little is left to share beyond that.
     price : int
         Price of a move, in messages.
-    size : float
-        Enumeration limits, as a share of the largest ones.
+    limits : JoinLimits
 
     Attributes
     ----------
@@ -125,7 +136,9 @@ class MemberOptions:
     own_idle : int
     """
 
-    def __init__(self, rule: CountRule, member: int, reduced: Whole, price: int, size: float) -> None:
+    def __init__(
+        self, rule: CountRule, member: int, reduced: Whole, price: int, limits: JoinLimits = JoinLimits()
+    ) -> None:  # fmt: skip
         problem = rule.problem
         items = np.flatnonzero(problem.assignable)
         owner, lags = problem.owner[items], problem.lags[items]
@@ -135,7 +148,7 @@ class MemberOptions:
         self.own_idle = self.idle.owned(member)
         self.count = int((owner == member).sum())
         self._idle_lag = int(reduced[idle].max(initial=0))  # the same for all idle partitions
-        self.member, self.size, self._problem = member, size, problem
+        self.member, self.limits, self._problem = member, limits, problem
         self.lags, self.beyond = reduced, lags - reduced
         different, numbers = np.unique(lags, return_inverse=True)
         self.twins = len(different) < len(items)
@@ -232,7 +245,7 @@ class MemberOptions:
         """
         *sizes, more = shape
         given, found, taken = (self._subsets(kind, size, stop) for kind, size in enumerate(sizes))
-        if len(given.sums) * len(found.sums) > self.size * MOST_LOOKED_UP:
+        if len(given.sums) * len(found.sums) > self.limits.looked_up:
             raise EnumerationLimitError
         base = (self.load + self.reduced_idle(more) - given.sums[:, None] + found.sums[None, :]).ravel()
         left, right = self._looked_up(base, taken.sums, low, high, stop)
@@ -254,7 +267,7 @@ class MemberOptions:
             here = slice(a, a + AT_ONCE)
             begin[here] = np.searchsorted(ascending, low - base[here], side="left")
             hits[here] = np.searchsorted(ascending, high - base[here], side="right") - begin[here]
-        if hits.sum() > self.size * MOST_HITS:
+        if hits.sum() > self.limits.hits:
             raise EnumerationLimitError
         return runs(hits, begin)
 
@@ -266,7 +279,7 @@ class MemberOptions:
         """
         if (kind, size) not in self._known:
             of = (self.held, self.unowned, self.foreign)[kind]
-            if comb(len(of), size) > self.size * MOST_SUBSETS or stop():
+            if comb(len(of), size) > self.limits.subsets or stop():
                 raise EnumerationLimitError
             chosen = subsets(len(of), size)
             if self.twins:

@@ -24,8 +24,6 @@ from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incum
 from evenlag.search.stage import Stage
 from evenlag.search.task import Task
 
-SOLVER_SHARE = 0.6  # share of the time for the solver; local search then improves its plan
-WITNESS_SHARE = 0.9  # share of the time left for the second run
 UNCONFIRMED = "no second run confirmed it in time, so it does not count"
 
 
@@ -40,11 +38,17 @@ class MipStage(Stage):
         True to report a program that is too large; False to skip it silently.
     least_seconds : float
         With less time the stage does not start, since a process could not return a plan.
+    solver_share : float
+        Share of the time for the solver; local search then improves its plan.
+    witness_share : float
+        Share of the time left for the second run.
     """
 
     backend: str
     note_too_large: bool = True
     least_seconds: float = 0.3
+    solver_share: float = 0.6
+    witness_share: float = 0.9
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     @property
@@ -65,7 +69,7 @@ class MipStage(Stage):
         if clock.allowance() < self.least_seconds and clock.ended():
             return
         mip = formulate(task.problem, task.rule, task.goal)
-        outcome = self._run(BACKENDS[self.backend](), mip, task, best, SOLVER_SHARE)
+        outcome = self._run(BACKENDS[self.backend](), mip, task, best, self.solver_share)
         if outcome is None:
             return
         if outcome.failure is not None and (best.found or not outcome.infeasible):
@@ -97,7 +101,7 @@ class MipStage(Stage):
         refuted = outcome.infeasible and best.found
         if refuted or not (outcome.infeasible or (claim is not None and claim > best.bound)):
             return
-        second = self._run(WITNESSES[self.backend](), mip, task, best, WITNESS_SHARE)
+        second = self._run(WITNESSES[self.backend](), mip, task, best, self.witness_share)
         if second is not None and second.values is not None:
             yield from self._solution(mip.decode(second.values), task, best, AUTO_BACKEND)
         if outcome.infeasible:

@@ -22,30 +22,38 @@ from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
-from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.column_pool import PatternPool, endless
+from evenlag.search.clock import Stop
+from evenlag.search.exact.column_pool import PatternPool
 from evenlag.search.exact.member_share import idle_of, share_of
-from evenlag.search.exact.pricing import Pricing, Progress, Subgradient, rows_of
+from evenlag.search.exact.pricing import Pricing, Progress, Subgradient, SubgradientParams, rows_of
 from evenlag.search.exact.windows import LARGEST, UNIT, Answer, Grid, MoveWindows, Prices, Window
 
-CELLS = 1_500_000  # cells of all members' tables: a hundredth of a second or two
-MOST_LOADS = 4_000  # loads that tables distinguish, at most
-ENOUGH_LOADS = 400  # loads of a coarser grid that provides first columns and prices; fewer save no time
-FINER = 4  # ratio of loads between a grid and the next coarser one
-FINEST = 16  # most loads, as a multiple of the loads on the first grid
-TAKEN_OVER = 12  # latest prices that a finer grid tries again
-STEPS = 10  # steps of the clock per round on the first grid, including the linear program
-MOST_COMPARED = 60  # latest prices among which a window finds its first
-SMOOTHED = 0.7  # weight of the best prices so far in the prices to try (Wentges 1997)
-ROUNDS_AT_ONCE = 10  # rounds between two checks of progress
-LEAST_PROGRESS = 0.1  # progress that a check requires, as a share of the gap to excluding a window
-NEAR = 0.05  # moves between the program's cost and the proven bound at which generation ends
 COARSER = 2.0  # a grid made for an objective also serves smaller ones, down to its value divided by this
 MOST_KEPT = 3  # grids kept for values of different sizes
 
-NEAR_FIT = 7  # where to ask about a window that may not fit, in eighths of the way from the bound to what fits
-COARSE = 3  # units between the bound and what fits that are left to the next finer grid
-OFF_CENTRE = 1.5  # distance in loads from a window's middle to the mean load, beyond which a single end binds
+
+@dataclass(frozen=True)
+class GridParams:
+    """Parameters of the bounds of windows, on grids from coarse to fine."""
+
+    cells: int = 1_500_000  # cells of all members' tables: a hundredth of a second or two
+    most_loads: int = 4_000  # loads that tables distinguish, at most
+    enough_loads: int = 400  # loads of a coarser grid that provides first columns and prices; fewer save no time
+    finer: int = 4  # ratio of loads between a grid and the next coarser one
+    finest: int = 16  # most loads, as a multiple of the loads on the first grid
+    taken_over: int = 12  # latest prices that a finer grid tries again
+    steps: int = 10  # steps of the clock per round on the first grid, including the linear program
+    most_compared: int = 60  # latest prices among which a window finds its first
+    smoothed: float = 0.7  # weight of the best prices so far in the prices to try (Wentges 1997)
+    rounds_at_once: int = 10  # rounds between two checks of progress
+    least_progress: float = 0.1  # progress that a check requires, as a share of the gap to excluding a window
+    near: float = 0.05  # moves between the program's cost and the proven bound at which generation ends
+
+    near_fit: int = 7  # where to ask about a window that may not fit, in eighths of the way from the bound to what fits
+    coarse: int = 3  # units between the bound and what fits that are left to the next finer grid
+    off_centre: float = 1.5  # distance in loads from a window's middle to the mean, beyond which a single end binds
+
+    subgradient: SubgradientParams = SubgradientParams()
 
 
 def applies(rule: CountRule) -> bool:
@@ -67,12 +75,11 @@ class MovePatterns:
         Largest objective that will be tested.
     spread : bool
         True for the spread; False for the makespan alone.
-    stop : callable
+    stop : Stop
         Called before each round of tables.
     coarser : MovePatterns, optional
-        The same on a coarser grid. Its patterns and prices are taken over, and tables are FINER times as large.
-    room : callable
-        Returns the seconds left for a linear program.
+        The same on a coarser grid. Its patterns and prices are taken over, and tables are `finer` times as large.
+    params : GridParams
 
     Attributes
     ----------
@@ -104,12 +111,12 @@ class MovePatterns:
         bounds: LoadBounds,
         value: Number,
         spread: bool,
-        stop: Callable[[], bool],
+        stop: Stop,
         coarser: MovePatterns | None = None,
-        room: Callable[[], float] = endless,
+        params: GridParams = GridParams(),
     ) -> None:
-        problem = rule.problem
-        self.fineness: int = 1 if coarser is None else FINER * coarser.fineness
+        problem, self.params = rule.problem, params
+        self.fineness: int = 1 if coarser is None else params.finer * coarser.fineness
         self.value = value
         idle = idle_of(rule)
         members: list[int] = np.flatnonzero(problem.active).tolist()
@@ -117,28 +124,28 @@ class MovePatterns:
         lags = problem.lags[problem.assignable].astype(np.int64)
         whole = int(np.gcd.reduce(lags)) or 1
         exact = Grid(whole, 0, spread).largest(bounds, value)
-        wanted = self.fineness * CELLS // max(rows_of(shares), 1)
-        loads = max(min(wanted, MOST_LOADS), 1)
+        wanted = self.fineness * params.cells // max(rows_of(shares), 1)
+        loads = max(min(wanted, params.most_loads), 1)
         unit = whole * max(ceil(exact / loads), 1)
         self.grid, self.rounded = Grid(unit, unit - whole, spread), unit > whole
-        self.finest = not self.rounded or 2 * loads > MOST_LOADS or self.fineness >= FINEST
+        self.finest = not self.rounded or 2 * loads > params.most_loads or self.fineness >= params.finest
         self.mean = float(lags.sum()) / unit / len(shares)
         self.windows = MoveWindows(self.grid, bounds, value)
         self.pricing = Pricing(rule, shares, idle, unit, self.windows.largest)
         self.prices: list[Prices] = []
         self.columns = PatternPool(self.pricing, members, unit)
         self._coarser, self._taken_over = coarser, (0, 0)  # patterns and prices taken from the coarser grid
-        self.go_on(stop, room)
+        self.go_on(stop)
         if coarser is not None and coarser.prices:
             self.take_over()
 
-    def go_on(self, stop: Callable[[], bool], room: Callable[[], float]) -> None:
-        """Call another `stop` and `room` from now on."""
-        self.columns.room = room
-        self._stop = in_steps_of(STEPS * isqrt(self.fineness), stop)
-        self._steps = Subgradient(self.pricing, self.columns.add, self._stop)
+    def go_on(self, stop: Stop) -> None:
+        """Call another `stop` from now on."""
+        self.columns.room = stop.room
+        self._stop = stop.in_steps_of(self.params.steps * isqrt(self.fineness))
+        self._steps = Subgradient(self.pricing, self.columns.add, self._stop, self.params.subgradient)
         if self._coarser is not None:
-            self._coarser.go_on(stop, room)
+            self._coarser.go_on(stop)
 
     @property
     def resolution(self) -> int:
@@ -158,7 +165,7 @@ class MovePatterns:
         if not fully and self.fits(window, known):
             return Answer.UNDECIDED
         best = self._begin_with(window, known)
-        question = _Question(self.pricing, self.columns, window, known, best, fully)
+        question = _Question(self.pricing, self.columns, window, known, best, fully, self.params)
         answer = question.answered(self._stop)
         if question.best is not None:
             self._learn(question.best)
@@ -171,9 +178,10 @@ class MovePatterns:
     def _begin_with(self, window: Window, known: int) -> Prices | None:
         """Return the prices from which the linear program starts; None to start from columns alone."""
         if len(self.columns):
-            best = min(self.prices[-MOST_COMPARED:], key=lambda prices: prices.slack(window, 0), default=None)
+            latest = self.prices[-self.params.most_compared :]
+            best = min(latest, key=lambda prices: prices.slack(window, 0), default=None)
             return None if best is None else self._steps.raised(best, window, known)
-        if self._coarser is None or self._coarser.windows.largest < ENOUGH_LOADS:
+        if self._coarser is None or self._coarser.windows.largest < self.params.enough_loads:
             return self._steps.first(window)
         finer = self.grid.unit / self._coarser.grid.unit
         prices = self._coarser._begin_with(Window(floor(window.low * finer), ceil(window.high * finer)), known)
@@ -188,7 +196,7 @@ class MovePatterns:
         patterns, prices = self._taken_over
         for n, pattern in self._coarser.columns.columns[patterns:]:
             self.columns.add(n, pattern)
-        for found in self._coarser.prices[prices:][-TAKEN_OVER:]:
+        for found in self._coarser.prices[prices:][-self.params.taken_over :]:
             if self._stop():
                 break
             self._learn(self.pricing.asked(found.values)[0])
@@ -211,6 +219,7 @@ class _Question:
         As in `MovePatterns.solve`.
     best : Prices or None
         Prices to start from.
+    params : GridParams
 
     Attributes
     ----------
@@ -219,12 +228,13 @@ class _Question:
     """
 
     def __init__(
-        self, pricing: Pricing, columns: PatternPool, window: Window, known: int, best: Prices | None, fully: bool
-    ) -> None:
+        self, pricing: Pricing, columns: PatternPool, window: Window, known: int, best: Prices | None, fully: bool,
+        params: GridParams,
+    ) -> None:  # fmt: skip
         self._pricing, self._columns, self._window, self._known, self._fully = pricing, columns, window, known, fully
-        self.best = best
+        self.best, self._params = best, params
         self._proven = 0.0 if best is None else -best.slack(window, 0) / UNIT  # moves
-        self._progress = Progress(self._proven, ROUNDS_AT_ONCE, LEAST_PROGRESS)
+        self._progress = Progress(self._proven, params.rounds_at_once, params.least_progress)
 
     def answered(self, stop: Callable[[], bool]) -> Answer:
         """Return the final answer; STOPPED if `stop` ended the search."""
@@ -250,7 +260,7 @@ class _Question:
             self._learn(found)
             if self._excluded:
                 return Answer.EXCLUDED
-            if costs - self._proven < NEAR:
+            if costs - self._proven < self._params.near:
                 return Answer.UNDECIDED
             if self._columns.add_from(tables, self._window, values, of_members):
                 return None
@@ -260,7 +270,8 @@ class _Question:
         """Return the prices to try: a mix of the best ones and the linear program's prices, then the latter."""
         if self.best is None:
             return (values,)
-        return (SMOOTHED * self.best.values + (1 - SMOOTHED) * values).astype(np.int64), values
+        kept = self._params.smoothed
+        return (kept * self.best.values + (1 - kept) * values).astype(np.int64), values
 
     def _learn(self, found: Prices) -> None:
         proven = -found.slack(self._window, 0) / UNIT
@@ -273,12 +284,14 @@ class MoveGrids:
 
     Parameters
     ----------
-    rule, bounds, spread
+    rule, bounds, spread, params
         As in `MovePatterns`.
     """
 
-    def __init__(self, rule: CountRule, bounds: LoadBounds, spread: bool) -> None:
-        self._rule, self._bounds, self._spread = rule, bounds, spread
+    def __init__(
+        self, rule: CountRule, bounds: LoadBounds, spread: bool, params: GridParams = GridParams()
+    ) -> None:  # fmt: skip
+        self._rule, self._bounds, self._spread, self._params = rule, bounds, spread, params
         self._kept: list[list[MovePatterns]] = []  # for values of different sizes; each from coarse to fine
 
     @property
@@ -286,9 +299,7 @@ class MoveGrids:
         """True once a question has been asked."""
         return bool(self._kept)
 
-    def up_to(
-        self, value: Number, gap: Number, stop: Callable[[], bool], room: Callable[[], float] = endless
-    ) -> Iterator[MovePatterns]:
+    def up_to(self, value: Number, gap: Number, stop: Stop) -> Iterator[MovePatterns]:
         """Yield finer and finer grids, omitting those whose resolution is not below a gap.
 
         Parameters
@@ -297,20 +308,20 @@ class MoveGrids:
             Largest objective that will be tested.
         gap : number
             In messages.
-        stop, room : callable
+        stop : Stop
             As in `MovePatterns`.
         """
         grids = next((kept for kept in self._kept if _serves(kept[0], value)), None)
         if grids is None:
-            grids = [MovePatterns(self._rule, self._bounds, value, self._spread, stop, None, room)]
+            grids = [MovePatterns(self._rule, self._bounds, value, self._spread, stop, None, self._params)]
             self._kept = [*self._kept[1 - MOST_KEPT :], grids]
-        grids[-1].go_on(stop, room)
+        grids[-1].go_on(stop)
         for number in count():
             if stop() or (number == len(grids) and grids[-1].finest):
                 return
             if number == len(grids):  # for the same value as the first
                 finest, value = grids[-1], grids[0].value
-                grids.append(MovePatterns(self._rule, self._bounds, value, self._spread, stop, finest, room))
+                grids.append(MovePatterns(self._rule, self._bounds, value, self._spread, stop, finest, self._params))
             elif number:
                 grids[number].take_over()
             if grids[number].resolution < gap:
@@ -339,7 +350,7 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
     price : int
         Price of a move, in messages; at most `value`.
     """
-    windows, mean, unit = patterns.windows, patterns.mean, patterns.grid.unit
+    windows, mean, unit, params = patterns.windows, patterns.mean, patterns.grid.unit, patterns.params
     fits = value  # a window that costs this may hold a plan
     ends, near = _Ends(windows.first, windows.largest), not price
     while True:
@@ -347,7 +358,7 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
         least = int(costs.min(initial=LARGEST))
         if least >= fits:
             return least if fits < value else value
-        if fits < value and not patterns.finest and fits - least <= COARSE * unit:
+        if fits < value and not patterns.finest and fits - least <= params.coarse * unit:
             return least
         cost, window, moves = windows.widest(costs, (least + fits) // 2, mean)
         known = moves if price or most is None else most
@@ -355,7 +366,7 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
             fits = cost
             continue
         if near:
-            cost, window, _ = windows.widest(costs, least + (fits - least) * NEAR_FIT // 8, mean)
+            cost, window, _ = windows.widest(costs, least + (fits - least) * params.near_fit // 8, mean)
         answer = Answer.UNDECIDED if price else _ask_ends(patterns, window, known, ends)
         if answer is Answer.UNDECIDED:
             answer = patterns.solve(window, known)
@@ -383,7 +394,7 @@ def _ask_ends(patterns: MovePatterns, window: Window, known: int, ends: _Ends) -
     The end to ask about is half way from this window's end to one that is known to fit.
     """
     off = (window.low + window.high) / 2 - patterns.mean
-    if abs(off) <= OFF_CENTRE:
+    if abs(off) <= patterns.params.off_centre:
         return Answer.UNDECIDED
     for low_end in (off > 0, off < 0):
         while window.low > ends.low if low_end else window.high < ends.high:

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from math import ceil, floor
 from random import Random
 from typing import ClassVar
@@ -47,13 +46,13 @@ from evenlag.search.construct.fresh import fewest_moves_plan
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.column_enumeration import PricedOptions, TargetOptions
 from evenlag.search.exact.column_pool import Used
-from evenlag.search.exact.deepening import PlanTarget, Proof, deepened, findings, plan_target
+from evenlag.search.exact.deepening import Pace, PlanTarget, Proof, deepened, findings, plan_target
 from evenlag.search.exact.join_dp import Found, JoinDP
-from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns, cheapest_window
+from evenlag.search.exact.member_options import JoinLimits, MemberOptions
+from evenlag.search.exact.move_patterns import GridParams, MoveGrids, MovePatterns, cheapest_window
 from evenlag.search.exact.windows import LARGEST, Answer, Window
-from evenlag.search.improve.local_search import local_search, relocate
-from evenlag.search.improve.relocation import Relocation
+from evenlag.search.improve.local_search import local_search
+from evenlag.search.improve.relocation import Relocation, Way, relocate
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.stage import Stage
 from evenlag.search.subsets import EnumerationLimitError
@@ -62,16 +61,17 @@ from evenlag.search.task import Task
 MOST_PARTITIONS = 256  # with more, there is nearly always too much to enumerate
 LARGEST_SUM = 2**62  # limits lags, so that sums of loads and prices fit 64 bits
 
-FEWEST_PARTITIONS = 36  # with fewer, move-dp finds the best plan before the first bound is there
-LEAST_SECONDS = 0.2  # with less time no bound is reached, unless earlier results are there
-FULL_SECONDS = 2.0  # with at least this much time the enumeration limits are highest
-PROOF = 0.7  # share of the time left for the proof; then plans are found in other ways
-FIRST = 0.05  # first target objective, as a share of the way from the bound to the best known objective
 
-PATIENCE, PATIENCE_COARSE = 12, 5  # plans in a row without gain: on the finest grid, and on coarser ones
-LEAST_FACTOR = 0.3  # least random factor on the amount of a pattern
-UNLIKELY = 0.1  # share of the patterns whose factor is this number instead
-NOISE, UNDONE = 0.5, (0.0, 0.2, 0.4)  # of relocations; the rest is as in relocation.py
+@dataclass(frozen=True)
+class RoundingParams:
+    """Parameters of rounding the linear program to plans. `Relocation` has the other ones of its descents."""
+
+    patience: int = 12  # plans in a row without gain, on the finest grid
+    patience_coarse: int = 5  # the same on coarser ones
+    least_factor: float = 0.3  # least random factor on the amount of a pattern
+    unlikely: float = 0.1  # share of the patterns whose factor is this number instead
+    noise: float = 0.5  # of relocations
+    undone: tuple[float, ...] = (0.0, 0.2, 0.4)  # of relocations; one is drawn
 
 
 def loads_and_moves_alone(rule: CountRule, goal: Objective) -> bool:
@@ -105,8 +105,7 @@ class MovePlans:
         Bounds on the largest and the smallest load of any plan.
     stop : callable
         Called before each step.
-    size : float
-        Enumeration limits, as a share of the largest ones.
+    limits : JoinLimits
     least : int
         Proven lower bound on the spread (makespan) alone.
     reduced : bool
@@ -119,18 +118,18 @@ class MovePlans:
         goal: Objective,
         bounds: LoadBounds,
         stop: Callable[[], bool],
-        size: float = 1.0,
+        limits: JoinLimits = JoinLimits(),
         least: int = 0,
         *,
         reduced: bool = True,
     ) -> None:
         problem = rule.problem
-        self.rule, self.goal, self.stop, self.size, self._least = rule, goal, stop, size, least
+        self.rule, self.goal, self.stop, self.limits, self._least = rule, goal, stop, limits, least
         self._loads = floor(bounds.min_load_ub) if goal.kind == ObjectiveKind.SPREAD else 0, ceil(bounds.max_load_lb)
         lags = reduced_lags(rule, self._loads[0]) if reduced else problem.lags.astype(np.int64)
         self._lags = lags[problem.assignable]
         price, active = int(goal.stickiness), np.flatnonzero(problem.active).tolist()
-        self.members = [MemberOptions(rule, m, self._lags, price, size) for m in active]
+        self.members = [MemberOptions(rule, m, self._lags, price, limits) for m in active]
 
     def target(self, asked: int) -> PlanTarget:
         """Return the target for an objective."""
@@ -147,11 +146,11 @@ class MovePlans:
         target = self.target(asked)
         if target.most_moves < 0:
             return None
-        options = TargetOptions(self.members, target, self.stop, self.size)
-        return JoinDP(options, self.stop, self.size).best()
+        options = TargetOptions(self.members, target, self.stop, self.limits)
+        return JoinDP(options, self.stop, self.limits.states).best()
 
 
-def best_plan_with_moves(plans: MovePlans, bound: int, value: int) -> Proof:
+def best_plan_with_moves(plans: MovePlans, bound: int, value: int, pace: Pace = Pace()) -> Proof:
     """Find the best plan with an objective below `value`, or prove that none exists.
 
     Parameters
@@ -159,6 +158,7 @@ def best_plan_with_moves(plans: MovePlans, bound: int, value: int) -> Proof:
     plans : MovePlans
     bound, value : int
         Proven lower bound on the objective, and the best known objective, in messages.
+    pace : Pace
 
     Returns
     -------
@@ -169,7 +169,7 @@ def best_plan_with_moves(plans: MovePlans, bound: int, value: int) -> Proof:
     problem = plans.rule.problem
     if not sums_fit(problem, value):
         return Proof(None, bound, "work")
-    return deepened(bound, value, plans.best_within, plans.stop)
+    return deepened(bound, value, plans.best_within, plans.stop, pace)
 
 
 @dataclass(frozen=True)
@@ -182,10 +182,14 @@ class MoveDP(Stage):
         With less time the stage does not start.
     full_seconds : float
         With at least this much time the enumeration limits are highest.
+    limits : JoinLimits
+    pace : Pace
     """
 
     least_seconds: float = 0.02
     full_seconds: float = 2.0
+    limits: JoinLimits = JoinLimits()
+    pace: Pace = Pace()
     name: str = "move-dp"
     starts_over: ClassVar[bool] = True
 
@@ -199,9 +203,10 @@ class MoveDP(Stage):
         if seconds < self.least_seconds and task.clock.ended():
             return
         stop, size = task.clock.stop(), min(seconds / self.full_seconds, 1.0)
-        plans = MovePlans(task.rule, task.goal, task.bounds, stop, size, ceil(best.base_bound))
+        limits = self.limits.times(size)
+        plans = MovePlans(task.rule, task.goal, task.bounds, stop, limits, ceil(best.base_bound))
         rests_on = best.authors
-        proof = best_plan_with_moves(plans, ceil(best.bound), int(best.value))
+        proof = best_plan_with_moves(plans, ceil(best.bound), int(best.value), self.pace)
         if proof.stopped != "proof" and size < 1:
             task.clock.ended()
         yield from findings(proof, task.clock, task.bounds, rests_on)
@@ -212,46 +217,71 @@ class MoveDP(Stage):
 
 @dataclass(frozen=True)
 class MoveColumns(Stage):
-    """Column generation where moves count, as a stage."""
+    """Column generation where moves count, as a stage.
 
+    Attributes
+    ----------
+    fewest_partitions : int
+        With fewer, move-dp finds the best plan before the first bound is there.
+    least_seconds : float
+        With less time no bound is reached, unless earlier results are there.
+    full_seconds : float
+        With at least this much time the enumeration limits are highest.
+    proof_share : float
+        Share of the time left for the proof; then plans are found in other ways.
+    limits : JoinLimits
+    pace : Pace
+    rounding : RoundingParams
+    grids : GridParams
+    """
+
+    fewest_partitions: int = 36
+    least_seconds: float = 0.2
+    full_seconds: float = 2.0
+    proof_share: float = 0.7
+    limits: JoinLimits = JoinLimits()
+    pace: Pace = Pace(first=0.05)
+    rounding: RoundingParams = RoundingParams()
+    grids: GridParams = GridParams()
     name: str = "move columns"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
         """Return True if moves count, loads are whole messages, and the group is not too small."""
         count = int(task.problem.assignable.sum())
-        if count < FEWEST_PARTITIONS or (count + 1) * best.value >= LARGEST or not fits(task.problem):
+        if count < self.fewest_partitions or (count + 1) * best.value >= LARGEST or not fits(task.problem):
             return False
         return task.moves_matter and not best.settled and move_patterns.applies(task.rule)
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Yield bounds and rounded plans, then find the best plan where patterns can be enumerated."""
         seconds, goal = task.clock.allowance(), task.goal
-        grids = task.cache.kept(MoveGrids, task.rule, task.spread_matters)
-        if seconds < LEAST_SECONDS and not grids.begun and task.clock.ended():
+        grids = task.cache.kept(MoveGrids, task.rule, task.spread_matters, self.grids)
+        if seconds < self.least_seconds and not grids.begun and task.clock.ended():
             return
-        stop = task.clock.stop()
+        stop = best.stop(task.clock)
         price = min(floor(goal.stickiness), ceil(best.value))
         gap, patterns, rng = best.value - best.bound, None, Random(task.drawn)
-        room = partial(best.task.clock.room, found=True)
-        for patterns in grids.up_to(best.value, gap, stop, room):
+        for patterns in grids.up_to(best.value, gap, stop):
             if best.value - best.bound > patterns.resolution:
                 cheapest = cheapest_window(patterns, best.value, goal.max_moves, price)
                 yield Bound(cheapest, certificate=searched(task.bounds))
-                yield from rounded_plans(task, best, patterns, price, stop, rng)
+                yield from rounded_plans(task, best, patterns, price, stop, rng, self.rounding)
             if best.settled:
                 return
         if patterns is None or stop() or not members_decide(task.rule, goal):
             return
-        size = min(seconds / FULL_SECONDS, 1.0)
-        plans = MovePlans(task.rule, goal, task.bounds, stop, size, ceil(best.base_bound), reduced=False)
+        size = min(seconds / self.full_seconds, 1.0)
+        limits = self.limits.times(size)
+        plans = MovePlans(task.rule, goal, task.bounds, stop, limits, ceil(best.base_bound), reduced=False)
         search, rests_on = _Search(plans, patterns), best.authors
-        proof = deepened(ceil(best.bound), int(best.value), search.look, task.clock.stop(PROOF), FIRST)
+        stop_proof = task.clock.stop(self.proof_share)
+        proof = deepened(ceil(best.bound), int(best.value), search.look, stop_proof, self.pace)
         if proof.stopped != "proof" and size < 1:
             task.clock.ended()
         if proof.plan is None and search.found is not None:
             yield Candidate(search.found[1])
         yield from findings(proof, task.clock, task.bounds, rests_on)
-        yield from rounded_plans(task, best, patterns, price, stop, rng)
+        yield from rounded_plans(task, best, patterns, price, stop, rng, self.rounding)
 
 
 def members_decide(rule: CountRule, goal: Objective) -> bool:
@@ -263,7 +293,7 @@ class _Search:
     """Search for the best plan up to an objective."""
 
     def __init__(self, plans: MovePlans, patterns: MovePatterns) -> None:
-        self._plans, self._patterns, self._stop, self._size = plans, patterns, plans.stop, plans.size
+        self._plans, self._patterns, self._stop = plans, patterns, plans.stop
         self.found: Found | None = None  # best so far
         self._alike = loads_and_moves_alone(plans.rule, plans.goal)
 
@@ -305,8 +335,9 @@ class _Search:
         if not len(lows):
             return None
         members, window = self._plans.members, _around(lows, width)
-        options = PricedOptions(members, self._patterns, target, window, self._stop, self._size, alike=self._alike)
-        found = JoinDP(options, self._stop, self._size).best()
+        limits = self._plans.limits
+        options = PricedOptions(members, self._patterns, target, window, self._stop, limits, alike=self._alike)
+        found = JoinDP(options, self._stop, limits.states).best()
         if found is not None and (self.found is None or found[0] < self.found[0]):
             self.found = found
         return found
@@ -318,31 +349,36 @@ def _around(lows: Whole, width: int) -> Window:
 
 
 def rounded_plans(
-    task: Task, best: Incumbent, patterns: MovePatterns, price: int, stop: Callable[[], bool], rng: Random
-) -> Iterator[Finding]:
+    task: Task, best: Incumbent, patterns: MovePatterns, price: int, stop: Callable[[], bool], rng: Random,
+    params: RoundingParams = RoundingParams(),
+) -> Iterator[Finding]:  # fmt: skip
     """Yield plans rounded towards windows that may hold better ones, until several in a row bring no gain.
 
     The price of a move is in whole messages, as for `cheapest_window`.
     """
     without_gain = 0
-    while without_gain < (PATIENCE if patterns.finest else PATIENCE_COARSE) and not best.settled and not stop():
+    patience = params.patience if patterns.finest else params.patience_coarse
+    while without_gain < patience and not best.settled and not stop():
         costs = patterns.windows.costs(task.goal.max_moves, price)
         least, before = int(costs.min(initial=LARGEST)), best.value
         if least >= before:
             return
         _, window, _ = patterns.windows.widest(costs, rng.randint(least, ceil(before) - 1), patterns.mean)
-        start = rounded_plan(task.rule, patterns.columns.used(window), rng)
-        plan = _towards(start, window, patterns.grid.unit, task, best.moves_worth, stop, rng)
+        start = rounded_plan(task.rule, patterns.columns.used(window), rng, params)
+        plan = _towards(start, window, patterns.grid.unit, task, best.moves_worth, stop, rng, params)
         if plan is not None:
             yield Candidate(plan)
         without_gain = 0 if best.value < before else without_gain + 1
 
 
-def rounded_plan(rule: CountRule, used: list[Used], rng: Random) -> Plan:
+def rounded_plan(
+    rule: CountRule, used: list[Used], rng: Random, params: RoundingParams = RoundingParams()
+) -> Plan:  # fmt: skip
     """Return a plan from these patterns, one for each member, as far as counts allow."""
     problem = rule.problem
     lacking = np.maximum(rule.total_bounds.lo - owned_counts(problem), 0)  # members that must take most come first
-    factor = [UNLIKELY if rng.random() < UNLIKELY else rng.uniform(LEAST_FACTOR, 1.0) for _ in used]
+    unlikely, least = params.unlikely, params.least_factor
+    factor = [unlikely if rng.random() < unlikely else rng.uniform(least, 1.0) for _ in used]
     wish, served = np.full_like(problem.owner, NOBODY), np.zeros(len(problem.members), dtype=bool)
     for at in sorted(range(len(used)), key=lambda at: (-lacking[used[at].member], -factor[at] * used[at].amount)):
         m, places = used[at].member, used[at].places
@@ -367,15 +403,14 @@ def _give_to_lightest(problem: Problem, wish: Index) -> None:
 
 
 def _towards(
-    start: Plan, window: Window, unit: int, task: Task, most: int | None, stop: Callable[[], bool], rng: Random
-) -> Plan | None:
+    start: Plan, window: Window, unit: int, task: Task, most: int | None, stop: Callable[[], bool], rng: Random,
+    params: RoundingParams,
+) -> Plan | None:  # fmt: skip
     """Return the best plan of a relocation towards a window and local search, with at most `most` moves; or None."""
     loads = window.low * unit, (window.high + 1) * unit
-    plans = relocate(
-        start, task.rule, loads, stop, rng.randrange(2**31),
-        most_moves=most, greed=rng.choice(Relocation.greeds), noise=NOISE, undone=rng.choice(UNDONE),
-        careful=rng.random() < Relocation.careful,
-    )  # fmt: skip
+    seed = rng.randrange(2**31)
+    way = Way(rng.choice(Relocation.greeds), params.noise, rng.choice(params.undone), rng.random() < Relocation.careful)
+    plans = relocate(start, task.rule, loads, stop, seed, way, most_moves=most)
     few = [plan for plan in plans if most is None or plan.moves <= most]
     if not few:
         return None

@@ -15,6 +15,7 @@ others, in order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log2
 
@@ -29,16 +30,25 @@ from evenlag.search.exact.member_tables import ExchangeTable, Rounding, TopicsTa
 from evenlag.search.exact.prefix_table import PrefixTable, begin, nothing_held
 from evenlag.search.exact.windows import UNIT, Prices, Window
 
-FIRST_STEPS, FIRST_STEP, DECAY = 60, 0.5, 0.96  # number; first length in moves; ratio of lengths
-FIRST_NEW = 6  # columns from each table in a first step
-STEPS_AT_ONCE = 8  # later steps between two checks of progress
-LEAST_PROGRESS = 0.25  # progress that a check requires, as a share of the gap to excluding a window
-PATIENCE, SHRINK = 4, 0.6  # steps without progress after which steps become shorter, and by which factor
-MOMENTUM = 0.3  # weight of the last step's direction in the next (Camerini, Fratta and Maffioli 1975)
-LEAST_GAIN, MOST_CHANGE = 0.5, 1_000.0  # in moves: least gain that a step aims at, and largest change of a price
-
 Add = Callable[[int, tuple[int, ...]], object]  # receives a member and a pattern
 OwnTable = TopicsTable | ExchangeTable
+
+
+@dataclass(frozen=True)
+class SubgradientParams:
+    """Parameters of subgradient steps."""
+
+    first_steps: int = 60  # number of first steps
+    first_step: float = 0.5  # length of the first one, in moves
+    decay: float = 0.96  # ratio of the lengths of first steps
+    first_new: int = 6  # columns from each table in a first step
+    steps_at_once: int = 8  # later steps between two checks of progress
+    least_progress: float = 0.25  # progress that a check requires, as a share of the gap to excluding a window
+    patience: int = 4  # steps without progress after which steps become shorter
+    shrink: float = 0.6  # by this factor
+    momentum: float = 0.3  # weight of the last step's direction in the next (Camerini, Fratta and Maffioli 1975)
+    least_gain: float = 0.5  # least gain that a step aims at, in moves
+    most_change: float = 1_000.0  # largest change of a price, in moves
 
 
 def own_table(
@@ -230,25 +240,29 @@ class Subgradient:
         Receives the number of a member and each of its patterns that is to become a column.
     stop : callable
         Called before each step.
+    params : SubgradientParams
     """
 
-    def __init__(self, pricing: Pricing, add: Add, stop: Callable[[], bool]) -> None:
-        self._pricing, self._add, self._stop = pricing, add, stop
+    def __init__(
+        self, pricing: Pricing, add: Add, stop: Callable[[], bool], params: SubgradientParams = SubgradientParams()
+    ) -> None:
+        self._pricing, self._add, self._stop, self._params = pricing, add, stop, params
 
     def first(self, window: Window) -> Prices | None:
         """Return initial prices; None if `stop` ends the search before the first step."""
-        pricing = self._pricing
+        pricing, params = self._pricing, self._params
         values = pricing.by_place(np.full(len(pricing.amounts), UNIT, dtype=np.int64))
         best: Prices | None = None
-        step = FIRST_STEP * UNIT
-        for _ in range(FIRST_STEPS):
+        step = params.first_step * UNIT
+        for _ in range(params.first_steps):
             if self._stop():
                 break
             found, tables = pricing.asked(values)
             if best is None or found.slack(window, 0) < best.slack(window, 0):
                 best = found
-            values = self._changed(values, step * self._subgradient(tables, window, FIRST_NEW) / pricing.amounts)
-            step *= DECAY
+            lacking = self._subgradient(tables, window, params.first_new)
+            values = self._changed(values, step * lacking / pricing.amounts)
+            step *= params.decay
         return best
 
     def raised(self, best: Prices, window: Window, known: int) -> Prices:
@@ -264,10 +278,11 @@ class Subgradient:
         known : int
             Number of moves. A window that takes more is excluded.
         """
-        amounts = self._pricing.amounts
+        amounts, params = self._pricing.amounts, self._params
         values, length, without_gain = best.values, 1.0, 0
         proven = -best.slack(window, 0) / UNIT
-        direction, excluded, progress = np.zeros(len(amounts)), False, Progress(proven, STEPS_AT_ONCE, LEAST_PROGRESS)
+        progress = Progress(proven, params.steps_at_once, params.least_progress)
+        direction, excluded = np.zeros(len(amounts)), False
         while not excluded and not self._stop():
             excluded = proven > known  # one more step then serves the neighbouring windows
             found, tables = self._pricing.asked(values)
@@ -275,16 +290,16 @@ class Subgradient:
             without_gain = 0 if here > proven else without_gain + 1
             if here > proven:
                 best, proven = found, here
-            if without_gain == PATIENCE:
-                length, without_gain = SHRINK * length, 0
+            if without_gain == params.patience:
+                length, without_gain = params.shrink * length, 0
             if progress.ended(proven, known + 1) and not excluded:
                 break
-            direction = self._subgradient(tables, window, 1) + MOMENTUM * direction
+            direction = self._subgradient(tables, window, 1) + params.momentum * direction
             square = float((direction * direction / amounts).sum())
             if not square:
                 break
-            aim = max(known + 1, proven + LEAST_GAIN) - here
-            change = np.clip(length * aim / square * direction / amounts, -MOST_CHANGE, MOST_CHANGE)
+            aim = max(known + 1, proven + params.least_gain) - here
+            change = np.clip(length * aim / square * direction / amounts, -params.most_change, params.most_change)
             values = self._changed(values, UNIT * change)
         return best
 

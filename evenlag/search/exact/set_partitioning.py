@@ -19,7 +19,7 @@ of them exist for the members that hold too few others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds, max_reduced_load, reduced_lags
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.deepening import Proof, deepened, findings
+from evenlag.search.exact.deepening import Pace, Proof, deepened, findings
 from evenlag.search.incumbent import Bound, Finding, Incumbent
 from evenlag.search.stage import Stage
 from evenlag.search.subsets import (
@@ -47,13 +47,21 @@ Words = NDArray[np.uint64]  # sets of up to 64 partitions, the biggest in the lo
 ONE = np.uint64(1)
 AT_ONCE = 1 << 19  # pairs of label and pattern compared in one step of the clock: about 2 ms
 
-# Enumeration limits at size 1, for about a second and 200 MB.
 MOST_PARTITIONS = WORD  # with lag; those of a label fit one word
 MOST_HELD = 6  # per member, without idle ones; with more, nearly every load can be reached in too many ways
-MOST_LISTED = 60_000  # patterns of one size
-MOST_LABELS = 400_000  # labels of one number of members
 
-FIRST = 1 / 64  # first target spread, as a share of the way from the bound to the best known spread
+
+@dataclass(frozen=True)
+class PartitioningParams:
+    """Parameters of set partitioning; the limits take about a second and 200 MB."""
+
+    listed: float = 60_000  # most patterns of one size
+    labels: float = 400_000  # most labels of one number of members
+    pace: Pace = Pace(first=1 / 64)
+
+    def times(self, share: float) -> PartitioningParams:
+        """Return the parameters with a share of the limits."""
+        return replace(self, listed=share * self.listed, labels=share * self.labels)
 
 
 @dataclass(frozen=True)
@@ -317,7 +325,7 @@ def best_partitioning(
     bounds: LoadBounds,
     spread: int,
     stop: Callable[[], bool],
-    size: float = 1.0,
+    params: PartitioningParams = PartitioningParams(),
 ) -> Proof:
     """Find a plan with a smaller spread than the best known one, or prove that none exists.
 
@@ -331,8 +339,7 @@ def best_partitioning(
         Spread of the best known plan, in messages.
     stop : callable
         Called before each step of the dynamic programming.
-    size : float
-        Enumeration limits, as a share of the largest ones.
+    params : PartitioningParams
 
     Returns
     -------
@@ -342,14 +349,14 @@ def best_partitioning(
     candidates = Candidates(rule, bounds)
 
     def look(target: int) -> tuple[int, Plan] | None:
-        patterns = candidates.patterns(target, int(size * MOST_LISTED))
-        found = PartitionDP(candidates, patterns, target, int(size * MOST_LABELS), stop).best()
+        patterns = candidates.patterns(target, int(params.listed))
+        found = PartitionDP(candidates, patterns, target, int(params.labels), stop).best()
         if found is None:
             return None
         best, chosen = found
         return best, candidates.plan([np.flatnonzero(unpacked(patterns.bits[i : i + 1], WORD)) for i in chosen])
 
-    return deepened(max(candidates.max_load_lb - candidates.min_load_ub, 0), spread, look, stop, FIRST)
+    return deepened(max(candidates.max_load_lb - candidates.min_load_ub, 0), spread, look, stop, params.pace)
 
 
 @dataclass(frozen=True)
@@ -360,9 +367,11 @@ class SetPartitioning(Stage):
     ----------
     full_seconds : float
         With at least this much time the enumeration limits are highest.
+    params : PartitioningParams
     """
 
     full_seconds: float = 0.3
+    params: PartitioningParams = PartitioningParams()
     name: str = "set partitioning"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
@@ -373,7 +382,8 @@ class SetPartitioning(Stage):
         """Yield a better plan or prove that none exists; for the makespan only yield a plan with a smaller spread."""
         clock = task.clock
         size = min(clock.allowance() / self.full_seconds, 1.0)
-        proof = best_partitioning(task.rule, task.bounds, int(best.plan.spread), clock.stop(), size)
+        params = self.params.times(size)
+        proof = best_partitioning(task.rule, task.bounds, int(best.plan.spread), clock.stop(), params)
         if proof.stopped != "proof" and size < 1:
             clock.ended()
         proven = findings(proof, clock, task.bounds)

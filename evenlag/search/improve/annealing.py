@@ -82,7 +82,7 @@ class Annealing(Stage):
     def applies(self, task: Task, best: Incumbent) -> bool:
         """Return True if a plan exists, more counts than one load per member, and the kernel is there."""
         counts = bool(task.costs or task.problem.futures) and task.goal.kind is not None
-        return best.found and counts and kernel.status() == "compiled"
+        return best.found and counts and kernel.in_use()
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Yield the best plan of each run that is better than all before."""

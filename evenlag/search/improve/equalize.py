@@ -34,10 +34,16 @@ from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import Turn, in_steps_of
 from evenlag.search.construct.fresh import fresh_plan, relabel
-from evenlag.search.improve import few_held
-from evenlag.search.improve.few_held import best_pair_search, three_way_search
-from evenlag.search.improve.local_search import exchange_worst
-from evenlag.search.improve.pairs import PairSearch
+from evenlag.search.improve.few_held import (
+    BestPairParams,
+    ThreeWayParams,
+    best_pair_applies,
+    best_pair_search,
+    three_way_applies,
+    three_way_search,
+)
+from evenlag.search.improve.pairs import PairParams, PairSearch
+from evenlag.search.improve.relocation import exchange_worst
 from evenlag.search.improve.state import BestState, SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.stage import Stage
@@ -50,13 +56,54 @@ from evenlag.search.subsets import (
 )
 from evenlag.search.task import Task
 
-STEPS_OF_A_TURN = 8  # steps for each member in the first turn
-STEPS_OF_A_REPAIR = 20  # cost of one destroy and repair, in steps of pairs
-PATIENCE = 3  # descents of destroy and repair without progress, each with its kicks
-KICKS = 6  # kicks after a descent; the first helps one member at others' cost, the second two, …
-
-
 Search = Callable[[Callable[[], bool]], None]  # its argument is the stop criterion
+
+
+@dataclass(frozen=True)
+class RepairParams:
+    """Parameters of destroy and repair."""
+
+    steps: int = 20  # cost of one destroy and repair, in steps of pairs
+    patience: int = 3  # descents without progress, each with its kicks
+    kicks: int = 6  # kicks after a descent; the first helps one member at others' cost, the second two, …
+    draws: int = 8  # neighbourhoods drawn; the one with the mean load nearest to the window is used
+
+    cover_held: int = 6  # most partitions per member for a repair by cover
+    smallest: int = 5  # members of the smallest neighbourhood for a repair by cover
+    most_patterns: int = 1_200  # most patterns per cover problem
+    cover_work: float = 0.05  # CP-SAT's deterministic time for one cover
+    small_slack: int = 8  # messages of the slack that one member may always take
+    covers_wanted: float = 3.0  # log of the wanted number of covers of a neighbourhood, expected for random lags
+    covers_more: float = 0.5  # increase of that log after a neighbourhood without a cover
+    cover_patience: int = 4  # neighbourhoods without a cover before the target is relaxed
+
+    sequence: int = 4  # members of a neighbourhood for a repair in sequence
+    sequence_tries: tuple[int, int, int] = (1, 8, 2)  # shares tried with one, two, or more members left after this one
+    sequence_sample: int = 26  # partitions from which a member's share is chosen
+    sequence_patience: int = 40  # failed repairs in sequence before the target is relaxed
+
+
+@dataclass(frozen=True)
+class EqualizeParams:
+    """Parameters of equalizing.
+
+    Attributes
+    ----------
+    steps_of_a_turn : int
+        Steps for each member in the first turn.
+    pairs : PairParams
+    best_pair, three_way, repair : BestPairParams, ThreeWayParams and RepairParams, or None
+        None leaves the search out.
+    exchanges : bool
+        Exchange single partitions first if subscriptions differ.
+    """
+
+    steps_of_a_turn: int = 8
+    pairs: PairParams = PairParams()
+    best_pair: BestPairParams | None = BestPairParams()
+    three_way: ThreeWayParams | None = ThreeWayParams()
+    repair: RepairParams | None = RepairParams()
+    exchanges: bool = True
 
 
 def equalize(
@@ -66,7 +113,7 @@ def equalize(
     stop: Callable[[], bool],
     seed: int = 0,
     *,
-    keep_home: bool = False,
+    params: EqualizeParams = EqualizeParams(),
 ) -> Plan:
     """Return a plan with loads no farther from `window`; a plan inside it has the least possible spread.
 
@@ -80,33 +127,35 @@ def equalize(
     stop : callable
         Stop criterion, called before each step.
     seed : int
-    keep_home : bool
-        Keep every partition with its owner if it is there, so that the plan gets no more moves.
+    params : EqualizeParams
     """
-    state = SearchState(plan, rule, window, seed, keep_home=keep_home)
-    alike = repairs_keep(rule, plan) and not keep_home
-    by_threes = alike and few_held.three_way_applies(state)
-    if alike and few_held.best_pair_applies(state):
-        best_pair_search(state, stop, briefly=by_threes)
-        if by_threes:
-            three_way_search(state, stop)
-        _destroy_and_repair(state, stop)
+    state, alike = SearchState(plan, rule, window, seed), repairs_keep(rule, plan)
+    by_pair, by_threes, repair = (params.best_pair, params.three_way, params.repair) if alike else (None, None, None)
+    larger: list[Search] = []
+    if by_threes is not None and three_way_applies(state, by_threes):
+        larger.append(partial(three_way_search, state, params=by_threes))
+    briefly = bool(larger)
+    if repair is not None:
+        larger.append(partial(_destroy_and_repair, state, repair=repair, params=params))
+    if by_pair is not None and best_pair_applies(state, by_pair):
+        best_pair_search(state, stop, by_pair, briefly=briefly)
+        for search in larger:
+            search(stop)
         return Plan(plan.problem, state.member_of)
-    if not rule.problem.equal_subscriptions:
+    if params.exchanges and not rule.problem.equal_subscriptions:
         exchange_worst(state, stop)
-    pairs = PairSearch(state)
+    pairs = PairSearch(state, params.pairs)
     pairs.rounds(stop)
     if not alike:
         pairs.worst_first(stop)
     else:
-        larger = (partial(three_way_search, state),) if by_threes else ()
-        _in_turns(state, (pairs.worst_first, *larger, partial(_destroy_and_repair, state)), stop)
+        _in_turns(state, (pairs.worst_first, *larger), stop, params.steps_of_a_turn)
     return Plan(plan.problem, state.member_of)
 
 
-def _in_turns(state: SearchState, searches: tuple[Search, ...], stop: Callable[[], bool]) -> None:
+def _in_turns(state: SearchState, searches: tuple[Search, ...], stop: Callable[[], bool], steps_each: int) -> None:
     """Run searches in turns of growing length, each from the last one's result, until all give up in one turn."""
-    steps = STEPS_OF_A_TURN * (len(state.active) + STEPS_OF_A_TURN)
+    steps = steps_each * (len(state.active) + steps_each)
     while True:
         turns = [Turn(steps, stop) for _ in searches]
         for search, turn in zip(searches, turns, strict=True):
@@ -116,21 +165,24 @@ def _in_turns(state: SearchState, searches: tuple[Search, ...], stop: Callable[[
         steps *= 2
 
 
-def _destroy_and_repair(state: SearchState, stop: Callable[[], bool]) -> None:
+def _destroy_and_repair(
+    state: SearchState, stop: Callable[[], bool], repair: RepairParams, params: EqualizeParams
+) -> None:
     """Descend by destroy and repair, with kicks if members hold few partitions, until nothing improves."""
-    search, pairs = NeighbourhoodSearch(state), PairSearch(state)
-    stop_repairs = in_steps_of(STEPS_OF_A_REPAIR, stop)
+    by_pair = params.best_pair or BestPairParams()
+    search, pairs = NeighbourhoodSearch(state, repair), PairSearch(state, params.pairs)
+    stop_repairs = in_steps_of(repair.steps, stop)
     best, idle = BestState(state), 0
-    while best.score[0] > 0 and idle < PATIENCE and not stop():
+    while best.score[0] > 0 and idle < repair.patience and not stop():
         idle += 1
         while not stop_repairs() and search.step():
             pass
-        for attempt in range(KICKS + 1 if search.by_cover else 1):
+        for attempt in range(repair.kicks + 1 if search.by_cover else 1):
             if attempt and not stop():
                 pairs.kick(attempt)
-                best_pair_search(state, stop)
+                best_pair_search(state, stop, by_pair)
                 state.tabu[:] = False
-                best_pair_search(state, stop)
+                best_pair_search(state, stop, by_pair)
             if best.update():
                 idle = 0
             else:
@@ -140,8 +192,14 @@ def _destroy_and_repair(state: SearchState, stop: Callable[[], bool]) -> None:
 
 @dataclass(frozen=True)
 class Equalize(Stage):
-    """Equalize a fresh plan, for any number of moves."""
+    """Equalize a fresh plan, for any number of moves.
 
+    Attributes
+    ----------
+    params : EqualizeParams
+    """
+
+    params: EqualizeParams = EqualizeParams()
     name: str = "equalize"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
@@ -152,7 +210,8 @@ class Equalize(Stage):
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Yield one plan."""
-        plan = equalize(fresh_plan(task.rule), task.rule, best.wanted, task.clock.stop(), task.drawn)
+        stop = task.clock.stop()
+        plan = equalize(fresh_plan(task.rule), task.rule, best.wanted, stop, task.drawn, params=self.params)
         yield Candidate(relabel(plan, task.rule))
 
 
@@ -164,9 +223,11 @@ class Restarts(Stage):
     ----------
     most_idle : int
         Draws without a better plan before the stage gives up.
+    params : EqualizeParams
     """
 
     most_idle: int = 100
+    params: EqualizeParams = EqualizeParams()
     name: str = "equalize"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
@@ -177,12 +238,12 @@ class Restarts(Stage):
         """Yield a plan for each draw, until `most_idle` draws in a row bring no better one."""
         stop, seed, start = task.clock.stop(), task.drawn, best.plan
         if not task.round:
-            start = equalize(fresh_plan(task.rule), task.rule, best.wanted, stop, seed)
+            start = equalize(fresh_plan(task.rule), task.rule, best.wanted, stop, seed, params=self.params)
             yield Candidate(relabel(start, task.rule))
         idle = 0
         while idle < self.most_idle and not stop() and not best.settled:
             seed, idle, before = seed + 1, idle + 1, best.plan
-            start = equalize(start, task.rule, best.wanted, stop, seed)
+            start = equalize(start, task.rule, best.wanted, stop, seed, params=self.params)
             yield Candidate(start)
             if best.plan is not before:
                 idle = 0
@@ -191,21 +252,6 @@ class Restarts(Stage):
 # ---- destroy and repair ----------------------------------------------------------------------------------------------
 
 MOST_HELD = 40  # most partitions per member
-DRAWS = 8  # neighbourhoods drawn; the one with the mean load nearest to the window is used
-
-COVER_HELD = 6  # most partitions per member for a repair by cover
-SMALLEST = 5  # members of the smallest neighbourhood for a repair by cover
-MOST_PATTERNS = 1_200  # most patterns per cover problem
-COVER_WORK = 0.05  # CP-SAT's deterministic time for one cover
-SMALL_SLACK = 8  # messages of the slack that one member may always take
-COVERS_WANTED = 3.0  # log of the wanted number of covers of a neighbourhood, expected for random lags
-COVERS_MORE = 0.5  # increase of that log after a neighbourhood without a cover
-COVER_PATIENCE = 4  # neighbourhoods without a cover before the target is relaxed
-
-SEQUENCE = 4  # members of a neighbourhood for a repair in sequence
-SEQUENCE_TRIES = (1, 8, 2)  # shares tried with one, two, or more members left after this one
-SEQUENCE_SAMPLE = 26  # partitions from which a member's share is chosen
-SEQUENCE_PATIENCE = 40  # failed repairs in sequence before the target is relaxed
 
 Column = NDArray[Any]
 
@@ -233,6 +279,7 @@ class NeighbourhoodSearch:
     Parameters
     ----------
     state : SearchState
+    params : RepairParams
 
     Attributes
     ----------
@@ -240,17 +287,17 @@ class NeighbourhoodSearch:
         Repair by exact covers; otherwise in sequence.
     """
 
-    def __init__(self, state: SearchState) -> None:
-        self.state, self.rng = state, state.rng
-        self.by_cover = max((len(held) for held in state.held), default=0) <= COVER_HELD
-        self.size = SMALLEST if self.by_cover else min(SEQUENCE, len(state.active))
+    def __init__(self, state: SearchState, params: RepairParams = RepairParams()) -> None:
+        self.state, self.params, self.rng = state, params, state.rng
+        self.by_cover = max((len(held) for held in state.held), default=0) <= params.cover_held
+        self.size = params.smallest if self.by_cover else min(params.sequence, len(state.active))
         self.restart()
 
     def restart(self) -> None:
         """Start again from the current state."""
         self.worst = int(self.state.violations().max(initial=0))
         self.target = self.worst // 2
-        self.fails, self.covers_wanted = 0, COVERS_WANTED
+        self.fails, self.covers_wanted = 0, self.params.covers_wanted
 
     def step(self) -> bool:
         """Repair one neighbourhood; return False if all loads are inside or nothing helps."""
@@ -268,15 +315,15 @@ class NeighbourhoodSearch:
                 return self._relax_target()
             self.size = min(count, self.size + 1 + self.size // 8)
         elif outcome is _Repair.TOO_LARGE:
-            self.size = max(SMALLEST, self.size - 1 - self.size // 8)
+            self.size = max(self.params.smallest, self.size - 1 - self.size // 8)
             return self._relax_target()
         elif outcome is _Repair.FAILED:
             self.fails += 1
-            self.covers_wanted += COVERS_MORE
-            if self.fails % (COVER_PATIENCE if self.by_cover else SEQUENCE_PATIENCE) == 0:
+            self.covers_wanted += self.params.covers_more
+            if self.fails % (self.params.cover_patience if self.by_cover else self.params.sequence_patience) == 0:
                 return self._relax_target()
         else:
-            self.fails, self.covers_wanted = 0, max(self.covers_wanted - 1, COVERS_WANTED)
+            self.fails, self.covers_wanted = 0, max(self.covers_wanted - 1, self.params.covers_wanted)
         return True
 
     def _relax_target(self) -> bool:
@@ -295,7 +342,7 @@ class NeighbourhoodSearch:
         others = np.setdiff1d(np.flatnonzero(~state.oversized[state.active]), outside)
         wanted = max(self.size - len(outside), 0)
         best, least = outside, None
-        for _ in range(DRAWS):
+        for _ in range(self.params.draws):
             drawn = np.concatenate([outside, self.rng.permutation(others)[:wanted]])
             mean = state.scaled[state.active[drawn]].mean()
             off = max(state.low - mean, mean - state.high, 0)
@@ -306,7 +353,7 @@ class NeighbourhoodSearch:
     # ---- few partitions: an exact cover --------------------------------------------------------------------------
 
     def _repair_by_cover(self, members: Whole) -> _Repair:
-        state, most = self.state, MOST_PATTERNS
+        state, most = self.state, self.params.most_patterns
         everybody = len(members) == len(state.active)
         items = np.concatenate([state.held[m] for m in members])
         lags = state.lags[items]
@@ -315,7 +362,7 @@ class NeighbourhoodSearch:
         slack = int(lags.sum()) - low * len(members)
         if slack < 0:
             return _Repair.FAILED if everybody else _Repair.TOO_SMALL
-        small = min(slack, SMALL_SLACK)
+        small = min(slack, self.params.small_slack)
         high = min(state.high + self.target, low + max(2 * slack // len(members), small))
         sizes, repeats = np.unique(counts, return_counts=True)
         try:
@@ -326,7 +373,8 @@ class NeighbourhoodSearch:
             return _Repair.TOO_LARGE
         if _log_covers(len(items), sizes, repeats, patterns) < self.covers_wanted and not everybody:
             return _Repair.TOO_SMALL
-        found = exact_cover(len(items), patterns, len(members), COVER_WORK, int(self.rng.integers(2**31)))
+        seed = int(self.rng.integers(2**31))
+        found = exact_cover(len(items), patterns, len(members), self.params.cover_work, seed)
         if found is None:
             return _Repair.FAILED
         by_size = members[np.argsort(counts, kind="stable")].tolist()
@@ -355,7 +403,7 @@ class NeighbourhoodSearch:
         if not len(others):
             return [left]
         wanted = min(max(whole // len(members), low), high)
-        for _ in range(SEQUENCE_TRIES[min(len(others), 3) - 1]):
+        for _ in range(self.params.sequence_tries[min(len(others), 3) - 1]):
             share = self._share_of(left, len(state.held[members[0]]), wanted)
             if share is not None and low <= state.lags[share].sum() <= high:
                 shares = self._serve(others, np.setdiff1d(left, share, assume_unique=True))
@@ -369,7 +417,7 @@ class NeighbourhoodSearch:
         order = self.rng.permutation(len(left))
         largest = order == lags.argmax()
         order = np.concatenate([order[largest], order[~largest]])
-        few = SEQUENCE_SAMPLE
+        few = self.params.sequence_sample
         fixed = 1 + max(count - 1 - few // 2, 0)  # half a sample is chosen; any partitions serve for the rest
         sample = order[fixed : fixed + few]
         aim = wanted - int(lags[order[:fixed]].sum())

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
 from math import comb
@@ -30,27 +31,36 @@ from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
 from evenlag.search.improve.state import Column, SearchState, Stagnation
 
-# ---- best pair
-MOST_SLOTS = 7  # most partitions of a member
-MOST_SPLITS = 600_000  # most splits between one member and all others
-SPLITS_OF_A_STEP = 20_000  # splits that count as one step of the clock
-
-# ---- three-way search
-MOST_MEMBERS = 2_000  # for more members, the sums of one look-up take too long
-MOST_HELD = 8  # most partitions of a member; with more, pairs have enough splits
 EXACT = 2.0**50  # loads below this are exact as doubles
-MEMBERS_OF_A_STEP = 40  # members whose look-up counts as one step of the clock
-SLOTS = 5  # partitions of each member that may change hands at a time
-MOST_TRIED = 1_500  # most shares of one kind for which the rest is split
-PARTNERS = 80  # members in the first look-up
-MORE_PARTNERS = 6  # factor of the members in each further look-up
-NEARER = 0.6  # target of a round for all members, as a share of the worst distance
-PATIENCE = 150  # perturbations without progress
 
 Sizes = tuple[int, int, int]
 
 
-def best_pair_applies(state: SearchState) -> bool:
+@dataclass(frozen=True)
+class BestPairParams:
+    """Parameters of best pair."""
+
+    most_slots: int = 7  # most partitions of a member
+    most_splits: int = 600_000  # most splits between one member and all others
+    splits_of_a_step: int = 20_000  # splits that count as one step of the clock
+
+
+@dataclass(frozen=True)
+class ThreeWayParams:
+    """Parameters of the three-way search."""
+
+    most_members: int = 2_000  # for more members, the sums of one look-up take too long
+    most_held: int = 8  # most partitions of a member; with more, pairs have enough splits
+    members_of_a_step: int = 40  # members whose look-up counts as one step of the clock
+    slots: int = 5  # partitions of each member that may change hands at a time
+    most_tried: int = 1_500  # most shares of one kind for which the rest is split
+    partners: int = 80  # members in the first look-up
+    more_partners: int = 6  # factor of the members in each further look-up
+    nearer: float = 0.6  # target of a round for all members, as a share of the worst distance
+    patience: int = 150  # perturbations without progress
+
+
+def best_pair_applies(state: SearchState, params: BestPairParams = BestPairParams()) -> bool:
     """Return True if all splits of a member's pairs can be enumerated.
 
     The partitions of the state must be interchangeable and its members alike.
@@ -58,10 +68,12 @@ def best_pair_applies(state: SearchState) -> bool:
     counts = state.counts[state.active]
     slots = int(counts.max(initial=0))
     even = slots - int(counts.min(initial=slots)) <= 1  # each member has at most one empty slot
-    return even and slots <= MOST_SLOTS and len(state.active) * comb(2 * slots, slots) // 2 <= MOST_SPLITS
+    return even and slots <= params.most_slots and len(state.active) * comb(2 * slots, slots) // 2 <= params.most_splits
 
 
-def best_pair_search(state: SearchState, stop: Callable[[], bool], *, briefly: bool = False) -> None:
+def best_pair_search(
+    state: SearchState, stop: Callable[[], bool], params: BestPairParams = BestPairParams(), *, briefly: bool = False
+) -> None:
     """Repartition the worst member with its best partner until no member outside the window improves.
 
     Parameters
@@ -70,6 +82,7 @@ def best_pair_search(state: SearchState, stop: Callable[[], bool], *, briefly: b
         A state for which `best_pair_applies` holds.
     stop : callable
         Stop criterion, called before each repartition; a large one counts as several steps.
+    params : BestPairParams
     briefly : bool
         Stop after a round that reduces the total distance by less than a quarter. A round has one step per member.
     """
@@ -77,7 +90,7 @@ def best_pair_search(state: SearchState, stop: Callable[[], bool], *, briefly: b
     if members < 2 or not any(len(state.held[m]) for m in state.active):
         return
     search = _BestPair(state)
-    stop = in_steps_of(1 + members * search.splits.shape[1] // SPLITS_OF_A_STEP, stop)
+    stop = in_steps_of(1 + members * search.splits.shape[1] // params.splits_of_a_step, stop)
     stuck = np.zeros(members, dtype=bool)
     stagnant = Stagnation()
     for number in itertools.count():
@@ -171,19 +184,21 @@ def _splits(slots: int) -> Whole:
 # ---- three members at once -------------------------------------------------------------------------------------------
 
 
-def three_way_applies(state: SearchState) -> bool:
+def three_way_applies(state: SearchState, params: ThreeWayParams = ThreeWayParams()) -> bool:
     """Return True if the three-way search can run on a state of interchangeable partitions and members that are alike.
 
     Counts must be even and small, and loads exact as doubles. The number of members must lie between 3 and
-    `MOST_MEMBERS`.
+    `most_members`.
     """
     counts = state.counts[state.active]
     members = int((~state.oversized[state.active]).sum())
-    fits = state.dtype is np.int64 and 3 <= members <= MOST_MEMBERS and float(state.scaled.sum()) < EXACT
-    return bool(fits and np.ptp(counts) <= 1 and 1 < counts.max() <= MOST_HELD)
+    fits = state.dtype is np.int64 and 3 <= members <= params.most_members and float(state.scaled.sum()) < EXACT
+    return bool(fits and np.ptp(counts) <= 1 and 1 < counts.max() <= params.most_held)
 
 
-def three_way_search(state: SearchState, stop: Callable[[], bool]) -> None:
+def three_way_search(
+    state: SearchState, stop: Callable[[], bool], params: ThreeWayParams = ThreeWayParams()
+) -> None:  # fmt: skip
     """Reduce the worst distance from the window, round by round, until nothing helps.
 
     A round aims to bring all members within `reach` of the window. If some stay outside, the reach is relaxed. At last,
@@ -195,13 +210,14 @@ def three_way_search(state: SearchState, stop: Callable[[], bool]) -> None:
         A state for which `three_way_applies` holds.
     stop : callable
         Stop criterion, called before each look-up; a large one counts as several steps.
+    params : ThreeWayParams
     """
-    search = _ThreeWay(state)
-    stop = in_steps_of(1 + len(search.loads) // MEMBERS_OF_A_STEP, stop)
+    search = _ThreeWay(state, params)
+    stop = in_steps_of(1 + len(search.loads) // params.members_of_a_step, stop)
     idle, best = 0, search.score()
     stuck = np.zeros(len(search.loads), dtype=bool)
-    reach = NEARER * best[0] // 1
-    while idle < PATIENCE and best[0] > 0 and not stop():
+    reach = params.nearer * best[0] // 1
+    while idle < params.patience and best[0] > 0 and not stop():
         bad = search.violations()
         outside = np.flatnonzero((bad > reach) & ~stuck)
         if len(outside):
@@ -213,7 +229,7 @@ def three_way_search(state: SearchState, stop: Callable[[], bool]) -> None:
             best, idle = score, 0
         stuck[:] = False
         if not (bad > reach).any():
-            reach = NEARER * best[0] // 1
+            reach = params.nearer * best[0] // 1
         elif reach < best[0] - 1:
             reach = min(best[0] - 1, reach + 1 + (best[0] - reach) // 3)
         else:
@@ -226,10 +242,10 @@ def three_way_search(state: SearchState, stop: Callable[[], bool]) -> None:
 class _ThreeWay(_Slots):
     """Search in which the first slots of each member may change hands; holders of oversized partitions are left out."""
 
-    def __init__(self, state: SearchState) -> None:
+    def __init__(self, state: SearchState, params: ThreeWayParams) -> None:
         super().__init__(state, state.active[~state.oversized[state.active]])
-        self.rng = state.rng
-        self.slots = min(self.held.shape[1], SLOTS)
+        self.params, self.rng = params, state.rng
+        self.slots = min(self.held.shape[1], params.slots)
         self.lags = np.append(state.lags, 0).astype(np.float64)  # the last entry is for empty slots
         self.loads = state.scaled[self.members].astype(np.float64)
         self.low, self.high = float(state.low), float(state.high)
@@ -271,18 +287,18 @@ class _ThreeWay(_Slots):
         for a in self.rng.permutation(within)[: 1 + len(self.loads) // 2].tolist():
             if stop():
                 return
-            self._repartition(a, reach, PARTNERS)
+            self._repartition(a, reach, self.params.partners)
 
     def bring_within(self, a: int, reach: float, stop: Callable[[], bool]) -> bool:
         """Repartition `a` and two others so that all three end within `reach` of the window.
 
         More and more members are tried. Return True on success.
         """
-        partners = PARTNERS
+        partners = self.params.partners
         while not self._repartition(a, reach, partners):
             if partners >= len(self.loads) or stop():
                 return False
-            partners *= MORE_PARTNERS
+            partners *= self.params.more_partners
         return True
 
     def _repartition(self, a: int, reach: float, partners: int) -> bool:
@@ -335,7 +351,7 @@ class _ThreeWay(_Slots):
         ends = np.cumsum(np.searchsorted(known, wanted[near] + width, side="right") - start)
         if not len(ends) or not ends[-1]:
             return near[:0], near[:0]
-        total, most = int(ends[-1]), MOST_TRIED
+        total, most = int(ends[-1]), self.params.most_tried
         at = np.arange(total) if total <= most else self.rng.integers(total, size=most)
         which = np.searchsorted(ends, at, side="right")
         return near[which], self.order[size][start[which] + at - np.append(0, ends)[which]]

@@ -184,22 +184,30 @@ static int64_t pair_cost(const State *s, int64_t k, int64_t p, int64_t m) {
     return s->costs[first * s->P + p * width + s->class_of[k * s->M + m]];
 }
 
+/* Add the changes of the number of moves and of each cost when a partition goes to another member. */
+static void add_changes(const State *s, int64_t p, int64_t source, int64_t target, int64_t *moves, int64_t *costs) {
+    *moves += (s->owner[p] == source) - (s->owner[p] == target);
+    for (int64_t k = 0; k < s->K; k++) costs[k] += pair_cost(s, k, p, target) - pair_cost(s, k, p, source);
+}
+
 /* List the partitions that one member may give to another, and none as the last entry. */
 static int64_t fill(const State *s, Side *side, int64_t source, int64_t target, int nothing_fits, int64_t width,
                     uint64_t seed) {
     int64_t first = s->starts[source], size = s->starts[source + 1] - first, n = size < width ? size : width;
     int64_t from = size ? (int64_t)(seed % (uint64_t)size) : 0;
+    for (int64_t i = 0; i <= n; i++) {
+        side[i].moves = 0;
+        for (int64_t k = 0; k < s->K; k++) side[i].costs[k] = 0;
+    }
     for (int64_t i = 0; i < n; i++) {
         int64_t p = s->items[first + (size > width ? (i * size + from) / width : i)], topic = s->topic_of[p];
         side[i].id = p, side[i].topic = (int32_t)topic, side[i].lags = s->table + p * s->S;
         side[i].fits = s->allowed[topic * s->M + target];
         side[i].off = s->by_topic ? off(s, topic, source, -1) + off(s, topic, target, 1) : 0;
-        side[i].moves = (s->owner[p] == source) - (s->owner[p] == target);
-        for (int64_t k = 0; k < s->K; k++) side[i].costs[k] = pair_cost(s, k, p, target) - pair_cost(s, k, p, source);
+        add_changes(s, p, source, target, &side[i].moves, side[i].costs);
     }
-    side[n].id = NOBODY, side[n].off = side[n].moves = 0, side[n].lags = s->table + s->P * s->S;
+    side[n].id = NOBODY, side[n].off = 0, side[n].lags = s->table + s->P * s->S;
     side[n].topic = -1, side[n].fits = (uint8_t)nothing_fits;
-    for (int64_t k = 0; k < s->K; k++) side[n].costs[k] = 0;
     return n + 1;
 }
 
@@ -496,8 +504,7 @@ static void account(State *s, int64_t p, int64_t source, int64_t target) {
     if (s->ranked) s->sums[2] += rank_cost(s, source) + rank_cost(s, target);
     if (s->topics && s->topic_distance) s->sums[1] += off(s, topic, source, -1) + off(s, topic, target, 1);
     s->topic_counts[topic * s->M + source]--, s->topic_counts[topic * s->M + target]++;
-    s->sums[0] += (s->owner[p] == source) - (s->owner[p] == target);
-    for (int64_t k = 0; k < s->K; k++) s->used[k] += pair_cost(s, k, p, target) - pair_cost(s, k, p, source);
+    add_changes(s, p, source, target, &s->sums[0], s->used);
 }
 
 /* Carry out an exchange of items at these positions; -1: no item. */
@@ -587,12 +594,6 @@ static int64_t price_of(const State *s, const int64_t *changes) {
     return price;
 }
 
-/* Add what giving a partition changes to the moves and costs. */
-static void add_changes(const State *s, int64_t p, int64_t source, int64_t target, int64_t *changes) {
-    changes[0] += (s->owner[p] == source) - (s->owner[p] == target);
-    for (int64_t k = 0; k < s->K; k++) changes[k + 1] += pair_cost(s, k, p, target) - pair_cost(s, k, p, source);
-}
-
 static int may_take(const State *s, int64_t p, int64_t target) { return s->allowed[s->topic_of[p] * s->M + target]; }
 
 static int keeps_topics(const State *s, int64_t a, int64_t b, int64_t p, int64_t q) {
@@ -619,8 +620,8 @@ static double worsening(const Annealing *x, int64_t a, int64_t b, int64_t p, int
         worse = worse + s->weights[t] * (squares(x, t, new_a, new_b) - squares(x, t, load_a, load_b));
     }
     for (int64_t k = 0; k <= s->K; k++) changes[k] = 0;
-    add_changes(s, p, a, b, changes);
-    if (q != NOBODY) add_changes(s, q, b, a, changes);
+    add_changes(s, p, a, b, changes, changes + 1);
+    if (q != NOBODY) add_changes(s, q, b, a, changes, changes + 1);
     for (int64_t k = 0; k <= s->K; k++) paid = paid + penalty(x, k, changes[k]);
     changes[s->K + 1] = price_of(s, changes);
     return worse / (x->heat * x->heat) + paid + penalty(x, s->K + 1, changes[s->K + 1]) / x->heat;

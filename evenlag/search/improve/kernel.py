@@ -42,9 +42,9 @@ def compiled(name: str, version: int) -> Any:
 _compiled: Any = compiled("evenlag.search.improve._kernel", VERSION)
 
 
-def status() -> str:
-    """Return the form in use: "compiled" or "numpy"."""
-    return "numpy" if _compiled is None else "compiled"
+def in_use() -> bool:
+    """Return True if the compiled form is in use."""
+    return _compiled is not None
 
 
 def prepare(state: SearchState) -> Any:

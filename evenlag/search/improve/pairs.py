@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,18 @@ from evenlag.model.problem import NOBODY
 from evenlag.search.improve.state import BestState, Column, SearchState, Stagnation
 from evenlag.search.subsets import nearest_subset, subset_of_size
 
-EXCHANGES = 22  # exchanges of a pair from which a subset is chosen: two halves of 11 have 2,048 sums each
-QUICK_EXCHANGES = 14  # the same for `rounds`, where many pairs can gain much
-WORST_SHARE = 0.8  # share of steps for the worst member; the others go to any member outside the window
-STEPS_IN_VAIN = 25  # steps per member without progress before the search gives up
-KICK_AFTER = 12  # steps without progress before a kick; add this many per ten members
-KICK_SWAPS = 20_000  # most swaps evaluated to help one member
-KICK_PARTNERS = 8  # partners tried to help one member if topics or costs restrict its swaps
+
+@dataclass(frozen=True)
+class PairParams:
+    """Parameters of pair search."""
+
+    exchanges: int = 22  # of a pair, from which a subset is chosen: two halves of 11 have 2,048 sums each
+    quick_exchanges: int = 14  # the same for `rounds`, where many pairs can gain much
+    worst_share: float = 0.8  # share of steps for the worst member; the others go to any member outside the window
+    steps_in_vain: int = 25  # steps per member without progress before the search gives up
+    kick_after: int = 12  # steps without progress before a kick; add this many per ten members
+    kick_swaps: int = 20_000  # most swaps evaluated to help one member
+    kick_partners: int = 8  # partners tried to help one member if topics or costs restrict its swaps
 
 
 class PairSearch:
@@ -43,10 +49,11 @@ class PairSearch:
     Parameters
     ----------
     state : SearchState
+    params : PairParams
     """
 
-    def __init__(self, state: SearchState) -> None:
-        self.state = state
+    def __init__(self, state: SearchState, params: PairParams = PairParams()) -> None:
+        self.state, self.params = state, params
 
     # ---- which pairs ---------------------------------------------------------------------------------------------
 
@@ -70,7 +77,7 @@ class PairSearch:
                     return
                 if state.oversized[state.active[light]]:
                     continue
-                if not self._repartition(heavy, light, QUICK_EXCHANGES):
+                if not self._repartition(heavy, light, self.params.quick_exchanges):
                     able[heavy if bad[heavy] <= bad[light] else light] = False
 
     def worst_first(self, stop: Callable[[], bool]) -> None:
@@ -88,7 +95,7 @@ class PairSearch:
         best, since, kicks = BestState(state), 0, 0
         state.tabu[:] = False
         failures = np.zeros(count, dtype=np.int64)
-        patience = STEPS_IN_VAIN * min(count + STEPS_IN_VAIN, len(state.lags))
+        patience = self.params.steps_in_vain * min(count + self.params.steps_in_vain, len(state.lags))
         for step in itertools.count():
             bad = state.violations()
             worst = int(bad.max())
@@ -97,7 +104,7 @@ class PairSearch:
                 state.tabu[:] = False
             if worst <= 0 or stop() or step - since > patience:
                 break
-            due = (step - since) // (KICK_AFTER * (1 + count // 10))
+            due = (step - since) // (self.params.kick_after * (1 + count // 10))
             if due > kicks:
                 kicks = due
                 if worst > best.score[0]:
@@ -115,8 +122,8 @@ class PairSearch:
         If that does not help, the partner repartitions with a random third member, within the worst distance. This
         gives the worst member new partners in the next step.
         """
-        most = EXCHANGES
-        of_worst = self.state.rng.random() < WORST_SHARE
+        most = self.params.exchanges
+        of_worst = self.state.rng.random() < self.params.worst_share
         a = int((bad / (1 + failures)).argmax()) if of_worst else self._any(bad > 0)
         b = self._partner(a, int(failures[a]))
         if self._repartition(a, b, most):
@@ -189,7 +196,7 @@ class PairSearch:
         able[state.active[state.may_be_partner()]] = True
         able[me] = False
         others = np.flatnonzero(state.free & able[state.member_of])
-        most = max(KICK_SWAPS // max(len(others), 1), 1)
+        most = max(self.params.kick_swaps // max(len(others), 1), 1)
         if len(held) > most:  # keep the one with the most possible swaps, and random others
             widest = lags[held].argmin() if need > 0 else lags[held].argmax()
             held = np.append(state.rng.permutation(np.delete(held, widest))[: most - 1], held[widest])
@@ -208,9 +215,9 @@ class PairSearch:
         state, me = self.state, int(self.state.active[a])
         need = int(state.low - state.scaled[me])
         need = max(need, 0) or int(state.high - state.scaled[me])
-        for _ in range(KICK_PARTNERS):
+        for _ in range(self.params.kick_partners):
             partner = int(state.active[self._partner(a, 2)])
-            if force_inside(state, me, partner, need + state.draw_up_to(4 * need), EXCHANGES):
+            if force_inside(state, me, partner, need + state.draw_up_to(4 * need), self.params.exchanges):
                 return True
         return False
 

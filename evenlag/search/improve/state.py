@@ -66,8 +66,6 @@ class SearchState:
         Target window of loads per weight, in messages: the same for every scenario, or a pair of sequences with an
         entry for each.
     seed : int
-    keep_home : bool
-        Keep every partition with its owner if it is there.
     goal : Objective
         Terms to count in addition to loads: moves, pair costs, budgets and a ceiling.
 
@@ -120,7 +118,6 @@ class SearchState:
         window: tuple[Any, Any],
         seed: int,
         *,
-        keep_home: bool = False,
         goal: Objective = LOADS_ALONE,
     ) -> None:
         problem = self.problem = plan.problem
@@ -134,8 +131,6 @@ class SearchState:
         self.lags, self.factors = self.table[:-1, 0], problem.load_factors.astype(self.dtype)
         self.aim_at(window)
         self.free = (problem.pins == NOBODY) & problem.assignable & (plan.member_of != NOBODY)
-        if keep_home:
-            self.free &= plan.member_of != problem.owner
         self.tabu = np.zeros(len(self.active), dtype=bool)
         self.moves_count = bool(goal.stickiness) or goal.max_moves is not None
         self.priced = self.moves_count or bool(goal.pairs)

@@ -13,8 +13,8 @@ from ortools.linear_solver import pywraplp
 
 import evenlag
 from evenlag.model.bounds import LoadBounds
-from evenlag.search.exact import column_generation
-from evenlag.search.exact.column_generation import ColumnGeneration, Counts, Packing
+from evenlag.search.clock import Stop
+from evenlag.search.exact.column_generation import ColumnGeneration, ColumnParams, Counts, Packing
 from evenlag.search.exact.column_pool import ColumnPool
 from evenlag.search.exact.prefix_table import NO_PATTERN, BlockTable, Items, Pattern
 from evenlag.search.exact.windows import Answer, Grid, Prices, Window, Windows
@@ -25,6 +25,7 @@ from evenlag.search.solver import task_of
 from evenlag.search.stage import Step, run_round
 from tests.support.exact import Goal, exhaustive
 from tests.support.problems import LAG_KINDS, alike, lags, seeds
+from tests.support.searching import GO_ON
 
 SIZES = {1: 9, 2: 11, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be assigned in every way
 
@@ -205,7 +206,7 @@ def test_a_packing_without_slack_is_found_and_narrower_windows_are_excluded(
         first, second = random.randint(80, 150), random.randint(80, 150)
         values += [first, second, capacity - first - second]
     items, counts = items_of(values), Counts(3, 0) if counted else None
-    packing = Packing(items, members, counts, lambda: False)
+    packing = Packing(items, members, counts, GO_ON)
     windows = Windows(0, 0, capacity // 2, 2 * capacity)
     assert narrowed(packing, windows) is Answer.UNDECIDED
     assert windows.narrowest() == Window(0, capacity)
@@ -226,7 +227,7 @@ def narrowed(packing: Packing, windows: Windows) -> Answer:
 
 
 def test_all_windows_may_be_excluded() -> None:
-    packing = Packing(items_of([7, 7, 7]), 2, None, lambda: False)
+    packing = Packing(items_of([7, 7, 7]), 2, None, GO_ON)
     makespans = Windows(0, 0, 11, 14)
     assert narrowed(packing, makespans) is Answer.EXCLUDED
     assert makespans.least_width == 14
@@ -273,7 +274,7 @@ def test_a_window_that_glop_cannot_decide_is_left_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lags = [7, 7, 7]
-    packing, spreads = Packing(items_of(lags), 2, None, lambda: False), Windows(5, 10, 11, 7)
+    packing, spreads = Packing(items_of(lags), 2, None, GO_ON), Windows(5, 10, 11, 7)
     failing(packing._pool, {0, 1}, monkeypatch)
     assert packing.check(Window(5, 11), spreads) is Answer.UNDECIDED
     assert (packing.dive(Window(5, 11), Random(0)), spreads.least_width) == (None, 1)
@@ -298,7 +299,7 @@ def test_the_stage_survives_failures_of_glop(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_bounds_proven_before_a_stop_are_kept() -> None:
     asked = iter(range(10**6))
-    packing = Packing(items_of(list(range(100, 160))), 20, None, lambda: next(asked) >= 3)
+    packing = Packing(items_of(list(range(100, 160))), 20, None, Stop(lambda: next(asked) >= 3))
     windows = Windows(0, 0, 200, 1_000)
     assert narrowed(packing, windows) is Answer.STOPPED
     assert 200 <= windows.least_width <= 390  # three of the mean of 129.5 are not too small
@@ -307,10 +308,13 @@ def test_bounds_proven_before_a_stop_are_kept() -> None:
 # ---- the stage ---------------------------------------------------------------------------------------------------
 
 
-def stage_alone(problem: evenlag.Problem, **options: object) -> Incumbent:
+def stage_alone(
+    problem: evenlag.Problem, params: ColumnParams | None = None, **options: object
+) -> Incumbent:  # fmt: skip
     task = task_of(problem, SolveOptions(**{"time_limit": 60.0, "stickiness": 0, "objective": "makespan"} | options))
     best = begin(Incumbent(task))
-    run_round(task, best, (*START, Step(ColumnGeneration(), 0.05)), task.clock.allowance(), set())
+    stage = ColumnGeneration(params or ColumnParams())
+    run_round(task, best, (*START, Step(stage, 0.05)), task.clock.allowance(), set())
     return best
 
 
@@ -378,15 +382,15 @@ def test_thousands_of_empty_partitions_are_assigned() -> None:
 
 @pytest.mark.parametrize("objective", ["makespan", "spread"])
 @pytest.mark.parametrize("balance", ["both", "none"])
-def test_bounds_are_valid_where_lags_are_rounded(balance: str, objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_are_valid_where_lags_are_rounded(balance: str, objective: str) -> None:
     """With tables of at most 100,000 cells, lags up to 10,000 are rounded to a few hundred units."""
-    monkeypatch.setattr(column_generation, "MOST_CELLS", 100_000)
+    params = ColumnParams(most_cells=100_000)
     ran = raised = 0
     for seed in range(60):
         random = Random(seed)
         members = random.randint(2, 4)
         problem = alike([random.randint(1, 10_000) for _ in range(random.randint(members + 1, 8))], members)
-        best = stage_alone(problem, balance=balance, objective=objective, seed=seed)
+        best = stage_alone(problem, params, balance=balance, objective=objective, seed=seed)
         least = exhaustive(problem, Goal(balance, 0, objective=objective)).objective
         assert best.bound <= least <= best.value
         ran += ColumnGeneration.name in best.seconds

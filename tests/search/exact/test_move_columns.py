@@ -13,11 +13,11 @@ from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.exact import move_patterns, move_plans, pricing
-from evenlag.search.exact.member_options import MemberOptions
+from evenlag.search.exact import move_plans
+from evenlag.search.exact.member_options import JoinLimits, MemberOptions
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.member_tables import Rounding
-from evenlag.search.exact.move_patterns import MovePatterns, cheapest_window
+from evenlag.search.exact.move_patterns import GridParams, MovePatterns, cheapest_window
 from evenlag.search.exact.move_plans import MoveColumns
 from evenlag.search.exact.prefix_table import NO_PATTERN, Listing
 from evenlag.search.exact.pricing import own_table, tables_of
@@ -28,8 +28,9 @@ from evenlag.search.stage import Step, run_steps
 from evenlag.search.subsets import EnumerationLimitError, unpacked
 from evenlag.search.task import Task
 from tests.support.exact import Goal, exhaustive
-from tests.support.owned import FEW_STEPS, all_patterns, any_case, any_may, case, owned_problems, values_of
+from tests.support.owned import all_patterns, any_case, any_may, case, few_steps, owned_problems, values_of
 from tests.support.problems import alike, seeds
+from tests.support.searching import GO_ON
 
 
 def case_with_moves(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objective]:
@@ -41,45 +42,44 @@ def case_with_moves(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRu
         seed += 100_000
 
 
-def found_by_columns(rule: CountRule, goal: Objective, seconds: float = 60.0) -> Incumbent:
+def columns(cells: int = GridParams.cells, **params: Any) -> MoveColumns:
+    """Return the stage for small groups too."""
+    return MoveColumns(fewest_partitions=0, least_seconds=0, grids=few_steps(cells), **params)
+
+
+def found_by_columns(
+    rule: CountRule, goal: Objective, seconds: float = 60.0, stage: MoveColumns | None = None
+) -> Incumbent:  # fmt: skip
     """Return the findings of the stage alone, after the baselines and the bounds."""
     task = Task(rule, goal, Clock(seconds), SolveCache(rule.problem))
-    return run_steps(task, begin(Incumbent(task)), (*START, Step(MoveColumns())))
+    return run_steps(task, begin(Incumbent(task)), (*START, Step(stage or columns())))
 
 
 @pytest.fixture(autouse=True)
-def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(move_plans, "FEWEST_PARTITIONS", 0)
-    monkeypatch.setattr(move_plans, "LEAST_SECONDS", 0)
+def _small_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MovePatterns, "resolution", 0)
-    monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [400, 10**6])
 @pytest.mark.parametrize("seed", seeds(150))
-def test_a_plan_called_best_is_the_optimum(seed: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 400 cells lags are rounded."""
-    monkeypatch.setattr(move_patterns, "CELLS", cells)
+def test_a_plan_called_best_is_the_optimum(seed: int, cells: int) -> None:
     problem, parameters, rule, goal = case_with_moves(seed)
     best = exhaustive(problem, Goal(**parameters)).objective
-    found = found_by_columns(rule, goal)
+    found = found_by_columns(rule, goal, stage=columns(cells))
     assert violation(found.plan, rule, goal) is None
     assert found.value == found.bound == best
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [400, 10**6])
-def test_the_optimum_is_found_with_topic_balance_subscriptions_pins_and_caps(
-    cells: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_optimum_is_found_with_topic_balance_subscriptions_pins_and_caps(cells: int) -> None:
     """Rules across members, and prices that are not whole messages, get only a bound."""
-    monkeypatch.setattr(move_patterns, "CELLS", cells)
     proven = 0
     for seed in seeds(300):
         problem, parameters, rule, goal = any_case(seed)
         best = exhaustive(problem, Goal(**parameters)).objective
-        found = found_by_columns(rule, goal)
+        found = found_by_columns(rule, goal, stage=columns(cells))
         assert violation(found.plan, rule, goal) is None, seed
         assert found.bound <= best <= found.value, seed
         if move_plans.members_decide(rule, goal):
@@ -89,13 +89,12 @@ def test_the_optimum_is_found_with_topic_balance_subscriptions_pins_and_caps(
 
 
 @pytest.mark.parametrize("seed", seeds(40))
-def test_the_bound_is_true_where_the_lists_are_cut_short(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_is_true_where_the_lists_are_cut_short(seed: int) -> None:
     random = Random(seed)
-    monkeypatch.setattr(move_patterns, "CELLS", random.choice([200, 10**5]))
-    monkeypatch.setattr("evenlag.search.exact.column_enumeration.MOST_PATTERNS", random.choice([3, 30]))
+    stage = columns(random.choice([200, 10**5]), limits=JoinLimits(patterns=random.choice([3, 30])))
     problem, parameters, rule, goal = case_with_moves(seed)
     best = exhaustive(problem, Goal(**parameters)).objective
-    found = found_by_columns(rule, goal, random.choice([0.01, 60.0]))
+    found = found_by_columns(rule, goal, random.choice([0.01, 60.0]), stage)
     assert violation(found.plan, rule, goal) is None
     assert found.bound <= best <= found.value
 
@@ -126,8 +125,8 @@ def test_prices_are_bounded_and_budgets_with_them() -> None:
         budget = random.choice([None, fewest, fewest + 1]) if price else fewest + 1
         best = exhaustive(problem, Goal(balance, price, max_moves=budget)).objective
         bounds, value = SolveCache(problem).load_bounds(rule), best + random.choice([0, 1, 50])
-        coarse = MovePatterns(rule, bounds, value, True, lambda: False)
-        for patterns in (coarse, MovePatterns(rule, bounds, value, True, lambda: False, coarse)):
+        coarse = MovePatterns(rule, bounds, value, True, GO_ON, params=few_steps())
+        for patterns in (coarse, MovePatterns(rule, bounds, value, True, GO_ON, coarse, few_steps())):
             bound = cheapest_window(patterns, value, budget, price)
             assert bound <= best, seed
         met += bound == best
@@ -168,7 +167,7 @@ def test_of_equal_partitions_the_first_leave() -> None:
     owned = {"c000": [("t", 0), ("t", 1), ("t", 2)], "c001": [("t", 3), ("t", 4), ("t", 5)]}
     problem = alike([7, 7, 1, 5, 5, 5], 2, owned=owned)
     rule = count_rule(problem, "none")
-    me = MemberOptions(rule, 0, problem.lags, 0, 1.0)
+    me = MemberOptions(rule, 0, problem.lags, 0)
     table = own_table(Rounding(share_of(rule, 0), problem.lags), np.zeros(6, dtype=np.int64), 30, whole=True)
     bits = table.listed(0, Window(0, 30), Listing(np.arange(6), me.may_hold, 100))
     held = {tuple(np.flatnonzero(unpacked(bits[:, n], 64)).tolist()) for n in range(bits.shape[1])}

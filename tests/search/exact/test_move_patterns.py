@@ -9,7 +9,8 @@ import pytest
 import evenlag
 from evenlag.model.balance import Balance, count_rule
 from evenlag.search.cache import SolveCache
-from evenlag.search.exact import move_patterns, pricing
+from evenlag.search.clock import Stop
+from evenlag.search.exact import move_patterns
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.member_tables import Rounding
 from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns, cheapest_window
@@ -18,17 +19,15 @@ from evenlag.search.exact.pricing import tables_of
 from evenlag.search.exact.windows import Window
 from evenlag.search.subsets import unpacked
 from tests.support.exact import Goal, by_moves, within
-from tests.support.owned import FEW_STEPS, all_patterns, any_may, owned_problems, values_of
+from tests.support.owned import all_patterns, any_may, few_steps, owned_problems, values_of
 from tests.support.problems import alike, seeds
+from tests.support.searching import GO_ON
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [300, 10**6])
 @pytest.mark.parametrize("balance", list(Balance))
-def test_bounds_are_valid_for_every_budget(balance: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 300 cells lags are rounded."""
-    monkeypatch.setattr(move_patterns, "CELLS", cells)
-    monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
+def test_bounds_are_valid_for_every_budget(balance: str, cells: int) -> None:
     met = asked = 0
     for seed, problem in owned_problems(len(seeds(60))):
         objective = Random(seed).choice(["spread", "makespan"])
@@ -40,7 +39,7 @@ def test_bounds_are_valid_for_every_budget(balance: str, cells: int, monkeypatch
         for moves in range(min(least), min(least) + 4):
             best = within(least, moves)
             value = value or best + Random(seed).choice([0, 1, 50])
-            patterns = MovePatterns(rule, bounds, value, objective == "spread", lambda: False)
+            patterns = MovePatterns(rule, bounds, value, objective == "spread", GO_ON, params=few_steps(cells))
             bound = cheapest_window(patterns, value, moves)
             assert bound <= best, (seed, moves)
             met += bound == best
@@ -156,10 +155,8 @@ def test_values_of_owned_partitions_beyond_the_cap_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("cells", [300, *(pytest.param(cells, marks=pytest.mark.slow) for cells in (3_000, 10**6))])
-def test_bounds_cached_for_one_budget_stay_true_for_others(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Budgets in any order, by the same grids; with few cells lags are rounded, and there are finer grids."""
-    monkeypatch.setattr(move_patterns, "CELLS", cells)
-    monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
+def test_bounds_cached_for_one_budget_stay_true_for_others(cells: int) -> None:
+    """Budgets in any order, by the same grids; with few cells there are finer grids."""
     grids_seen = 0
     for seed, problem in owned_problems(len(seeds(40))):
         random, rule, cache = Random(seed), count_rule(problem, "group"), SolveCache(problem)
@@ -169,16 +166,14 @@ def test_bounds_cached_for_one_budget_stay_true_for_others(cells: int, monkeypat
         best = {moves: within(least, moves) for moves in budgets}
         for moves in budgets:
             value = random.choice([best[fewest], best[moves] + 50])
-            for patterns in cache.kept(MoveGrids, rule, True).up_to(value, value + 1, lambda: False):
+            for patterns in cache.kept(MoveGrids, rule, True, few_steps(cells)).up_to(value, value + 1, GO_ON):
                 assert cheapest_window(patterns, value, moves) <= best[moves], (seed, moves)
                 grids_seen += patterns.fineness > 1
     assert (grids_seen > 0) == (cells < 10**6)
 
 
-def test_a_finer_grid_allows_windows_as_wide_as_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finer_grid_allows_windows_as_wide_as_the_first() -> None:
     """A grid made for a smaller objective allows windows as wide as the coarser grid does."""
-    monkeypatch.setattr(move_patterns, "CELLS", 300)
-    monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
     told_apart = 0
     for seed, problem in owned_problems(len(seeds(40))):
         rule, cache = count_rule(problem, "group"), SolveCache(problem)
@@ -186,10 +181,10 @@ def test_a_finer_grid_allows_windows_as_wide_as_the_first(monkeypatch: pytest.Mo
         few, many = min(least), min(least) + 3
         value = within(least, few) + 1
         smaller = max(within(least, many), -(-value // 2))
-        grids = cache.kept(MoveGrids, rule, True)
-        next(grids.up_to(value, value + 1, lambda: False), None)
+        grids = cache.kept(MoveGrids, rule, True, few_steps(300))
+        next(grids.up_to(value, value + 1, GO_ON), None)
         for asked, moves in ((smaller, many), (value, few)):
-            for patterns in grids.up_to(asked, value + 1, lambda: False):
+            for patterns in grids.up_to(asked, value + 1, GO_ON):
                 assert cheapest_window(patterns, asked, moves) <= within(least, moves), (seed, moves)
                 told_apart += asked > smaller and patterns.fineness > 1
     assert told_apart
@@ -203,7 +198,7 @@ def test_grids_are_reused_for_values_of_similar_size() -> None:
     assert not grids.begun
 
     def first(value: int) -> MovePatterns:
-        return next(grids.up_to(value, value, lambda: False))
+        return next(grids.up_to(value, value, GO_ON))
 
     kept = first(100)
     assert grids.begun
@@ -220,9 +215,9 @@ def test_a_cached_bound_takes_no_steps() -> None:
     owned = {f"c{m:03}": [("t", p) for p in range(5 * m, 5 * m + 5)] for m in range(6)}
     problem = alike([random.randint(1, 1_000) for _ in range(30)], 6, owned=owned)
     grids = SolveCache(problem).kept(MoveGrids, count_rule(problem, "group"), True)
-    bound = cheapest_window(next(grids.up_to(5_000, 5_000, lambda: False)), 5_000, 3)
+    bound = cheapest_window(next(grids.up_to(5_000, 5_000, GO_ON)), 5_000, 3)
     asked = iter([False])
-    again = next(grids.up_to(5_000, 5_000, lambda: next(asked, True)))
+    again = next(grids.up_to(5_000, 5_000, Stop(lambda: next(asked, True))))
     assert cheapest_window(again, 5_000, 3) == bound > 0
 
 
@@ -231,7 +226,7 @@ def test_a_bound_measures_the_worth_of_a_budget() -> None:
     owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]}
     problem = alike([100, 100, 10, 10], 2, owned=owned)
     rule = count_rule(problem, "group")
-    patterns = MovePatterns(rule, SolveCache(problem).load_bounds(rule), 500, True, lambda: False)
+    patterns = MovePatterns(rule, SolveCache(problem).load_bounds(rule), 500, True, GO_ON)
     assert [cheapest_window(patterns, 500, moves) for moves in (0, 1, 2)] == [180, 180, 0]
     assert cheapest_window(patterns, 90, 0) == 90  # as far as it was asked
 
@@ -246,7 +241,7 @@ def test_a_stopped_bound_is_still_true() -> None:
     found = []
     for rounds in (1, 3, 1_000):
         asked = iter(range(10**6))
-        patterns = MovePatterns(rule, bounds, least.objective, True, lambda: next(asked) > 10 * rounds)  # noqa: B023
+        patterns = MovePatterns(rule, bounds, least.objective, True, Stop(lambda: next(asked) > 10 * rounds))  # noqa: B023
         found.append(cheapest_window(patterns, least.objective, 3))
     assert 0 <= found[0] <= found[1] <= found[2] <= least.objective
     assert found[2] > 0.9 * least.objective

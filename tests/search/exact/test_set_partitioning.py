@@ -13,7 +13,7 @@ from evenlag.model.check import violation
 from evenlag.search.construct.fresh import differenced
 from evenlag.search.exact import set_partitioning
 from evenlag.search.exact.deepening import Proof
-from evenlag.search.exact.set_partitioning import best_partitioning
+from evenlag.search.exact.set_partitioning import PartitioningParams, best_partitioning
 from tests.support.exact import Goal, by_cp_sat, exhaustive
 from tests.support.problems import PROVOKING_LAGS, alike, provoking_lags, seeds
 
@@ -45,10 +45,10 @@ def test_the_best_partitioning_settles_the_optimum(seed: int) -> None:
         assert proof == Proof(None, best, "proof")
 
 
-def test_set_partitioning_reports_its_work_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_partitioning, "MOST_LABELS", 0)
+def test_set_partitioning_reports_its_work_limit() -> None:
+    no_labels = PartitioningParams(labels=0)
     rule = count_rule(alike({"t": provoking_lags(Random(1), 40, "wide")}, 10), "group")
-    proof = best_partitioning(rule, load_bounds(rule), 200, lambda: False)
+    proof = best_partitioning(rule, load_bounds(rule), 200, lambda: False, no_labels)
     assert (proof.plan, proof.stopped) == (None, "work")
     assert proof.bound < 200
 

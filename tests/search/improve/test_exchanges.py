@@ -20,7 +20,7 @@ def options(random: Random) -> list[MemberOptions]:
     lags = {"t": [random.randint(1, 9) for _ in range(COUNT)]}
     rule = count_rule(alike(lags, MEMBERS, owned=random_owners(random, lags, MEMBERS, 0.8)), "none")
     every = rule.problem.lags.astype(np.int64)
-    return [MemberOptions(rule, m, every, 0, 1.0) for m in range(MEMBERS)]
+    return [MemberOptions(rule, m, every, 0) for m in range(MEMBERS)]
 
 
 def as_exchanges(me: MemberOptions, held: list[list[int]], lost: list[int]) -> Exchanges:
@@ -108,7 +108,7 @@ def test_the_others_complete_what_belongs_to_a_plan(*, unlisted: bool) -> None:
 
 def test_bounds_on_takers_and_losses_hold_for_every_plan() -> None:
     rule = count_rule(alike([5, 4, 3, 2], "abc", owned={"a": [("t", 0)], "b": [("t", 1)], "c": [("t", 2), ("t", 3)]}))
-    a, b, c = members = [MemberOptions(rule, m, rule.problem.lags.astype(np.int64), 0, 1.0) for m in range(3)]
+    a, b, c = members = [MemberOptions(rule, m, rule.problem.lags.astype(np.int64), 0) for m in range(3)]
     lists: list[Exchanges | None] = [
         as_exchanges(a, [[0], [0, 1], [0, 1, 2], [0, 3]], [0, 1, 4, 0]),  # nobody gives partition 3
         as_exchanges(b, [[1], []], [1, 2]),

@@ -3,7 +3,6 @@
 from fractions import Fraction
 from itertools import pairwise
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.construct.fresh import fewest_moves_plan
-from evenlag.search.improve.local_search import relocate
+from evenlag.search.improve.relocation import Way, relocate
 from evenlag.search.improve.state import SearchState
 from tests.support.exact import Goal, by_moves, within
 from tests.support.problems import alike, provoking_lags, random_owners, seeds
@@ -29,8 +28,8 @@ def test_relocations_improve_within_their_budget(seed: int) -> None:
     start = fewest_moves_plan(rule)
     for most in (None, start.moves, start.moves + 1, start.moves + random.randint(2, 6)):
         greed, noise = random.choice([(1.0, 0.0), (0.0, 0.0), (0.6, 0.5)])
-        options: dict[str, Any] = {"greed": greed, "noise": noise, "careful": random.random() < 0.5}
-        plans = relocate(start, rule, target_window(rule), stop_after(60), seed, most_moves=most, **options)
+        way = Way(greed, noise, careful=random.random() < 0.5)
+        plans = relocate(start, rule, target_window(rule), stop_after(60), seed, way, most_moves=most)
         assert plans[0] is start
         spreads = [max(loads_of(plan)) - min(loads_of(plan)) for plan in plans]
         assert all(later < earlier for earlier, later in pairwise(spreads))
@@ -56,9 +55,8 @@ def test_rotations_find_the_best_plan_for_a_new_member() -> None:
             low, narrower = int(min(loads_of(best))), 1 + int(best.spread) * random.choice([0, 5, 20, 40]) // 100
             at = low + random.randint(0, narrower)
             window = (at, at + int(best.spread) - narrower)
-            plans = relocate(
-                best, rule, window, stop_after(60), number, most_moves=best.moves, noise=0.5, careful=number % 2 == 0
-            )  # fmt: skip
+            way = Way(noise=0.5, careful=number % 2 == 0)
+            plans = relocate(best, rule, window, stop_after(60), number, way, most_moves=best.moves)
             best = min(plans, key=lambda plan: plan.spread)
         least = by_moves(rule.problem, Goal("group", 0))
         assert best.moves == min(least)
@@ -72,7 +70,8 @@ def test_careful_relocations_push_nobody_outside(careful: bool) -> None:
     owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)], "c002": [("t", 4)]}
     problem = alike({"t": [50, 10, 30, 30, 0]}, 3, owned=owned)
     rule = count_rule(problem, "none")
-    plans = relocate(fewest_moves_plan(rule), rule, (45, 60), stop_after(60), most_moves=1, careful=careful)
+    way = Way(careful=careful)
+    plans = relocate(fewest_moves_plan(rule), rule, (45, 60), stop_after(60), way=way, most_moves=1)
     assert plans[-1].assignment["c002"] == ([("t", 1), ("t", 4)] if careful else [("t", 2), ("t", 4)])
 
 
@@ -127,10 +126,10 @@ def test_relocation_moves_home_without_a_budget_of_moves() -> None:
 @pytest.mark.parametrize("seed", seeds(40))
 def test_undone_moves_go_home_and_keep_the_rule(seed: int) -> None:
     problem, rule, _ = random_case(seed)
-    away = relocate(fewest_moves_plan(rule), rule, target_window(rule), stop_after(60), seed, greed=0.0)[-1]
+    away = relocate(fewest_moves_plan(rule), rule, target_window(rule), stop_after(60), seed, Way(greed=0.0))[-1]
     moved = int(((problem.owner != NOBODY) & (away.member_of != problem.owner)).sum())
     for share in (0.2, 0.6, 1.0):
-        undone = relocate(away, rule, target_window(rule), stop_after(60), seed, undone=share)[0]
+        undone = relocate(away, rule, target_window(rule), stop_after(60), seed, Way(undone=share))[0]
         assert violation(undone, rule) is None
         at_home = away.member_of == problem.owner
         assert (undone.member_of[at_home] == problem.owner[at_home]).all()
@@ -144,8 +143,9 @@ def test_where_partitions_were_swapped_all_can_be_undone() -> None:
     rule = count_rule(problem)
     away = Plan(problem, np.array([0, 0, 1, 1], dtype=np.int32))
     for share in (0.1, 1.0):  # the two that have moved go home together
-        assert relocate(away, rule, target_window(rule), stop_after(60), undone=share)[0].moves == 0
-    assert (relocate(away, rule, target_window(rule), stop_after(0), undone=1.0)[0].member_of == away.member_of).all()
+        assert relocate(away, rule, target_window(rule), stop_after(60), way=Way(undone=share))[0].moves == 0
+    kept = relocate(away, rule, target_window(rule), stop_after(0), way=Way(undone=1.0))[0]
+    assert (kept.member_of == away.member_of).all()
 
 
 @pytest.mark.parametrize(
