@@ -78,7 +78,7 @@ def test_an_interrupt_during_imports_is_one_line(group: Path, words: tuple[str, 
     assert whole.returncode == 0, whole
     count = -1 - -int(whole.stderr.split()[-1])
     assert count > 20
-    for number in range(1, count, max(count // 12, 1)):
+    for number in range(1, count, max(count // 5, 1)):
         done = run(AT_IMPORT, *words, NUMBER=number)
         if done.returncode == 0:  # on a busy machine the time was over before anybody asked for as many modules
             assert int(done.stderr.split()[-1]) < number
