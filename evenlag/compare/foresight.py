@@ -160,7 +160,7 @@ def basis_of(expected: Forecast) -> str:
         why = "on earlier days they predicted better"
     else:
         why = "on earlier days the course predicted better"
-    return f"{kind_of(expected)} and, for {expected.latest_share:.0%}, the latest rates ({why})"
+    return f"{kind_of(expected)} and, for {100 * expected.latest_share:.0f} %, the latest rates ({why})"
 
 
 def with_foresight(problem: Problem, several: Sequence[Scenario]) -> Problem:
