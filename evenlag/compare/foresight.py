@@ -14,7 +14,7 @@ from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.rates import Offsets, horizon_micros
 
 AUTO = "auto"
-COURSE, RATES, LAG = "the daily course of rates", "the last rates", "today's lag alone"
+COURSE, RATES, LAG = "the daily course of rates", "the usual rates", "today's lag alone"
 KINDS = (COURSE, RATES, LAG)
 
 Columns = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
@@ -47,6 +47,8 @@ class Foresight:
     ----------
     kind : str
         Source of the scenarios computed last: one of `KINDS`.
+    basis : str
+        The same, with the weight of the latest rates and its reason.
     """
 
     def __init__(
@@ -72,7 +74,7 @@ class Foresight:
             self._place.append(len(times) - 1)
         self._times = np.array(times, dtype=np.int64)
         self._produced = np.array(produced, dtype=np.float64).reshape(len(times) - 1, len(names))
-        self.kind = LAG
+        self.kind = self.basis = LAG
 
     def _arrivals(self, n: int, snapshot: Snapshot) -> list[Table]:
         """Return the messages that arrived in each partition of the record, until each time up to a snapshot."""
@@ -100,9 +102,9 @@ class Foresight:
         place = self._place[snapshot]
         expected = forecast(self.record(problem, snapshot).until(place + 1)) if place else None
         if expected is None:
-            self.kind = LAG
+            self.kind = self.basis = LAG
             return []
-        self.kind = kind_of(expected)
+        self.kind, self.basis = kind_of(expected), basis_of(expected)
         return self.made_of(expected, problem, snapshot)
 
     def foreseen(self, problem: Problem, snapshot: int) -> tuple[Problem, str]:
@@ -111,8 +113,8 @@ class Foresight:
         if not several:
             return problem, f"horizon {AUTO}: planned for {self.kind}"
         return with_foresight(problem, several), (
-            f"horizon {AUTO}: planned for the forecast until the next rebalance, by {self.kind}; single lags and "
-            "loads are those of now"
+            f"horizon {AUTO}: planned for the forecast until the next rebalance, by {self.basis}; single lags "
+            "and loads are those of now"
         )
 
     def made_of(self, expected: Forecast, problem: Problem, snapshot: int) -> list[Scenario]:
@@ -148,6 +150,17 @@ def _aligned(step: Interval) -> list[Offsets]:
 def kind_of(expected: Forecast) -> str:
     """Return the source of a forecast: one of `KINDS`."""
     return COURSE if expected.known.any() else RATES
+
+
+def basis_of(expected: Forecast) -> str:
+    """Return the source of a forecast, with the weight of the latest rates and its reason."""
+    if not expected.compared:
+        why = "no earlier day shows which of them predicts better"
+    elif expected.latest_share > 0.5:
+        why = "on earlier days they predicted better"
+    else:
+        why = "on earlier days the course predicted better"
+    return f"{kind_of(expected)} and, for {100 * expected.latest_share:.0f} %, the latest rates ({why})"
 
 
 def with_foresight(problem: Problem, several: Sequence[Scenario]) -> Problem:

@@ -437,7 +437,7 @@ def _assumed(planned: Counter[str]) -> str:
     how = ", ".join(f"{planned[kind]} by {kind}" for kind in KINDS if planned[kind])
     return (
         "horizon auto: each plan of evenlag is for the load forecast until the next rebalance, from the record up to "
-        f"then ({how or 'none was needed'}); other strategies see today's lag"
+        f"then ({how or 'none was needed'}), and in part for the latest rates; other strategies see today's lag"
     )
 
 

@@ -35,6 +35,11 @@ BY_CLOCK = 4  # weight of each earlier day relative to the standing guess of one
 UNEVEN = (0.1, 0.3, 1.0)  # excess shares of a member for which critical windows are determined
 PARTS = 3  # scenarios for each window in which a member falls behind
 MOST_SCENARIOS = 12
+LATEST = 0.5  # share of the latest rates in the weight of all scenarios, if no earlier day can be compared
+LEAST_LATEST = 0.3  # the same, if the course predicted earlier days better
+LATEST_SECONDS = 3_600  # time for which the latest rates are added to the current lags
+DAYS_COMPARED = 3  # earlier days on which the course is compared with the rates just before them
+_AT_ONCE = 1_000_000  # rates in memory at once while medians over days are taken
 _LEAST = 1e-9  # share of the largest rate: replaces zero in divisions
 
 
@@ -92,21 +97,29 @@ class Forecast:
         True if the record covers this time of day, so that the rates follow a course.
     lasting : float array (K,)
         Probability that no rebalance has occurred by the beginning of each step; never increases.
+    latest : float array (P,), optional
+        Messages per second that arrived in each partition in the last step; None: they have no scenario.
+    latest_share : float
+        Share of the latest rates in the weight of all scenarios.
+    compared : bool
+        True if the share comes from a comparison on earlier days.
     """
 
     rates: Table
     known: Bools
     lasting: Table
+    latest: Table | None = None
+    latest_share: float = 0.0
+    compared: bool = False
 
 
 def forecast(record: Record) -> Forecast | None:
     """Return the forecast, or None if the record contains no rate."""
-    rates, known = _expected(record)
-    if rates is None:
+    if np.isnan(record.produced).all():
         return None
     times = np.array(times_between(record))
     lasting = np.array([np.mean(times > STEP * k) for k in range(AHEAD)])
-    return Forecast(rates, known, lasting)
+    return _expected(record, lasting)
 
 
 # ---- when the next rebalance comes -----------------------------------------------------------------------------------
@@ -141,16 +154,14 @@ def times_between(record: Record) -> list[float]:
 # ---- rates -----------------------------------------------------------------------------------------------------------
 
 
-def _expected(record: Record) -> tuple[Table | None, Bools]:
-    """Return the forecast rates, and a mask of the steps that follow a course."""
-    none_known = np.zeros(AHEAD, dtype=bool)
-    if np.isnan(record.produced).all():
-        return None, none_known
+def _expected(record: Record, lasting: Table) -> Forecast:
+    """Return the forecast of a record with at least one known rate."""
     seen = _in_steps(record)
     if np.isnan(seen).all():
         seconds = np.diff(record.times) / SECOND
         mean = _rate(np.nansum(record.produced, axis=0), seconds @ ~np.isnan(record.produced))
-        return np.tile(_usual(mean[None, :], record.topic_of), (AHEAD, 1)), none_known
+        rates = np.tile(_usual(mean[None, :], record.topic_of), (AHEAD, 1))
+        return Forecast(rates, np.zeros(AHEAD, dtype=bool), lasting, rates[0], LATEST)
     usual = _usual(seen, record.topic_of)
     whole = np.where(np.isnan(seen), usual, seen)
     course = _smoothed(np.clip(whole, usual / BURST, usual * BURST))
@@ -159,11 +170,47 @@ def _expected(record: Record) -> tuple[Table | None, Bools]:
         level[:, record.topic_of == t] = usual[:, record.topic_of == t].sum(axis=1, keepdims=True)
     rates = _same_time(course, level, range(AHEAD))
     known = ~np.isnan(rates[:, 0])
-    late = min(RECENT, len(seen) - DAY)
-    if late > 0:
-        rates = _corrected(rates, whole[-late:], _same_time(course, level, range(-late, 0)))
+    late = min(DAYS_COMPARED * DAY, len(seen) - DAY)
+    past = _same_time(course, level, range(-late, 0)) if late > 0 else rates[:0]
+    recent = min(RECENT, late)
+    if recent > 0:
+        rates = _corrected(rates, whole[-recent:], past[-recent:])
     rates[~known] = np.median(usual[-LAST:], axis=0)
-    return rates, known
+    share = _latest_share(whole, past)
+    trusted = LATEST if share is None else max(LEAST_LATEST, share)
+    return Forecast(rates, known, lasting, whole[-1], trusted, share is not None)
+
+
+def _latest_share(whole: Table, past: Table) -> float | None:
+    """Return the weight that the latest rates would have earned against the course, from 0 to 1; None if unknown.
+
+    A day is compared from the current time of day on: the latest rates are then those of the step before it. Each
+    prediction is scaled to the messages that arrived in each step, and only their shares of partitions are compared.
+    Weights are inversely proportional to the squared errors (Bates and Granger, 1969).
+
+    Parameters
+    ----------
+    whole : float array (H, P)
+        The rates of the record in each step.
+    past : float array (L, P)
+        The course's prediction for the last L steps; NaN if unknown.
+    """
+    steps = np.flatnonzero(~np.isnan(past[:, 0])) + len(whole) - len(past)
+    before = len(whole) - DAY * -(-(len(whole) - steps) // DAY) - 1  # the step before each step's day
+    steps, before = steps[before >= 0], before[before >= 0]
+    came = whole[steps]
+    errors = [
+        float(((came - shares * came.sum(axis=1, keepdims=True)) ** 2).sum())
+        for shares in (_shares(past[steps - len(whole)]), _shares(whole[before]))
+    ]
+    return errors[0] / sum(errors) if sum(errors) > _LEAST * float((came**2).sum()) else None
+
+
+def _shares(rates: Table) -> Table:
+    """Return each partition's share of the rates in each step."""
+    total = rates.sum(axis=1, keepdims=True)
+    shares: Table = np.divide(rates, total, out=np.zeros_like(rates), where=total > 0)
+    return shares
 
 
 def _in_steps(record: Record) -> Table:
@@ -251,10 +298,13 @@ def _same_time(course: Table, level: Table, steps: Sequence[int]) -> Table:
     backs = every * np.arange(1, most + 1)
     grown = np.array([_grown(level, int(back)) for back in backs])
     found = np.full((len(steps), course.shape[1]), np.nan)
-    for row, step in enumerate(steps):
-        there = count + step >= backs
-        if there.any():
-            found[row] = np.median(course[count + step - backs[there]] * grown[there], axis=0)
+    there = count + np.array(steps, dtype=np.int64)
+    days = (there[:, None] >= backs).sum(axis=1)  # recorded at each step's time of day
+    for n in np.unique(days[days > 0]).tolist():
+        rows = np.flatnonzero(days == n)
+        parts = min(1 + rows.size * n * course.shape[1] // _AT_ONCE, rows.size)
+        for part in np.array_split(rows, parts):
+            found[part] = np.median(course[there[part] - backs[:n, None]] * grown[:n, None, :], axis=0)
     return found
 
 
@@ -311,6 +361,7 @@ def scenarios(
         found = _windows(arrivals, expected.lasting, lags.astype(np.float64), members, capacity * STEP / (1 + more))
         weighted += [(weight / len(UNEVEN), vector) for weight, vector in found]
     weighted += _topics(expected, topic_of, weighted)
+    weighted += _latest(expected, lags.astype(np.float64), weighted)
     merged = _merged([(weight, vector) for weight, vector in weighted if weight > 0 and vector.any()])
     rounded = [
         (Fraction(round(weight * 1_000), 1_000), np.minimum(np.rint(vector), MAX_LAG).astype(np.int64))
@@ -357,6 +408,19 @@ def _topics(expected: Forecast, topic_of: Index, others: list[tuple[float, Table
     size = sum(weight * vector.sum() for weight, vector in others) / weight or float(rates.sum()) * STEP
     each_weight = weight * share / max(1 - share, 1e-3) / len(each)
     return [(each_weight, vector * (size / vector.sum())) for vector in each]
+
+
+def _latest(
+    expected: Forecast, lags: NDArray[np.int64], others: list[tuple[float, Table]]
+) -> list[tuple[float, Table]]:
+    """Return the scenario of the latest rates: the current lags and what arrives in an hour, as large as the others."""
+    if expected.latest is None or not expected.latest.any():
+        return []
+    vector = lags + expected.latest * LATEST_SECONDS
+    weight = sum(weight for weight, _ in others)
+    size = sum(weight * vector.sum() for weight, vector in others) / weight or vector.sum()
+    share = min(expected.latest_share, 0.99)
+    return [(weight * share / (1 - share), vector * (size / vector.sum()))]
 
 
 def _merged(weighted: list[tuple[float, Table]]) -> list[tuple[float, Table]]:

@@ -188,7 +188,7 @@ def test_a_group_requests_a_rebalance_that_pays_and_no_other_within_the_interval
         assert violation(plan, count_rule(plan.problem, "both", 0)) is None
         assert plan.spread < 0.5 * current_plan(plan.problem).spread
         if horizon:
-            by_record = "the time until the next rebalance, by the last rates in a record of "
+            by_record = "the time until the next rebalance, by the usual rates and, for "
             assert first["planned_for"].startswith(by_record)
         else:
             verified_plan(first, now())

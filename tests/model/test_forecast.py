@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evenlag.compare.foresight import Foresight
 from evenlag.compare.history import Snapshot, intervals
+from evenlag.model import forecast as rules
 from evenlag.model.forecast import DAY, MOST_SCENARIOS, STEP, Forecast, Record, forecast, scenarios, times_between
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.problem import Problem
@@ -119,6 +120,55 @@ def test_a_partition_without_a_record_gets_its_topics_median_rate() -> None:
     assert expected(record(rates)).rates[0].tolist() == pytest.approx([10, 20, 30, 20, 0, 0, 0])
 
 
+# ---- the latest rates ------------------------------------------------------------------------------------------------
+
+
+def shuffled_days(count: int, seed: int) -> Any:
+    """Return constant rates that the partitions of a topic swap each day at noon, an hour before the record ends."""
+    rng = np.random.default_rng(seed)
+    rates = np.tile(rng.uniform(10, 100, len(TOPIC_OF)), (144 * count + 78, 1))
+    for start in range(72, len(rates), 144):
+        for t in (0, 1):
+            here = np.flatnonzero(t == TOPIC_OF)
+            rates[start:, here] = rates[start:, rng.permutation(here)]
+    return rates
+
+
+def test_latest_rates_count_for_a_fixed_share_where_the_course_is_reliable_or_no_day_can_be_compared() -> None:
+    for past in (0.1, 0.5, 1):
+        found = expected(record(days(past)))
+        assert (found.latest_share, found.compared) == (rules.LATEST, False)
+    for past in (1.25, 2, 4.5):
+        found = expected(record(days(past)))
+        assert (found.latest_share, found.compared) == (rules.LEAST_LATEST, True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_latest_rates_take_over_where_they_predicted_earlier_days_better(seed: int) -> None:
+    rates = shuffled_days(5, seed)
+    found = expected(record(rates))
+    assert found.compared
+    assert found.latest_share > 0.75
+    lags = np.zeros(len(TOPIC_OF), np.int64)
+
+    def error(of: Forecast) -> float:
+        several = scenarios(of, lags, TOPIC_OF, 4, 100.0)
+        mean = sum(float(weight) * vector for weight, vector in several)
+        return float(np.abs(mean / mean.sum() - rates[-1] / rates[-1].sum()).sum())
+
+    assert error(found) < 0.3 * error(replace(found, latest=None))
+
+
+def test_a_comparison_uses_only_rates_from_before_each_day() -> None:
+    """The latest rates of a day are those of the step before it, and the steps after it are all predicted by them."""
+    whole = np.ones((2 * DAY, 2))
+    whole[DAY:, 0] = 3.0
+    course = np.ones((DAY, 2))  # wrong for the whole of the second day
+    assert rules._latest_share(whole, course) == pytest.approx(0.5)  # as wrong as the step before the second day
+    whole[DAY - 1, 0] = 3.0
+    assert rules._latest_share(whole, course) == 1.0
+
+
 # ---- the next rebalance ----------------------------------------------------------------------------------------------
 
 
@@ -185,6 +235,7 @@ def test_messages_have_no_unit(of: Record, times: float) -> None:
     if found is not None and other is not None:
         assert np.allclose(found.rates * times, other.rates, rtol=1e-9, atol=1e-9)
         assert (found.lasting == other.lasting).all()
+        assert found.latest_share == pytest.approx(other.latest_share, abs=1e-6)
 
 
 @settings(max_examples=cases(40))
@@ -196,6 +247,7 @@ def test_the_order_of_partitions_does_not_matter(of: Record, seed: int) -> None:
     assert (found is None) == (other is None)
     if found is not None and other is not None:
         assert np.allclose(found.rates[:, order], other.rates, rtol=1e-6, atol=1e-6)
+        assert found.latest_share == pytest.approx(other.latest_share, abs=1e-6)
 
 
 def snapshots_of(rng: random.Random, count: int, every: int = 600) -> list[Snapshot]:
@@ -239,6 +291,7 @@ def test_the_forecast_ignores_later_snapshots(seed: int, every: int) -> None:
     found = []
     for each in histories:
         if len(each) > max(now, 1):
-            several = Foresight(list(intervals(each))).scenarios(history[now].problem, now)
-            found.append([(weight, lags.tolist()) for weight, lags in several])
+            foresight = Foresight(list(intervals(each)))
+            several = foresight.scenarios(history[now].problem, now)
+            found.append((foresight.basis, [(weight, lags.tolist()) for weight, lags in several]))
     assert all(each == found[0] for each in found)

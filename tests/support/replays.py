@@ -9,6 +9,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+import pytest
+
 Partition = tuple[str, int]
 
 
@@ -111,7 +113,7 @@ def by_weight(lag: dict[Partition, int], owner: dict[Partition, str], members: d
 def foreseen(history: list[Taken], lag: dict[Partition, int], capacity: float) -> list[tuple[Fraction, dict[Any, int]]]:
     """What a plan is for under horizon `auto`, where the record up to now is shorter than half an hour.
 
-    Rates are means then, no course is known, and the windows that count all begin now.
+    Rates are means then, no course is known, and the windows that count all begin now. Scenarios are not merged.
     """
     produced, seconds = dict.fromkeys(lag, 0), dict.fromkeys(lag, 0)
     gaps, changed = [86_400], history[0].second
@@ -156,5 +158,29 @@ def foreseen(history: list[Taken], lag: dict[Partition, int], capacity: float) -
         of_topic = sum(rates[p] for p in lag if p[0] == topic)
         alone = {p: rates[p] * size / of_topic if p[0] == topic else 0.0 for p in lag}
         found.append((whole / 1e-3 / len(topics), alone))
+    if total:
+        whole = sum(weight for weight, _ in found)
+        latest = {p: lag[p] + rates[p] * 3_600 for p in lag}
+        scale = sum(weight * sum(lags.values()) for weight, lags in found) / whole / sum(latest.values())
+        found.append((whole, {p: messages * scale for p, messages in latest.items()}))  # half of all weight
     rounded = [(Fraction(round(w * 1_000), 1_000), {p: round(v) for p, v in lags.items()}) for w, lags in found]
     return [(weight, lags) for weight, lags in rounded if weight and any(lags.values())]
+
+
+def assert_same_scenarios(
+    found: list[tuple[Fraction, dict[Any, int]]], expected: list[tuple[Fraction, dict[Any, int]]]
+) -> None:
+    """Compare the scenarios of a plan with those of `foreseen`; if these are more than 12, the plan's are merged."""
+    if len(expected) <= 12:
+        assert [weight for weight, _ in found] == [weight for weight, _ in expected]
+        for (_, of_plan), (_, of_python) in zip(found, expected, strict=True):
+            assert of_plan == pytest.approx(of_python, abs=1)
+        return
+    assert len(found) == 12
+    total = float(sum(weight for weight, _ in expected))
+    assert float(sum(weight for weight, _ in found)) == pytest.approx(total, abs=0.01)
+    means = [
+        {p: sum(float(weight) * lags[p] for weight, lags in several) / total for p in expected[0][1]}
+        for several in (found, expected)
+    ]
+    assert means[0] == pytest.approx(means[1], rel=1e-3, abs=1)

@@ -192,9 +192,13 @@ def test_horizon_auto_gives_the_latest_snapshot_scenarios_where_there_are_severa
     assert note.startswith("horizon auto: planned for the forecast until the next rebalance")
     # What comes in is 0, 1 and 2 messages a second.
     assert today.lags.tolist() == [0, 2500, 5500]
+    latest = 0
     for nothing, one, two in found.scenario_lags.tolist():
         assert nothing == 0
-        assert two - 2 * one in range(-2, 503)
+        if two - 2 * one not in range(-2, 503):  # lag and an hour of the latest rates, scaled
+            assert two / one == pytest.approx((5500 + 7200) / (2500 + 3600), rel=1e-3)
+            latest += 1
+    assert latest == 1
     one = write_csv(tmp_path / "one.csv", rows(snapshots[0]), OFFSET_NAMES)
     assert read_group(one, horizon="auto")[0].scenario_weights == ()
     done = evenlag("plan", path, "--json", "--time-limit", 0.5)

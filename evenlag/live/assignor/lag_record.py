@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from evenlag.compare.catch_up import rates_of
-from evenlag.compare.foresight import AUTO, ahead_micros, group_capacity, kind_of, with_foresight
+from evenlag.compare.foresight import AUTO, ahead_micros, basis_of, group_capacity, with_foresight
 from evenlag.compare.history import Interval, Snapshot, capacity_of
 from evenlag.live.cluster.group_offsets import Reading
 from evenlag.live.group_state import TopicPartition
@@ -170,7 +170,7 @@ class LagRecord:
         if not several:
             return problem, NOW
         minutes = (seen.steps[-1].end - seen.steps[0].start) / SECOND / 60
-        how = f"by {kind_of(expected)} in a record of {minutes:,.4g} min"
+        how = f"by {basis_of(expected)} in a record of {minutes:,.4g} min"
         return with_foresight(problem, several), f"the time until the next rebalance, {how}"
 
 
