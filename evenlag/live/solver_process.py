@@ -31,7 +31,7 @@ from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
 LENGTH = Struct(">Q")
-SERVE = "from evenlag.live.solver_process import serve; serve({fd})"
+SERVE = "from evenlag.live.solver_process import serve; serve({fd}, {parent})"
 LEAST_LIMIT = 0.05  # seconds for a search that starts late
 READY = b"r"
 STARTS_WITHIN = 60.0  # seconds after which a process that is still starting counts as hanging
@@ -71,7 +71,7 @@ class SolverProcess:
         except OSError as error:
             self._trouble = f"the solver could not be started ({error})"
             return
-        code = f"import sys; sys.path[:] = {sys.path!r}; {SERVE.format(fd=theirs.fileno())}"
+        code = f"import sys; sys.path[:] = {sys.path!r}; {SERVE.format(fd=theirs.fileno(), parent=os.getpid())}"
         try:
             process = subprocess.Popen(
                 [sys.executable, "-c", code],
@@ -193,10 +193,13 @@ def _end_with(parent: int) -> None:
     os._exit(0)
 
 
-def serve(fd: int) -> None:
-    """Run the solver process: solve the problems that arrive on a socket until it is closed."""
+def serve(fd: int, parent: int) -> None:
+    """Run the solver process: solve the problems that arrive on a socket until it is closed.
+
+    The process ends soon after the one that started it, of the id `parent`, even if that one ended during the imports.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     search(
         Problem.from_lags({"t": [9, 8, 7, 6, 5, 4]}, {"a": ["t"], "b": ["t"]}), SolveOptions()
     )  # the first search is slow

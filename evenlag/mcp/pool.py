@@ -23,7 +23,7 @@ from evenlag.mcp.worker import GRACE
 
 SERVE = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = {path!r}; "
-    "from evenlag.mcp.worker import serve; serve()"
+    "from evenlag.mcp.worker import serve; serve({parent})"
 )
 MOST_CALLS = max(os.cpu_count() or 1, 2)  # calls at a time; others wait
 MOST_BYTES = 2**24  # longest answer; answers are cut far below that
@@ -123,7 +123,7 @@ async def _exchange(worker: _Worker, line: bytes) -> bytes:
 
 async def _started() -> _Worker:
     process = await anyio.open_process(
-        [sys.executable, "-c", SERVE.format(path=sys.path)],
+        [sys.executable, "-c", SERVE.format(path=sys.path, parent=os.getpid())],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, start_new_session=True,
     )  # fmt: skip
     assert process.stdin is not None

@@ -25,14 +25,15 @@ ERROR, DOCUMENT, TEXT = "error", "document", "text"
 GRACE = 2.0  # seconds in which an interrupted search ends the processes that it started
 
 
-def serve() -> None:
+def serve(parent: int) -> None:
     """Read a call from each line of standard input, and write its answer as a line to standard output.
 
     An interrupt during a call ends its search; at other times it ends the process. The process was started to ignore
-    interrupts, for the time of the imports.
+    interrupts, for the time of the imports. It ends soon after the process that started it, of the id `parent`, even if
+    that one ended during the imports.
     """
     signal.signal(signal.SIGINT, _leave)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - for processes that a search starts
         os.dup2(nothing.fileno(), 0)

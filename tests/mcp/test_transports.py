@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 import pytest
 from mcp import StdioServerParameters
 
+from evenlag.mcp.pool import SERVE
 from tests.support.assistants import (
     EXAMPLES,
     HARD,
@@ -46,6 +47,13 @@ def test_the_server_ends_with_its_input() -> None:
         timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_process_for_calls_ends_though_the_server_ended_before_it_was_ready() -> None:
+    server = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    code = SERVE.format(path=sys.path, parent=int(server.stdout))
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.wait(120) == 0
 
 
 def test_a_client_of_an_earlier_version_cancels_a_call() -> None:
