@@ -23,12 +23,13 @@ def note_on_names(plan: FollowedPlan, config: Mapping[str, Any], patience: float
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
+    admin = AdminClient(dict(config))  # without a name it would be gone before its answer comes
     try:
-        described = AdminClient(dict(config)).describe_consumer_groups([plan.group], request_timeout=patience)
-        members = described[plan.group].result().members
+        described = admin.describe_consumer_groups([plan.group], request_timeout=patience)[plan.group].result()
     except KafkaException as error:
         why = error.args[0].str()
         return f"group {plan.group}: its members cannot be read ({why}), so the names in the plan were not compared"
+    members = described.members
     if not members or any(_is_named(plan, member) for member in members):
         return None
     return (
