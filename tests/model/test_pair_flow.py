@@ -96,7 +96,7 @@ def _in_zones(partitions: int, members: int) -> Problem:
 
 def test_racks_take_a_few_arcs_for_each_partition() -> None:
     problem = _in_zones(600, 60)
-    costs = pair_costs(problem, "crossings", "followers")
+    costs = pair_costs(problem, "crossings")
     assert costs is not None
     assert PairNetwork(count_rule(problem, "both"), costs).arcs < 4 * 600
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import evenlag
-from evenlag.model.certificate import exact
+from evenlag.model.certificate import in_json
 from evenlag.verifier.cheapest import least_price
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import counts_of
@@ -77,7 +77,7 @@ def test_a_bound_without_a_certificate_is_proven_by_the_least_price(data: Any, t
         other = deepcopy(document)
         other |= {"bound": float(bound), "status": "FEASIBLE", "bound_by": "pair flow"}
         other["gap"] = float((Fraction(result.objective) - bound) / problem.mean_load)
-        other["certificate"]["bound"] = exact(bound)
+        other["certificate"]["bound"] = in_json(bound)
         return evenlag.verify(other, problem).outcome
 
     assert outcome(price) == "verified"

@@ -3,7 +3,7 @@
 `python -m evenlag.live.simulation --hours 10 --seed 1` runs it and prints what happened, or the story of a failure.
 """
 
-from evenlag.live.simulation.followers import Report, simulate
+from evenlag.live.simulation.troubled_group import Report, simulate
 from evenlag.live.simulation.world import BrokenPromiseError
 
 __all__ = ["BrokenPromiseError", "Report", "simulate"]
