@@ -330,6 +330,11 @@ def test_an_environment_is_shipped_as_an_archive(site: Site) -> None:
     site.check(site.run(sys.executable, *command, python="./environment/bin/python"), "archived")
 
 
+def busy() -> float:
+    """Return how many processes want each processor, at least 1: other tests may run beside this one."""
+    return max(os.getloadavg()[0] / (os.cpu_count() or 1), 1)
+
+
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_missing_packages_are_named_at_once_and_a_busy_cluster_keeps_the_limit(site: Site) -> None:
@@ -348,12 +353,11 @@ def test_missing_packages_are_named_at_once_and_a_busy_cluster_keeps_the_limit(s
                 error, seconds = first.ask(str(python), None)
                 assert error.startswith(message)
                 assert "\n" not in error
-                assert seconds < FOUR_ATTEMPTS
+                assert seconds < FOUR_ATTEMPTS * busy()
             assert second.read() == "ready"
             error, seconds = second.ask(str(site.python), LIMIT)
             assert error is None
-            busy = max(os.getloadavg()[0] / (os.cpu_count() or 1), 1)  # other tests may run beside this one
-            assert seconds < LIMIT + 5 * busy
+            assert seconds < LIMIT + 5 * busy()
         groups = second.ask("what became of them")
     assert [group["error"] for group in groups] == [None] * 3
     assert {group["status"] for group in groups} <= {"OPTIMAL", "FEASIBLE"}
