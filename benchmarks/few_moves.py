@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.instances import after
+from benchmarks.integral import Step, integral, recorded
 from evenlag import Problem, Result, solve
 
 LIMITS = (0.5, 2.0, 10.0)
+MIDDLE = 2.0  # of LIMITS; the primal integral is measured there
 LONG = 30.0
 SIGMA = 1.5  # of the lognormal lags
 TENTH = ((60, 10, 2), (200, 20, 3), (400, 40, 3))  # partitions, members, groups
@@ -24,7 +26,8 @@ def few_moves(seed: int) -> Iterator[str]:
     yield "# Budgets and prices of moves: plans and gaps by limit\n"
     yield (
         "Each cell: the objective above the best of its row, then the gap, both as shares of the mean load (`*`: "
-        "proven optimal). One thread.\n"
+        f"proven optimal). `integral`: the primal integral over {MIDDLE:g} s, which is the mean over that time of the "
+        "objective above the best of the row. One thread.\n"
     )
     yield "## A tenth of the partitions may move\n"
     yield f"Lognormal lags (σ {SIGMA}); partition i is with member i mod C.\n"
@@ -34,13 +37,13 @@ def few_moves(seed: int) -> Iterator[str]:
         for number in range(count):
             problem, budget = round_robin(partitions, members, seed + number), {"max_moves": partitions // 10}
             cells = solved(problem, budget | {"stickiness": 0}, (*LIMITS, LONG), overruns)
-            yield row(f"{partitions} × {members}, {number}", cells)
+            yield row(f"{partitions} × {members}, {number}", *cells)
     yield "\n## Members that left or joined, lags that drifted\n"
     yield from head(LIMITS)
     for (partitions, members), (event, kind), (name, terms) in product(SIZES, EVENTS, TERMS):
         asked = terms or {"stickiness": 0, "max_moves": max(partitions // 10, 2 * partitions // members)}
         cells = solved(after(event, kind, partitions, members, seed), asked, LIMITS, overruns)
-        yield row(f"{partitions:,} × {members}, {kind}, {event}, {name}", cells)
+        yield row(f"{partitions:,} × {members}, {kind}, {event}, {name}", *cells)
     late = ", ".join(f"{seconds:.1f} s at {limit:g} s" for limit, seconds in overruns.items())
     yield f"\nLatest answers after their limit: {late}."
 
@@ -54,26 +57,28 @@ def round_robin(partitions: int, members: int, seed: int) -> Problem:
 
 def solved(
     problem: Problem, asked: dict[str, Any], limits: tuple[float, ...], overruns: dict[float, float]
-) -> list[Result]:
-    """Solve a group with each limit; note the longest times beyond each."""
-    results = []
+) -> tuple[list[Result], list[Step]]:
+    """Solve a group with each limit; note the longest times beyond each. Return the course under `MIDDLE` too."""
+    results, course = [], list[Step]()
     for limit in limits:
         started = time.perf_counter()
-        results.append(solve(problem, time_limit=limit, threads=1, balance="group", **asked))
+        with recorded() as steps:
+            results.append(solve(problem, time_limit=limit, threads=1, balance="group", **asked))
         overruns[limit] = max(overruns[limit], time.perf_counter() - started - limit)
-    return results
+        course = steps if limit == MIDDLE else course
+    return results, course
 
 
 def head(limits: tuple[float, ...]) -> Iterator[str]:
-    yield "| group | " + " | ".join(f"{limit:g} s" for limit in limits) + " |"
-    yield "|---" * (1 + len(limits)) + "|"
+    yield "| group | " + " | ".join(f"{limit:g} s" for limit in limits) + " | integral |"
+    yield "|---" * (2 + len(limits)) + "|"
 
 
-def row(name: str, results: list[Result]) -> str:
-    best = min(result.objective for result in results)
+def row(name: str, results: list[Result], course: list[Step]) -> str:
+    best, mean = min(result.objective for result in results), float(results[0].plan.problem.mean_load)
     cells = [
-        f"{float(result.objective - best) / float(result.plan.problem.mean_load):.4f}, {result.gap:.4f}"
-        f"{'*' if result.status == 'OPTIMAL' else ''}"
+        f"{float(result.objective - best) / mean:.4f}, {result.gap:.4f}{'*' if result.status == 'OPTIMAL' else ''}"
         for result in results
     ]
+    cells.append(f"{integral(course, float(best), mean, MIDDLE):.4f}")
     return f"| {name} | " + " | ".join(cells) + " |"

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from statistics import mean
 
-from evenlag import Problem, solve
+from evenlag import Problem, Result, solve
 from evenlag.model.literals import BalanceWord, ObjectiveWord
 
 INDEX = Path(__file__).with_suffix(".txt")
@@ -138,10 +138,26 @@ def run(
     objective: ObjectiveWord = "makespan",
 ) -> Run:
     """Solve a group of one topic with these lags."""
-    problem = Problem.from_lags({"jobs": list(sizes)}, {f"m{n:04}": ["jobs"] for n in range(machines)})
+    problem = group(sizes, machines)
     started = time.perf_counter()
     result = solve(problem, balance=balance, objective=objective, stickiness=0, time_limit=limit)
-    seconds = time.perf_counter() - started
+    return judged(result, sizes, machines, balance, objective, time.perf_counter() - started)
+
+
+def group(sizes: Sequence[int], machines: int) -> Problem:
+    """Return the group of one topic with these lags."""
+    return Problem.from_lags({"jobs": list(sizes)}, {f"m{n:04}": ["jobs"] for n in range(machines)})
+
+
+def judged(
+    result: Result,
+    sizes: Sequence[int],
+    machines: int,
+    balance: BalanceWord = "none",
+    objective: ObjectiveWord = "makespan",
+    seconds: float = 0.0,
+) -> Run:
+    """Add up the plan of a result, and return what it says next to what it is."""
     held = [[number for _, number in partitions] for partitions in result.assignment.values()]
     if len(held) != machines or sorted(number for jobs in held for number in jobs) != list(range(len(sizes))):
         raise WrongProofError("a plan does not hold every partition once")

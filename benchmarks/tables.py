@@ -16,6 +16,7 @@ from benchmarks.assignors import assignors
 from benchmarks.balances import balances
 from benchmarks.certificates import certificates
 from benchmarks.draining import draining
+from benchmarks.families import families
 from benchmarks.few_moves import few_moves
 from benchmarks.fleet import fleet
 from benchmarks.history import history
@@ -249,6 +250,7 @@ TABLES = (
     without_counts,
     pcmax,
     frangioni,
+    families,
     scenarios,
     racks,
     limits,

@@ -14,7 +14,7 @@ def test_the_integral_is_the_area_above_the_best_objective() -> None:
 def test_the_course_of_a_search_ends_at_its_objective() -> None:
     times = iter(range(1_000_000))
     with recorded(lambda: float(next(times))) as steps:
-        result = evenlag.solve(round_robin(60, 10, 0), balance="group", max_moves=6, stickiness=0, time_limit=0.3)
+        result = evenlag.solve(round_robin(60, 10, 0), balance="group", stickiness="1%", time_limit=0.5)
     assert steps[-1][1] == result.objective
     values, seconds = [value for _, value in steps], [second for second, _ in steps]
     assert values == sorted(set(values), reverse=True)

@@ -1,0 +1,195 @@
+"""P||Cmax on sizes from applications: eight families that evenlag was not tuned on, and their open instances.
+
+They belong to "Engineering Optimal Parallel Task Scheduling" (arXiv 2405.15371) and are read from a checkout of its
+files. Limits count processor time. `families.txt` keeps what was found, as facts that others can check.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from random import Random
+from typing import TypeVar
+
+import evenlag
+from benchmarks.others.wire import processor_seconds
+from benchmarks.pcmax import WrongProofError, check, group, judged, read
+from benchmarks.processor import processor_time
+
+T = TypeVar("T")
+FOUND = Path(__file__).with_suffix(".txt")
+FAMILIES = {  # folder: the family's name in the lists of optima
+    "planted": "planted",
+    "schreiber": "schreiber",
+    "huebner": "huebner",
+    "laupichler": "laupichler",
+    "lehmann": "lehmann",
+    "graph": "graph",
+    "cnf": "cnf",
+    "sc2022": "anni",
+}
+LIMIT = 10.0
+SHARE = "20"  # of each family's instances with a known optimum
+HEAD = "# family instance jobs machines optimum makespan bound seconds verified; - for no published optimum"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found for one instance.
+
+    Attributes
+    ----------
+    family, name : str
+    jobs, machines : int
+    optimum : int or None
+        The published one.
+    makespan, bound : int
+    seconds : float
+        Processor time of the whole call.
+    verified : bool
+        True if `evenlag.verify` computes the bound again.
+    """
+
+    family: str
+    name: str
+    jobs: int
+    machines: int
+    optimum: int | None
+    makespan: int
+    bound: int
+    seconds: float
+    verified: bool
+
+    @property
+    def closed(self) -> bool:
+        """Return whether the plan was proven best in time."""
+        return self.makespan == self.bound and self.seconds <= LIMIT
+
+    def line(self) -> str:
+        """Return the line of `FOUND`."""
+        optimum = "-" if self.optimum is None else self.optimum
+        words = [self.family, self.name, self.jobs, self.machines, optimum, self.makespan, self.bound]
+        return " ".join(map(str, [*words, f"{self.seconds:.2f}", "yes" if self.verified else "no"]))
+
+
+def outcome_of(line: str) -> Outcome:
+    """Read a line of `FOUND`."""
+    family, name, jobs, machines, optimum, makespan, bound, seconds, verified = line.split()
+    least = None if optimum == "-" else int(optimum)
+    figures = int(makespan), int(bound), float(seconds)
+    return Outcome(family, name, int(jobs), int(machines), least, *figures, verified == "yes")
+
+
+def instances(folder: Path, family: str) -> tuple[dict[Path, int], list[Path]]:
+    """Return the files of a family with their published optima, and the files without one."""
+    listed = (folder / f"opt-known-instances-{FAMILIES[family]}.txt").read_text().splitlines()
+    optima = {name: int(optimum) for name, optimum in (line.split() for line in listed)}
+    files = sorted(path for path in (folder / family).rglob("*.txt") if path.read_bytes()[:9] == b"p p_cmax ")
+    return {path: optima[path.name] for path in files if path.name in optima}, [
+        path for path in files if path.name not in optima
+    ]
+
+
+def drawn(folder: Path, seed: int) -> list[tuple[str, Path, int | None]]:
+    """Return instances in random order, each with its family and optimum: those without an optimum, then the others.
+
+    `PCMAX_OPEN` says how many without an optimum, and `PCMAX_INSTANCES` how many others of each family; "all" is all.
+    """
+    of_family = {family: instances(folder, family) for family in FAMILIES}
+    unknown = [(family, path, None) for family, (_, files) in of_family.items() for path in files]
+    chosen: list[tuple[str, Path, int | None]] = first(unknown, os.environ.get("PCMAX_OPEN", "all"), seed)
+    for family, (optima, _) in of_family.items():
+        known = [(family, path, optimum) for path, optimum in optima.items()]
+        chosen += first(known, os.environ.get("PCMAX_INSTANCES", SHARE), seed)
+    return chosen
+
+
+def first(items: Sequence[T], count: str, seed: int) -> list[T]:
+    """Return the first of the items in random order: a larger number adds to those of a smaller one."""
+    shuffled = Random(seed).sample(items, len(items))
+    return shuffled if count == "all" else shuffled[: int(count)]
+
+
+def attempt(family: str, path: Path, optimum: int | None, keep: Path) -> Outcome:
+    """Solve an instance, add up its plan, verify the result, and write its document into a folder.
+
+    Raises
+    ------
+    WrongProofError
+        The bound exceeds the published optimum, or the plan is not what the result says.
+    """
+    sizes, machines = read(path)
+    problem = group(sizes, machines)
+    started = processor_seconds()
+    with processor_time():
+        result = evenlag.solve(problem, balance="none", objective="makespan", stickiness=0, time_limit=LIMIT)
+    made = judged(result, sizes, machines, seconds=processor_seconds() - started)
+    check(made, optimum)
+    document = result.to_dict()
+    (keep / f"{path.stem}.json").write_text(json.dumps(document))
+    outcome = evenlag.verify(document, problem).outcome
+    if outcome == "refused":
+        raise WrongProofError(f"{path.name}: evenlag.verify refuses the result")
+    figures = made.makespan, ceil(made.bound), made.seconds
+    return Outcome(family, path.name, len(sizes), machines, optimum, *figures, outcome == "verified")
+
+
+def tally(name: str, outcomes: Sequence[Outcome]) -> str:
+    """Return a row of a table."""
+    closed = [outcome for outcome in outcomes if outcome.closed]
+    gaps = [1 - outcome.bound / outcome.makespan for outcome in outcomes if outcome.makespan]
+    cells = [len(outcomes), len(closed), sum(outcome.verified for outcome in closed), f"{max(gaps, default=0):.1e}"]
+    return f"| {name} | " + " | ".join(map(str, cells)) + " |"
+
+
+def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield the table of a set of instances, family by family."""
+    yield "| family | instances | proven | of these verified | largest gap |"
+    yield "|---|---|---|---|---|"
+    for family in FAMILIES:
+        if of_it := [outcome for outcome in outcomes if outcome.family == family]:
+            yield tally(family, of_it)
+    yield tally("all", outcomes)
+
+
+def families(seed: int) -> Iterator[str]:
+    """Instances of eight families with and without a published optimum; nothing without the folder that has them."""
+    if (place := os.environ.get("PCMAX_CHECKOUT")) is None:
+        print("table families is left as it is: PCMAX_CHECKOUT names no checkout of the instances", file=sys.stderr)
+        return
+    keep = Path("out/families")
+    keep.mkdir(parents=True, exist_ok=True)
+    before = {each.name: each for each in map(outcome_of, FOUND.read_text().splitlines()[1:])} if FOUND.exists() else {}
+    outcomes = list[Outcome]()
+    for family, path, optimum in drawn(Path(place) / "benchmarks", seed):
+        outcomes.append(before.get(path.name) or attempt(family, path, optimum, keep))
+        if path.name not in before:
+            print(outcomes[-1].line(), file=sys.stderr)
+            before[path.name] = outcomes[-1]
+            FOUND.write_text("\n".join([HEAD, *(each.line() for each in before.values())]) + "\n")
+    unknown = [outcome for outcome in outcomes if outcome.optimum is None]
+    known = [outcome for outcome in outcomes if outcome.optimum is not None]
+    yield f"# P||Cmax on sizes from applications: {LIMIT:g} s\n"
+    yield (
+        "Times of jobs, sizes of blocks of graphs and of SAT formulas, and planted solutions: eight families of "
+        "[Engineering Optimal Parallel Task Scheduling](https://arxiv.org/abs/2405.15371), whose authors publish no "
+        f"optimum for 439 of them. None served to tune evenlag. `proven`: proven best within {LIMIT:g} s of processor "
+        "time. `verified`: `evenlag.verify` computes the bound again, without the search. `largest gap`: of makespan "
+        "and bound, as a share of the makespan. A plan below a published optimum or a bound above one stops the table "
+        "with an error. `benchmarks/families.txt` has a line for each instance.\n"
+    )
+    yield f"{len(unknown)} of the 439 instances without a published optimum:\n"
+    yield from table(unknown)
+    yield "\nOf each family, instances with a published optimum, drawn at random:\n"
+    yield from table(known)
+    best = sum(outcome.makespan == outcome.optimum for outcome in known)
+    yield (
+        f"\n{best} of these {len(known)} plans have the published makespan. The instances are not part of evenlag: get "
+        "[the published files](https://github.com/JayWestfield/pcmax) and name the checkout, "
+        "`PCMAX_CHECKOUT=pcmax make bench tables=families`. `PCMAX_OPEN=100` takes 100 of the open ones, and "
+        "`PCMAX_INSTANCES=50` 50 others of each family. Results are written to `out/families`. A run goes on where "
+        "another one ended; delete `benchmarks/families.txt` to begin anew."
+    )
