@@ -38,7 +38,7 @@ HEAD = "# family instance jobs machines optimum makespan bound seconds verified;
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found for one instance.
+    """The result for one instance.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def drawn(folder: Path, seed: int) -> list[tuple[str, Path, int | None]]:
 
 
 def first(items: Sequence[T], count: str, seed: int) -> list[T]:
-    """Return the first of the items in random order: a larger number adds to those of a smaller one."""
+    """Return the first items of a random order; a larger count keeps all items of a smaller one."""
     shuffled = Random(seed).sample(items, len(items))
     return shuffled if count == "all" else shuffled[: int(count)]
 
@@ -126,7 +126,7 @@ def attempt(family: str, path: Path, optimum: int | None, keep: Path) -> Outcome
     started = processor_seconds()
     with processor_time():
         result = evenlag.solve(problem, balance="none", objective="makespan", stickiness=0, time_limit=LIMIT)
-    made = judged(result, sizes, machines, seconds=processor_seconds() - started)
+    made = judged(result, sizes, machines, processor_seconds() - started)
     check(made, optimum)
     document = result.to_dict()
     (keep / f"{path.stem}.json").write_text(json.dumps(document))

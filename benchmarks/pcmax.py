@@ -141,7 +141,8 @@ def run(
     problem = group(sizes, machines)
     started = time.perf_counter()
     result = solve(problem, balance=balance, objective=objective, stickiness=0, time_limit=limit)
-    return judged(result, sizes, machines, balance, objective, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return judged(result, sizes, machines, seconds, balance, objective)
 
 
 def group(sizes: Sequence[int], machines: int) -> Problem:
@@ -153,9 +154,9 @@ def judged(
     result: Result,
     sizes: Sequence[int],
     machines: int,
+    seconds: float,
     balance: BalanceWord = "none",
     objective: ObjectiveWord = "makespan",
-    seconds: float = 0.0,
 ) -> Run:
     """Add up the plan of a result, and return what it says next to what it is."""
     held = [[number for _, number in partitions] for partitions in result.assignment.values()]

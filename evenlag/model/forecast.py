@@ -184,7 +184,7 @@ def _expected(record: Record, lasting: Table) -> Forecast:
 def _latest_share(whole: Table, past: Table) -> float | None:
     """Return the weight that the latest rates would have earned against the course, from 0 to 1; None if unknown.
 
-    A day is compared from the current time of day on: the latest rates are then those of the step before it. Each
+    A day is compared from the current time of day on: the latest rates are then the rates of the step before. Each
     prediction is scaled to the messages that arrived in each step, and only their shares of partitions are compared.
     Weights are inversely proportional to the squared errors (Bates and Granger, 1969).
 

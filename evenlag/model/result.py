@@ -305,7 +305,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return the result-file document (docs/formats.md)."""
         sticky = self.stickiness
-        empty = self.status == Status.EMPTY  # without a plan there are no figures of one
+        empty = self.status == Status.EMPTY  # there is no plan to give figures of
         return {
             "group": self.plan.problem.group,
             "status": str(self.status),

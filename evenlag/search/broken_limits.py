@@ -123,7 +123,7 @@ class _Broken:
         return [PARAMETERS.get(name, name)]
 
     def _enough(self, raised: list[Raised]) -> dict[str, Number]:
-        """Return the values of the parameters that have to be raised; those of times in seconds."""
+        """Return the new values of the parameters that have to be raised; times are in seconds."""
         return {
             one: whole(self.drain.seconds_for(each.value)) if each.name == MAX_LOAD and self.drain else each.value
             for each in raised

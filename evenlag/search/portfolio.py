@@ -72,7 +72,7 @@ def first_to_relocate(task: Task, best: Incumbent) -> bool:
 
 
 def priced_without_kernel(task: Task, best: Incumbent) -> bool:
-    """Return True if there is no annealing, and a relocation is worthwhile."""
+    """Return True if annealing is unavailable and a relocation is worthwhile."""
     return not kernel.in_use() and priced_to_relocate(task, best)
 
 

@@ -69,7 +69,7 @@ def least_price(
 def _flow(
     group: Group, counts: Counts, costs: Costs, holder: Sequence[int | None], effort: Effort
 ) -> tuple[Flow, list[tuple[int, int]], list[Cell]]:
-    """Return the flow of a plan from partitions over topics to members, its arcs of pairs, and then those of cells."""
+    """Return the flow of a plan from partitions over topics to members, its pairs and its cells, in order of arcs."""
     pairs = [(p, m) for p in group.here for m in group.takers[p]]
     topic = {p: group.partitions[p][0] for p in group.here}
     cells = sorted({(topic[p], m) for p, m in pairs})

@@ -10,33 +10,12 @@ from evenlag.errors import EvenlagError
 from evenlag.live.follow import Follow
 from evenlag.live.followed_plan import FollowedPlan
 from evenlag.live.ownership import Ownership
+from evenlag.live.simulation.cluster import SimulatedMessage
 
 Partition = tuple[str, int]
 
 PARTITIONS = [("t", number) for number in range(4)]
 LEASE = 30.0
-
-
-class Message:
-    """The message at an offset."""
-
-    def __init__(self, key: Partition, offset: int, error: KafkaError | None = None) -> None:
-        self._key, self._offset, self._error = key, offset, error
-
-    def __len__(self) -> int:
-        return 0  # as that of confluent-kafka where the value is empty
-
-    def topic(self) -> str:
-        return self._key[0]
-
-    def partition(self) -> int:
-        return self._key[1]
-
-    def offset(self) -> int:
-        return self._offset
-
-    def error(self) -> KafkaError | None:
-        return self._error
 
 
 class Kafka:
@@ -118,17 +97,17 @@ class Consumer:
         for each in parts:
             del self.positions[each.topic, each.partition]
 
-    def poll(self, timeout: float) -> Message | None:
+    def poll(self, timeout: float) -> SimulatedMessage | None:
         assert timeout >= 0
         if self.errors:
-            return Message(("t", 0), 0, self.errors.pop())
+            return SimulatedMessage(("t", 0), 0, self.errors.pop())
         for key in sorted(self.positions, key=lambda key: self.positions[key]):
             if self.positions[key] < self.kafka.ends.get(key, 0):
                 self.positions[key] += 1
-                return Message(key, self.positions[key] - 1)
+                return SimulatedMessage(key, self.positions[key] - 1)
         return None
 
-    def consume(self, num_messages: int, timeout: float) -> list[Message]:
+    def consume(self, num_messages: int, timeout: float) -> list[SimulatedMessage]:
         polled = (self.poll(timeout) for _ in range(num_messages))
         return [message for message in polled if message is not None]
 

@@ -154,10 +154,13 @@ class SimulatedConsumer:
 
 
 class SimulatedMessage:
-    """The message at an offset."""
+    """The message at an offset, or an error in its place."""
 
-    def __init__(self, key: Key, offset: int) -> None:
-        self._key, self._offset = key, offset
+    def __init__(self, key: Key, offset: int, error: KafkaError | None = None) -> None:
+        self._key, self._offset, self._error = key, offset, error
+
+    def __len__(self) -> int:
+        return 0  # as that of confluent-kafka where the value is empty
 
     def topic(self) -> str:
         """Return its topic."""
@@ -171,6 +174,6 @@ class SimulatedMessage:
         """Return its offset."""
         return self._offset
 
-    def error(self) -> None:
-        """Return no error."""
-        return
+    def error(self) -> KafkaError | None:
+        """Return the error, if it is one."""
+        return self._error

@@ -59,17 +59,15 @@ def simulate(seed: int, hours: float) -> Report:
     BrokenPromiseError
         Two members read one partition at a time, a message was skipped, one was repeated although its commit counted, a
         member ended by itself, or a partition was without its owner or not read `BOUND` seconds after the last fault.
-        Members that
-        were stopped may process again what others have processed, until they look at the commits.
+        Members that were stopped may process again what others have processed, until they look at the commits.
     """
     world = World(seed)
     before, time_source.now = time_source.now, lambda: world.now
     try:
-        group = _Group(world)
+        group = _Group(world, hours)
         world.run(hours * HOUR)
     finally:
         time_source.now = before
-    group.report.hours = hours
     return group.report
 
 
@@ -147,12 +145,12 @@ class _Member:
 class _Group:
     """The members, the plan and the operator."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, hours: float) -> None:
         self.world = world
         self.cluster = Cluster(world, {("t", number): RATE for number in range(PARTITIONS)})
         self.published: list[tuple[float, FollowedPlan]] = []
         self.members: dict[str, _Member] = {}
-        self.report = Report(0.0)
+        self.report = Report(hours)
         self._done: dict[Key, int] = dict.fromkeys(self.cluster.rates, 0)  # messages processed from the beginning on
         self._reads: dict[Key, tuple[_Member, float]] = {}  # who processed the last message, and when
         self._commit_times = dict.fromkeys(self.cluster.rates, (0.0, 0.0))  # the last, and seconds since the one before
@@ -275,7 +273,6 @@ class _Group:
         if (member := self._any()) is not None:
             self._disturb("kill", f"{member.name} is killed")
             member.process.kill()
-            member.process.end()
             self._later(f"{member.name} is started again", 1, 90, lambda: self._start(member.name))
 
     def _retire(self) -> None:
@@ -289,12 +286,10 @@ class _Group:
         else:
             self._disturb("die", f"{member.name} dies")
             member.process.kill()
-            member.process.end()
 
         def replace() -> None:
             if member.process.alive:  # it is stopped, or waits for the brokers
                 member.process.kill()
-                member.process.end()
             del self.members[member.name]
             self._plan_anew()
 

@@ -90,7 +90,6 @@ class World:
         finally:
             for process in self._processes:
                 process.kill()
-                process.end()
         if self._broken is not None:
             raise self._broken
 
@@ -149,11 +148,8 @@ class Process:
         self.resumes = max(self.resumes, self.world.now + seconds)
 
     def kill(self) -> None:
-        """Let it have no turn any more."""
+        """Let it have no turn any more, and end its thread."""
         self._killed = True
-
-    def end(self) -> None:
-        """End the thread of a killed process."""
         if self._thread.is_alive():
             self.turn.release()
             self._thread.join()
