@@ -401,6 +401,7 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     assert evenlag(*words, "--threads", 2).returncode == 2
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("spark")
 def test_moves_of_a_fleet_are_priced_on_request(tmp_path: Path) -> None:
     snapshot = Path(__file__).parents[2] / "examples" / "snapshot"

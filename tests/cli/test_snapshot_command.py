@@ -63,6 +63,7 @@ def two_snapshots(broker: Broker, topic: str) -> None:
         send(broker.bootstrap, topic, [json.dumps(row) for row in rows])
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_a_topic_behind_a_password_is_audited(broker: Broker, tmp_path: Path) -> None:
     two_snapshots(broker, "guarded-rows")

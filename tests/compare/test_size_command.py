@@ -187,6 +187,7 @@ def test_a_fleet_on_spark_is_sized_as_each_of_its_groups(spark: "SparkSession", 
         pipeline.size(*tables, drain_seconds=600, capacity=0)
 
 
+@pytest.mark.long
 def test_the_command_sizes_a_fleet_as_each_of_its_groups(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(6)
     members = [row for row in members if row["group"] != "g005"]  # which has no members then

@@ -16,6 +16,7 @@ from tests.support.members import SESSION_TIMEOUT, Members, members, wait_until
 from tests.support.traffic import add_partitions, commit, create_topics, produce
 
 BACKLOG = [9000, 10, 4000, 30, 2500, 20, 700, 1200, 5, 60, 3300, 90]
+PATIENCE = 120.0  # seconds for a proof, which takes one where nothing else runs
 PROTOCOLS = {"cooperative": True, "eager": False}
 
 
@@ -39,7 +40,7 @@ def verified_plan(decision: Mapping[str, Any], lags: Mapping[tuple[str, int], in
     plan = plan_of(decision)
     problem = plan.problem
     assert dict(zip(problem.partitions, problem.lags.tolist(), strict=True)) == lags
-    best = evenlag.solve(problem)
+    best = evenlag.solve(problem, time_limit=PATIENCE)
     assert best.status == "OPTIMAL"
     assert (plan.spread, plan.moves) == (best.spread, best.moves)
     assert violation(plan, count_rule(problem, "both", 0)) is None

@@ -141,6 +141,7 @@ class Chaos:
                 group[name].pause()
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.timeout(200 * ROUNDS)

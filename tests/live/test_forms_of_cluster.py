@@ -83,6 +83,7 @@ def printed(group: Group) -> Group:
     return replace(group, partitions=tuple(known))
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_a_cluster_its_snapshot_and_the_texts_of_its_tool_agree(running: str, tmp_path: Path) -> None:
     taken = live.snapshot(running, NAMES)

@@ -70,6 +70,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_a_connect_client_gets_the_results_of_a_driver(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag import pipeline

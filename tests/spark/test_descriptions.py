@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from evenlag import pipeline
 from evenlag.spark.driver.protocol import PROPERTY, described
 from tests.support.fleet import fleet, write_tables
@@ -51,6 +53,7 @@ def test_every_job_of_a_run_has_a_description(spark: "SparkSession", tmp_path: P
     assert all(name.startswith("evenlag: ") for name in names)
 
 
+@pytest.mark.long
 def test_every_job_of_a_replay_has_a_description(spark: "SparkSession", tmp_path: Path) -> None:
     now = tables(spark, 2)
     later = [df.replace("2026-01-01T00:00:00Z", "2026-01-01T00:10:00Z", "snapshot_ts") for df in now]

@@ -89,6 +89,7 @@ def histories() -> Iterator[tuple[str, str, Any]]:
         yield f"group {seed:02}", f"{seed:02}-", short_history(seed)
 
 
+@pytest.mark.long
 def test_replays_of_twenty_histories_are_the_same_after_a_way_through_kafkas_records(
     spark: "SparkSession", tmp_path: Path
 ) -> None:

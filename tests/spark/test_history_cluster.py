@@ -48,6 +48,7 @@ spark.stop()
 """
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_a_killed_executor_changes_no_table(spark: "SparkSession", two_workers: "Standalone", tmp_path: Path) -> None:
     from evenlag.spark import history

@@ -92,6 +92,7 @@ def described(bootstrap: str) -> dict[tuple[str, str, int], tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_a_compacted_topic_tells_the_last_state_of_all_groups(forgetful: Broker, tmp_path: Path) -> None:
     bootstrap, topic = forgetful.bootstrap, "compacted-orders"

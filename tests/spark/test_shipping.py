@@ -308,6 +308,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield Site(cluster, folder, folder / "environment/bin/python", tables, len(offsets))
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_evenlag_alone_is_shipped_by_spark_submit(site: Site) -> None:
@@ -335,6 +336,7 @@ def busy() -> float:
     return max(os.getloadavg()[0] / (os.cpu_count() or 1), 1)
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_missing_packages_are_named_at_once_and_a_busy_cluster_keeps_the_limit(site: Site) -> None:

@@ -53,6 +53,7 @@ def assert_each_audited_once(out: Path, taken: list[list[dict[str, Any]]], broke
     )
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.broker
 def test_a_stream_killed_twice_audits_every_snapshot_once(broker: "Broker", tmp_path: Path) -> None:
