@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs every test in lines beside one another, each with what it shares started once: a Kafka broker; a broker and a
-# Spark session, and after them Sparks of their own; a Spark session alone; style and types; and everything else in as
-# many processes as there are processors, at most four. The others wait much of their time, for Java or for a group to
-# settle. Arguments go to all tests. The last lines sum up: what ran in which line, for how long, and the slowest tests.
+# Runs every test in lines beside one another, each with what it shares started once: a Kafka broker; a Spark session,
+# then one with a broker, then Sparks of their own; style and types; and everything else in as many processes as there
+# are processors, at most four. The others wait much of their time, for Java or for a group to settle. Arguments go to
+# all tests. The last lines sum up: what ran in which line, for how long, and the slowest tests.
 # Without the variable `all`, tests marked `long` do not run, nor two of three further cases of a test, and random
 # cases are half as many.
 set -u
@@ -14,7 +14,7 @@ fi
 export EVENLAG_TEST_CASES="${EVENLAG_TEST_CASES:-$share}"
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 processes=$((cores < 4 ? cores : 4))
-lines="quick lint broker topics cluster spark"
+lines="quick lint broker spark topics cluster"
 mkdir -p .cache
 for name in $lines; do rm -f ".cache/$name-tests.log" ".cache/$name-tests.time"; done
 started=""
@@ -50,8 +50,9 @@ style() {
   make --no-print-directory lint > .cache/lint-tests.log 2>&1
 }
 
-topics_then_clusters() {
+sparks() { # one after the other: beside each other they would only wait for processors
   failed=0
+  alone spark "spark and not broker and not cluster" "$@" || failed=1
   alone topics "broker and spark" "$@" || failed=1
   alone cluster "cluster and not broker" "$@" || failed=1
   return "$failed"
@@ -84,15 +85,14 @@ stop() {
 
 trap stop INT TERM
 beside timed lint style
-beside topics_then_clusters "$@"
+beside sparks "$@"
 beside alone broker "broker and not spark" "$@"
-beside alone spark "spark and not broker and not cluster" "$@"
 shown "$@"
 failed=$?
 for each in $started; do
   wait "$each" || failed=1
 done
-for name in lint broker topics cluster spark; do
+for name in lint broker spark topics cluster; do
   echo "the line $name, run beside these:"
   cat ".cache/$name-tests.log"
 done
