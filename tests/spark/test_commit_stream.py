@@ -120,6 +120,7 @@ def test_snapshots_of_a_stream_are_those_of_the_batch_job(spark: "SparkSession",
     assert sorted(path.name for path in (tmp_path / "out" / "_state").iterdir()) == ["3-2"]
 
 
+@pytest.mark.long
 def test_the_last_state_of_real_records_is_that_of_the_batch_job(spark: "SparkSession", tmp_path: Path) -> None:
     """With damaged and repeated records, KIP-848 groups, and a group that was deleted."""
     from evenlag.spark import history
