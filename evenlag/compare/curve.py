@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evenlag.compare.comparison_cards import frontier_card
 from evenlag.figures import number, percent, quantity
+from evenlag.model.explanation.reasons import outcome_of_nothing
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
 from evenlag.model.pair_costs import costs_of, pair_costs
@@ -95,6 +96,8 @@ class Frontier:
     @property
     def verdict(self) -> str:
         """One sentence: how much the budget at the knee buys, and its share of what all points buy."""
+        if not self.problem.active.any():
+            return outcome_of_nothing(self.problem)
         if (today := self._today) is not None:
             return self._since(today)
         first, last, chosen = self.points[0], self.points[-1], self.points[self.knee or -1]

@@ -12,6 +12,7 @@ from evenlag.compare import budget_search
 from evenlag.compare.curve import Curve
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
+from evenlag.report.text import frontier_document
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.options import SolveOptions
@@ -67,3 +68,10 @@ def test_a_bound_of_the_curve_is_not_given_the_proof_of_another(monkeypatch: pyt
     budget_search.BudgetSearch([3], lambda _: options, little, clock, SolveCache(problem), None).run(curve, 1.0)
     assert found[0].bound == least.bound
     assert evenlag.verify(found[0], problem).outcome != "refused"
+
+
+def test_a_group_without_members_has_no_figures() -> None:
+    curve = evenlag.frontier(evenlag.Problem.from_lags({"t": [5, 0]}, []))
+    assert curve.verdict == evenlag.solve(curve.problem).verdict
+    document = frontier_document(curve)
+    assert [(each["spread"], each["bound"]) for each in document["points"]] == [(None, None)]

@@ -112,10 +112,15 @@ def outcome_of(result: Result, unit: Fraction = Fraction(1)) -> str:
     """Return the first sentence of the explanation of a group, with its messages multiplied by `unit`."""
     asked = decided(result)
     if asked is None:
-        return sentence(_empty(result.plan.problem))
+        return outcome_of_nothing(result.plan.problem)
     claim = outcome_claim(asked)
     known = {name: claim.data[name] for name in ("before", "after", "floor") if claim.data[name] is not None}
     return sentence(Claim(claim.kind, {**claim.data, **{name: whole(unit * load) for name, load in known.items()}}))
+
+
+def outcome_of_nothing(problem: Problem) -> str:
+    """Return the sentence on a group in which nobody can take anything."""
+    return sentence(_empty(problem))
 
 
 def _empty(problem: Problem) -> Claim:
