@@ -44,7 +44,6 @@ SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "en
 # Those of live clusters, likewise; what is not named is below them all.
 LIVE = ("cluster", "assignor", "follow", "simulation")
 KAFKA_PYTHON = "evenlag.live.kafka_python"  # the only module that imports more of it than its users may
-FORMER = "The former name of "  # a module that begins so stays for those who import it by that name
 HEAVY = {"pyspark", "kafka", "matplotlib", "prometheus_client"}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 LAZY = {"evenlag.spark"}  # what is imported of it comes only then
@@ -172,8 +171,6 @@ def test_rooms_of_the_search_point_one_way(module: str) -> None:
 
 
 def room_of_live(module: str) -> int:
-    if (ast.get_docstring(parsed(modules()[module])) or "").startswith(FORMER):
-        return len(LIVE)
     named = module.split(".")[2]
     return LIVE.index(named) if named in LIVE else -1
 
@@ -202,12 +199,8 @@ def test_words_that_differ_by_an_ending_are_found() -> None:
 
 @pytest.mark.slow
 def test_no_two_modules_have_names_that_differ_by_an_ending() -> None:
-    """Except for commands, which are named after the words that users type, and for former names."""
-    named = {
-        module: module.split(".")[-1]
-        for module, path in modules().items()
-        if not (ast.get_docstring(parsed(path)) or "").startswith(FORMER) and ".cli.commands." not in module
-    }
+    """Except for commands, which are named after the words that users type."""
+    named = {module: module.split(".")[-1] for module in modules() if ".cli.commands." not in module}
     assert len(named) > 150
     pairs = combinations(sorted(named), 2)
     assert [pair for pair in pairs if differ_by_ending(*(named[module] for module in pair))] == []
@@ -228,16 +221,6 @@ def test_private_names_of_kafka_python_are_imported_by_one_module(folder: str) -
     allowed = modules()[KAFKA_PYTHON]
     assert len(private_to_kafka_python(allowed)) > 5
     assert {path: names for path, names in found.items() if names and path != allowed} == {}
-
-
-@pytest.mark.parametrize("name", ["AioEvenlagAssignor", "Decision", "EvenlagAssignor", "FollowedPlan", "PlanFile"])
-def test_names_of_live_clusters_keep_their_former_modules(name: str) -> None:
-    now = {"live.assignor", "live.follow"}
-    former = {"live.aio_assignor", "live.deciding", "live.plans"}
-    places = [importlib.import_module(f"evenlag.{place}") for place in sorted(now | former)]
-    found = {id(getattr(place, name)) for place in places if name in place.__all__}
-    assert len(found) == 1
-    assert any(name in importlib.import_module(f"evenlag.{place}").__all__ for place in now)
 
 
 def test_every_module_has_a_layer_and_there_are_many() -> None:

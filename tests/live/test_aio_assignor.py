@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import evenlag
-from evenlag.live.aio_assignor import AioEvenlagAssignor
-from evenlag.live.assignor import Decision
+from evenlag.live.assignor import AioEvenlagAssignor, Decision
 from tests.support.broker import Broker
 from tests.support.traffic import create_topics, produce
 

@@ -1,5 +1,0 @@
-"""The former name of a part of `evenlag.live.assignor`, kept for existing imports."""
-
-from evenlag.live.assignor import Decision
-
-__all__ = ["Decision"]
