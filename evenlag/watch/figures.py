@@ -39,6 +39,8 @@ class Figures:
         True if the plan saves the share of today's spread that was requested.
     recoverable_messages : number or None
         Today's spread less that of the best plan found; 0 if a rebalance does not pay.
+    stopped_members : int or None
+        Members that have stopped, which no other figure counts; None if the source does not report them.
     capacity_messages_per_second : Fraction or None
         Messages per second that a member of weight 1 reads.
     drain_seconds, best_drain_seconds : Fraction, inf or None
@@ -65,6 +67,7 @@ class Figures:
     plan_moves: int
     rebalance_pays: bool | None
     recoverable_messages: Number | None
+    stopped_members: int | None = None
     capacity_messages_per_second: Fraction | None = None
     drain_seconds: Fraction | float | None = None
     best_drain_seconds: Fraction | float | None = None
@@ -94,6 +97,7 @@ FIGURES = (
     Figure("lag_messages", "Total lag of the group."),
     Figure("partitions", "Partitions with a known lag."),
     Figure("members", "Members of the group."),
+    Figure("stopped_members", "Members that have stopped although the group still names them."),
     Figure("unowned_partitions", "Partitions that a member subscribes to and none holds."),
     Figure("spread_messages", "Today's spread: largest minus smallest load of a member."),
     Figure("best_spread_messages", "Spread of the best plan found."),

@@ -30,11 +30,15 @@ PAUSE = 0.1  # seconds between looks
 
 
 class Seen(NamedTuple):
-    """A group in a source, or the reason why its rows cannot be used, and their time in seconds since 1970."""
+    """A group in a source, or the reason why its rows cannot be used, and their time in seconds since 1970.
+
+    `stopped` is the number of members that have stopped and are left out; None if the source does not report it.
+    """
 
     name: str
     found: GroupNow | InvalidProblemError
     as_of: float
+    stopped: int | None = None
 
 
 class Input(Protocol):
@@ -82,7 +86,7 @@ class ClusterInput:
                 if not warning.startswith(told):
                     warn(warning)
             for name, found in of_rows(self.bootstrap_servers, taken.offsets, taken.members, self.auto_offset_reset):
-                yield Seen(name, unread.pop(name, found), now)
+                yield Seen(name, unread.pop(name, found), now, taken.stopped.get(name))
             for name, why in unread.items():
                 yield Seen(name, why, now)
 

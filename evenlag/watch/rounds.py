@@ -131,7 +131,8 @@ class Watcher:
         assert not isinstance(seen.found, InvalidProblemError)
         before = self.board.entries.get(seen.name)
         try:
-            standing = standing_of(seen.found, None if before is None else before.standing, self.asked, seconds)
+            last = None if before is None else before.standing
+            standing = standing_of(seen.found, last, self.asked, seconds, seen.stopped)
         except Exception as error:  # one group must not end the watch of the others
             text = str(error) if isinstance(error, EvenlagError) else f"{type(error).__name__}: {error}"
             self.board.failures[seen.name] = text

@@ -123,7 +123,9 @@ class Standing:
         return self.figures.document() | {"facts": self.facts.to_dict(), "diagnosis": diagnosis}
 
 
-def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: float) -> Standing:
+def standing_of(
+    now: GroupNow, before: Standing | None, asked: Asked, seconds: float, stopped: int | None = None
+) -> Standing:
     """Plan a group and return its figures.
 
     A proven plan is kept as long as the group is the same and its lags have changed by no more than `NOISE`.
@@ -136,6 +138,8 @@ def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: f
     asked : Asked
     seconds : float
         Time for the plan and the fewest members.
+    stopped : int or None
+        Members that have stopped and are left out of `now`; None if unknown.
 
     Raises
     ------
@@ -163,6 +167,7 @@ def standing_of(now: GroupNow, before: Standing | None, asked: Asked, seconds: f
     figures = replace(
         figures,
         lag_messages=_lag(problem),
+        stopped_members=stopped,
         capacity_messages_per_second=None,
         drain_seconds=None,
         best_drain_seconds=None,

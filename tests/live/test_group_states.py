@@ -235,6 +235,7 @@ def test_a_follower_that_no_longer_commits_is_left_out(
     assert [row["consumer_id"] for row in taken.offsets] == ["c1", None if len(members) == 1 else "c2"]
     told = any("stopped members of group 'g' are left out: c2 (no new commit;" in each for each in taken.warnings)
     assert told == (len(members) == 1)
+    assert taken.stopped == {"g": 2 - len(members)}
 
 
 def test_a_watch_recognises_it_from_one_reading_to_the_next() -> None:
@@ -259,6 +260,7 @@ def test_a_static_member_that_has_left_for_now_is_left_out(monkeypatch: pytest.M
     assert [row["consumer_id"] for row in taken.members] == ["id-0"]
     assert [row["consumer_id"] for row in taken.offsets] == ["id-0", None]
     assert taken.warnings[1].startswith("stopped members of group 'g' are left out: static-1 (left;")
+    assert taken.stopped == {"g": 1}
 
 
 def test_a_group_whose_followers_have_stopped_has_no_members(monkeypatch: pytest.MonkeyPatch) -> None:

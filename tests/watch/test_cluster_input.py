@@ -1,5 +1,6 @@
 """Groups of a cluster of which a broker does not answer for every partition."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from evenlag.live.cluster.capture import Snapshot
 from evenlag.tables.columns import MEMBERS, OFFSETS
 from evenlag.watch import inputs
 from evenlag.watch.board import Board
+from evenlag.watch.exposition import text_of
 from evenlag.watch.inputs import ClusterInput
 from evenlag.watch.rounds import Watcher
 from evenlag.watch.standing import Asked
@@ -29,7 +31,7 @@ def snapshot(ends: dict[str, list[int | None]]) -> Snapshot:
         | {"snapshot_ts": TS, "group": group, "consumer_id": "a", "client_id": "a", "topics": ["orders"]}
         for group in ends
     ]
-    return Snapshot(offsets, members)
+    return Snapshot(offsets, members, stopped=dict.fromkeys(ends, 0))
 
 
 def test_a_group_that_is_read_in_part_keeps_its_last_figures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,3 +60,20 @@ def test_a_group_that_is_read_in_part_keeps_its_last_figures(monkeypatch: pytest
     assert board.failures == {"g": said}
     assert log == [f"group 'g': {said}"]
     assert (lags(), board.failures) == ([150, 13], {})
+
+
+def test_members_that_have_stopped_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = [{"g": 2, "h": 0}, {"g": 0, "h": 1}]
+
+    def answered(_servers: str, choice: Any, **_: Any) -> list[Snapshot]:
+        choice(["g", "h"])
+        return [replace(snapshot({"g": [100, 60], "h": [5, 7]}), stopped=counts.pop(0))]
+
+    monkeypatch.setattr(inputs, "snapshots", answered)
+    board = Board(9)
+    watcher = Watcher(ClusterInput("broker:9092", 1.0, {}), board, Asked(), 60.0, 1.0, print)
+    assert watcher.round() is None
+    lines = [line for line in text_of(board, 60.0).splitlines() if line.startswith("evenlag_stopped_members{")]
+    assert lines == ['evenlag_stopped_members{group="g"} 2.0', 'evenlag_stopped_members{group="h"} 0.0']
+    assert watcher.round() is None  # the plans are kept, the counts are not
+    assert [board.entries[name].standing.figures.stopped_members for name in "gh"] == [0, 1]

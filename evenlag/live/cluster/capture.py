@@ -68,6 +68,8 @@ class Snapshot:
         Facts of each group by its name. The tables have them in the rows of members, which an empty group lacks.
     unread
         Groups of which some or all partitions cannot be seen, with the reasons; `*` for groups that may be missing.
+    stopped
+        Number of members of each group that have stopped and are left out; a warning names them.
     """
 
     offsets: list[Row]
@@ -76,6 +78,7 @@ class Snapshot:
     requests: dict[str, int] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
+    stopped: dict[str, int] = field(default_factory=dict)
 
 
 def snapshot(
@@ -420,11 +423,14 @@ def _assembled(
     groups = []
     present: dict[str, Group] = {}
     unseen: dict[str, str] = {}
+    missed: dict[str, int] = {}
     for name, group in answers.items():
         if isinstance(group, Group):
-            followed, unread = with_followers(group, stopped.get(name, ()))
+            still = stopped.get(name, ())
+            followed, unread = with_followers(group, still)
             groups.append(followed)
             present[name], left = without_left(followed)
+            missed[name] = len(still) + len(followed.description.members) - len(present[name].description.members)
             warnings += [*unread, *left]
             state = group.description.state
             if state not in SETTLED:
@@ -459,7 +465,7 @@ def _assembled(
         warnings += missing
         members += member_rows(now, present[group.name], subscribed[group.name])
     facts = {group.name: group.description.facts() for group in groups}
-    return Snapshot(offsets, members, warnings, dict(cluster.requests), facts, unseen)
+    return Snapshot(offsets, members, warnings, dict(cluster.requests), facts, unseen, missed)
 
 
 def _has_regex(group: Group) -> bool:
