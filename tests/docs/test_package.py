@@ -12,6 +12,7 @@ import evenlag
 from evenlag.errors import EXTRAS
 
 ROOT = Path(__file__).parents[2]
+POM = ROOT / "java" / "pom.xml"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 REPOSITORY = "https://example.org/a/evenlag"
@@ -109,3 +110,17 @@ def test_versions_of_the_changelog_come_down_in_order() -> None:
     assert dates == sorted(dates, reverse=True)
     assert Version(evenlag.__version__) >= versions[0]
     assert "\n## Unreleased\n" in (ROOT / "CHANGELOG.md").read_text() or Version(evenlag.__version__) == versions[0]
+
+
+def test_the_jar_has_the_same_version_in_its_build_its_example_and_its_page() -> None:
+    version = Version(evenlag.__version__)
+    named = f"{version.base_version}-SNAPSHOT" if version.is_devrelease else str(version)
+    own = re.findall(r"<artifactId>(.+)</artifactId>\s*<version>(.+)</version>", POM.read_text())[0]
+    assert own == ("evenlag-plan-assignor", named)
+    group = re.findall(r"<groupId>(.+)</groupId>", POM.read_text())[0]
+    page = (ROOT / "docs" / "java.md").read_text()
+    dependency = rf"<groupId>{group}</groupId>\s*<artifactId>{own[0]}</artifactId>\s*<version>(.+)</version>"
+    for text in (page, (ROOT / "examples" / "spring" / "pom.xml").read_text()):
+        assert re.findall(dependency, text) == [named]
+    assert f"'{group}:{own[0]}:{named}'" in page
+    assert set(re.findall(rf"{own[0]}-([\w.-]+)\.jar", page)) == {named}
