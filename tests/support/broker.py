@@ -92,14 +92,15 @@ class Broker:
     """A running broker: who comes by `bootstrap` may do everything, `user` by the others what ACLs allow.
 
     By `sasl_bootstrap` a user comes with PLAIN, by `tls_bootstrap` with SCRAM, to a broker that shows `CERTIFICATE`,
-    by `oauth_bootstrap` with any token that nobody has signed. `restart` ends it as a crash does, and starts it again.
+    by `oauth_bootstrap` with any token that nobody has signed. `restart` ends it as a crash does, and starts it again
+    after some seconds, none by default.
     """
 
     bootstrap: str
     sasl_bootstrap: str
     tls_bootstrap: str
     oauth_bootstrap: str
-    restart: Callable[[], None]
+    restart: Callable[..., None]
     log: Path
     user: str = "reader"
     password: str = "reader-password"
@@ -135,9 +136,10 @@ def running_broker(jar: Path | None = None, properties: str = "") -> Iterator[Br
             )
         _wait_until_ready(process, broker.bootstrap, log)
 
-    def restart() -> None:
+    def restart(after: float = 0.0) -> None:
         process.kill()
         process.wait()
+        time.sleep(after)
         start()
 
     with tempfile.TemporaryDirectory(prefix="evenlag-kafka-") as name:

@@ -1,0 +1,202 @@
+"""Consumers of all kinds ride out an outage of their only broker: none ends, and no message is lost.
+
+`EVENLAG_OUTAGES=0,25,105 pytest -s …` kills the broker, keeps it away for each of these times in seconds, and starts it
+again, which takes some 15 s more. It prints for each kind of consumer the seconds until all partitions are read again,
+the messages read twice, and the errors that the loop met.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from evenlag.live.followed_plan import PlanFile, publish
+from tests.support.broker import Broker, running_broker
+from tests.support.java_consumers import PLAN_ASSIGNOR, STICKY, JavaConsumers
+from tests.support.members import wait_until
+from tests.support.readers import Readers
+from tests.support.traffic import create_topics
+
+OUTAGES = [float(each) for each in os.environ.get("EVENLAG_OUTAGES", "0").split(",")]
+TOPIC, PARTITIONS = "outages", 6
+NAMES = ("c1", "c2")
+RATE = 30.0  # messages a second
+LIMIT = 120.0  # seconds after which a partition that nobody reads is not waited for
+COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
+KIP848 = {"group.protocol": "consumer"}
+PYTHON: dict[str, dict[str, Any]] = {
+    "evenlag.live.follow": {"client": "follow"},
+    "confluent-kafka, cooperative-sticky": {"client": "confluent", "options": COOPERATIVE},
+    "confluent-kafka, KIP-848": {"client": "confluent", "options": KIP848},
+    "kafka-python, EvenlagAssignor": {"client": "kafka-python", "ours": True},
+    "kafka-python, range": {"client": "kafka-python", "ours": False},
+    "aiokafka, AioEvenlagAssignor": {"client": "aiokafka", "ours": True},
+    "aiokafka, range": {"client": "aiokafka", "ours": False},
+}
+JAVA: dict[str, dict[str, str | None]] = {
+    "Java, PlanAssignor": {"partition.assignment.strategy": PLAN_ASSIGNOR},
+    "Java, cooperative-sticky": {"partition.assignment.strategy": STICKY},
+    "Java, KIP-848": {"partition.assignment.strategy": None} | KIP848,
+}
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1800)]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Two consumers of one kind.
+
+    Attributes
+    ----------
+    reads : callable () -> list of (float, int)
+        Time and partition of each reading, in order of time.
+    counts : callable () -> (int, int)
+        Number of messages that were read, and number of readings.
+    errors : callable () -> list of str
+        Errors that the loops have met.
+    ended : callable () -> int
+        Number of consumers that have ended.
+    """
+
+    reads: Callable[[], list[tuple[float, int]]]
+    counts: Callable[[], tuple[int, int]]
+    errors: Callable[[], list[str]]
+    ended: Callable[[], int]
+
+    def first(self, since: float = 0.0) -> dict[int, float]:
+        """Return the partitions that were read after a time, and when first."""
+        return {partition: t for t, partition in reversed(self.reads()) if t > since}
+
+    def again(self) -> int:
+        """Return how many readings were of a message that had been read."""
+        messages, readings = self.counts()
+        return readings - messages
+
+
+def in_python(readers: Readers) -> Group:
+    """Return consumers in Python, each a process."""
+
+    def counts() -> tuple[int, int]:
+        done = [each[2:] for each in readers.processed()]
+        return len(set(done)), len(done)
+
+    return Group(
+        lambda: [(t, partition) for t, _, partition, _ in readers.processed()],
+        counts,
+        lambda: [event["line"] for member in readers.values() for event in member.of("error")],
+        lambda: sum(not member.alive() for member in readers.values()),
+    )
+
+
+def in_java(consumers: JavaConsumers) -> Group:
+    """Return consumers in Java, threads of a process; an error ends one."""
+
+    def reads() -> list[tuple[float, int]]:
+        events = [event for name in NAMES for event in consumers.of(name, "read")]
+        return sorted((event["t"], partition) for event in events for _, partition in event["partitions"])
+
+    def errors() -> list[str]:
+        return [event["line"] for event in consumers.failures()]
+
+    return Group(reads, lambda: (len(consumers.read), consumers.reads), errors, lambda: len(errors()))
+
+
+@contextmanager
+def everybody(broker: Broker, folder: Path) -> Iterator[dict[str, Group]]:
+    """Run two consumers of each kind in a group of their own; groups that follow have a plan."""
+    with ExitStack() as running:
+        found: dict[str, Group] = {}
+        for kind, config in PYTHON.items():
+            several = Readers(broker.bootstrap, kind, [TOPIC], file=planned(folder, kind), **config)
+            running.callback(lambda several=several: [member.end() for member in several.values()])
+            several.start(*NAMES)
+            found[kind] = in_python(several)
+        for kind, properties in JAVA.items():
+            plan = {"evenlag.plan.file": planned(folder, kind)}
+            java = JavaConsumers(broker.bootstrap, kind, [TOPIC], folder / "java.log", **plan)
+            running.callback(java.end)
+            java.start(*NAMES, watched="PlanAssignor" in kind, **properties)
+            found[kind] = in_java(java)
+        yield found
+
+
+def planned(folder: Path, group: str) -> str:
+    """Publish a plan that gives each of two consumers half of the partitions; return the path of its file."""
+    path = folder / f"{group}.json"
+    halves = {name: [[TOPIC, p] for p in range(PARTITIONS) if p % 2 == n] for n, name in enumerate(NAMES)}
+    publish({"group": group, "assignment": halves}, PlanFile(path, group))
+    return str(path)
+
+
+@contextmanager
+def producing(bootstrap: str) -> Iterator[None]:
+    """Append numbers to all partitions in turn until the body ends, each once."""
+    over = threading.Event()
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "message.timeout.ms": 900_000, "log_level": 0}
+        | {"reconnect.backoff.max.ms": 500}
+    )
+
+    def run() -> None:
+        number = 0
+        while not over.wait(1 / RATE):
+            producer.produce(TOPIC, str(number), partition=number % PARTITIONS)
+            producer.poll(0)
+            number += 1
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        assert producer.flush(120) == 0
+
+
+def messages(bootstrap: str) -> int:
+    """Return the number of messages in the topic."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "ends", "log_level": 0})
+    ends = [consumer.get_watermark_offsets(TopicPartition(TOPIC, p), timeout=30)[1] for p in range(PARTITIONS)]
+    consumer.close()
+    return sum(ends)
+
+
+def test_outages_end_no_consumer_and_lose_no_message(tmp_path: Path) -> None:
+    with running_broker() as broker:
+        create_topics(broker.bootstrap, {TOPIC: PARTITIONS})
+        with everybody(broker, tmp_path) as kinds:
+            with producing(broker.bootstrap):
+                for kind, each in kinds.items():
+                    wait_until(lambda each=each: len(each.first()) == PARTITIONS, f"{kind} to read all partitions")
+                time.sleep(10)
+                for seconds in OUTAGES:
+                    out(broker, kinds, seconds)
+            total = messages(broker.bootstrap)
+            for kind, each in kinds.items():
+                wait_until(lambda each=each: each.counts()[0] == total, f"{kind} to read all {total} messages")
+                assert each.ended() == 0, kind
+
+
+def out(broker: Broker, kinds: dict[str, Group], seconds: float) -> None:
+    """Keep the broker away for these seconds; print how soon each kind of consumer reads all partitions again."""
+    before = {kind: (each.again(), len(each.errors())) for kind, each in kinds.items()}
+    gone = time.monotonic()
+    broker.restart(seconds)
+    back = time.monotonic()
+    print(f"\nno broker answered for {back - gone:.1f} s; load {os.getloadavg()[0]:.1f}")
+    while time.monotonic() - back < LIMIT and any(len(each.first(back)) < PARTITIONS for each in kinds.values()):
+        time.sleep(0.5)
+    time.sleep(10)
+    for kind, each in kinds.items():
+        first = each.first(back)
+        took = f"{max(first.values()) - back:6.1f} s" if len(first) == PARTITIONS else f"{len(first)} read"
+        again, errors = each.again() - before[kind][0], each.errors()[before[kind][1] :]
+        print(f"{kind:36} read after {took}, {again:3} read again, {each.ended()} ended, errors: {errors}")
