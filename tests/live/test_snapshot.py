@@ -260,5 +260,6 @@ def test_a_static_member_that_left_for_now_is_left_out(broker: Broker) -> None:
         taken = snapshot(broker.bootstrap, ["static-left"])
     assert [row["group_instance_id"] for row in taken.members] == ["static-b"]
     assert sum(row["consumer_id"] is None for row in taken.offsets) == 2
+    assert taken.stopped == {"static-left": 1}
     told = "stopped members of group 'static-left' are left out: static-a"
     assert any(each.startswith(told) for each in taken.warnings)
