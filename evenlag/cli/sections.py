@@ -30,6 +30,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
         "--bootstrap-server", "--command-config", "--timeout", "--every", "--read-every", "--settle", "--once",
         "--metrics", "--http", "--cluster", "--rows", "--most-groups", "--stale-after", "--checkpoint",
     ),
+    "Publishing": ("--publish", "--least", "--dry-run"),
     "Spark": ("--master", "--conf", "--option", "--tasks", "--allow-errors"),
     "Output": (
         "--fleet", "--cooperative", "--out", "--append", "--overwrite", "--plot", "--quiet", "--json",

@@ -29,8 +29,11 @@ def note_on_names(plan: FollowedPlan, config: Mapping[str, Any], patience: float
     except KafkaException as error:
         why = error.args[0].str()
         return f"group {plan.group}: its members cannot be read ({why}), so the names in the plan were not compared"
-    members = described.members
-    if not members or any(_is_named(plan, member) for member in members):
+    members = {
+        each.member_id: {"group_instance_id": each.group_instance_id, "client_id": each.client_id, "host": each.host}
+        for each in described.members
+    }
+    if not members or any(bearers_of(plan, name, members) for name in plan.assignment):
         return None
     return (
         f"group {plan.group}: none of its {quantity(len(members), 'member')} bears a name of the plan, so nobody "
@@ -38,11 +41,17 @@ def note_on_names(plan: FollowedPlan, config: Mapping[str, Any], patience: float
     )
 
 
-def _is_named(plan: FollowedPlan, member: Any) -> bool:
-    own = {member.group_instance_id, member.member_id, member.client_id}
-    for name in plan.assignment:
-        known = plan.members.get(name, {})
-        names = {name, CLASSIC_TAIL.sub("", name), known.get("group_instance_id"), known.get("client_id")}
-        if (own & names) - {None, ""} or known.get("host", "") == member.host:
-            return True
-    return False
+def bearers_of(plan: FollowedPlan, name: str, members: Mapping[str, Mapping[str, str | None]]) -> set[str]:
+    """Return the members that may bear a name of a plan, as Java's assignors look for them: by host only if need be.
+
+    `members` maps the id of each member to what is known of it, by the names of a plan's `members`.
+    """
+    told = plan.members.get(name, {})
+    names = {name, CLASSIC_TAIL.sub("", name), told.get("group_instance_id"), told.get("client_id")} - {None, ""}
+    found = {
+        member
+        for member, own in members.items()
+        if names & {member, own.get("group_instance_id"), own.get("client_id")}
+    }
+    host = told.get("host")
+    return found or {member for member, own in members.items() if host and own.get("host") == host}

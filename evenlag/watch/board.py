@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -56,6 +57,25 @@ class Reads:
 
 
 @dataclass
+class Tally:
+    """The decisions on a group since the start.
+
+    Attributes
+    ----------
+    published : int
+        Plans.
+    last : float or None
+        Time of the last one, in seconds since 1970.
+    waits : Counter of str
+        Reasons for which no plan was published.
+    """
+
+    published: int = 0
+    last: float | None = None
+    waits: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
 class Board:
     """The watched groups.
 
@@ -79,6 +99,8 @@ class Board:
     unplanned : int
         Groups that got no turn in the last round.
     reads : Reads
+    tallies : dict of group to Tally
+        Decisions to publish a plan or to wait, if the watch publishes plans.
     """
 
     most: int
@@ -91,6 +113,7 @@ class Board:
     failures: dict[str, str] = field(default_factory=dict)
     unplanned: int = 0
     reads: Reads = field(default_factory=Reads)
+    tallies: dict[str, Tally] = field(default_factory=dict)
 
     def choose(self, names: Sequence[str]) -> list[str]:
         """Return the groups to read: those that a pattern matches, at most `most`, the first by name."""

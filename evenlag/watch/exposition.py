@@ -39,6 +39,8 @@ class BoardCollector:
         yield from self._of_reads()
         yield from self._of_groups()
         yield from self._figures()
+        if self._board.tallies:
+            yield from self._of_plans()
 
     def _of_reads(self) -> Iterator[Any]:
         reads = self._board.reads
@@ -87,6 +89,21 @@ class BoardCollector:
                 if figure.name in values:
                     family.add_metric([name], values[figure.name])
             yield family
+
+    def _of_plans(self) -> Iterator[Any]:
+        published = CounterMetricFamily(
+            f"{PREFIX}plans_published", "Plans published since the start.", labels=["group"]
+        )
+        last = _of_group("last_plan_timestamp_seconds", "Time of the last plan published, in seconds since 1970.")
+        text = "Decisions to publish no plan, by reason; docs/loop.md lists the reasons."
+        waits = CounterMetricFamily(f"{PREFIX}plan_waits", text, labels=["group", "reason"])
+        for name, tally in sorted(self._board.tallies.copy().items()):
+            published.add_metric([name], tally.published)
+            if tally.last is not None:
+                last.add_metric([name], tally.last)
+            for reason, count in sorted(tally.waits.copy().items()):
+                waits.add_metric([name, reason], count)
+        yield from (published, last, waits)
 
 
 def registry_of(board: Board, every: float, *, process: bool) -> CollectorRegistry:

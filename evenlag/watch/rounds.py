@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from evenlag.errors import EvenlagError, InvalidProblemError
-from evenlag.model.interrupt import Watch, ending_searches
+from evenlag.model.interrupt import Watch, ending_searches, interrupted
 from evenlag.watch.board import NAMED, Board, Entry, share
 from evenlag.watch.inputs import Input, Seen
+from evenlag.watch.loop import Loop
 from evenlag.watch.standing import Asked, standing_of
 
 PLAN_SHARE = 0.9  # share of the interval within which the plans are made
@@ -40,6 +41,8 @@ class Watcher:
         Most seconds for the plan of a group.
     log : callable (str) -> None
         Gets one line for each event.
+    loop : Loop or None
+        Publishes plans.
     """
 
     source: Input
@@ -48,6 +51,7 @@ class Watcher:
     every: float
     group_time_limit: float
     log: Callable[[str], None]
+    loop: Loop | None = None
     _said: set[str] = field(default_factory=set)
     _saying: set[str] = field(default_factory=set)
 
@@ -82,6 +86,8 @@ class Watcher:
         self.board.failures = {each.name: str(each.found) for each in seen if isinstance(each.found, Exception)}
         for warning in (*warnings, *self._refused(), *self._unmatched(), *self._beyond()):
             self._say_once(warning)
+        for name, why in self.board.failures.items():
+            self._cannot_publish(name, why)
         planning = time.monotonic()
         with ending_searches(signal.SIGTERM) as watch:
             self._plan([each for each in seen if not isinstance(each.found, Exception)], began, watch)
@@ -137,8 +143,15 @@ class Watcher:
             text = str(error) if isinstance(error, EvenlagError) else f"{type(error).__name__}: {error}"
             self.board.failures[seen.name] = text
             self._say_once(f"group '{seen.name}': {text}")
+            self._cannot_publish(seen.name, text)
             return
         self.board.put(seen.name, Entry(standing, seen.as_of, time.time()))
+        if self.loop is not None and not interrupted():
+            self.loop.consider(seen.name, standing)
+
+    def _cannot_publish(self, group: str, why: str) -> None:
+        if self.loop is not None and group in self.board.chosen:
+            self.loop.unseen(group, why)
 
     def _expire(self) -> None:
         for name in self.board.expire(time.time()):

@@ -14,6 +14,7 @@ from evenlag import live, tables
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import FAILED
+from evenlag.cli.loop_options import LoopOptions, publishing
 from evenlag.cli.past import PastOptions, past_or_pause
 from evenlag.cli.terminal import say
 from evenlag.errors import InvalidProblemError, printable
@@ -46,6 +47,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     "evenlag watch kafka://HOST:PORT --drain 15m --capacity 300",
     "evenlag watch kafka://HOST:PORT --group 'billing*' --metrics 0.0.0.0:9779",
     "evenlag watch offsets.csv --members members.csv --once",
+    "evenlag watch kafka://HOST:PORT --group billing --publish kafka://HOST:PORT/plans --dry-run",
 )
 @click.argument("source", metavar="INPUT", type=options.INPUT)
 @options.members
@@ -109,19 +111,22 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     help="Stop serving the figures of a group after N intervals without newer ones.",
 )
 @options.timeout(None, "Seconds to wait for the brokers; default: half of --every.")
-@options.command_config("for kafka:// sources")  # fmt: skip
+@options.command_config("for kafka:// sources and places")
+@publishing  # fmt: skip
 def watch(
     source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
     auto_offset_reset: str, subscribed: tuple[str, ...], every: str, metrics: tuple[str, int], once: bool,
     drain: str | None, capacity: float | None, only_if_better: str, group_time_limit: float, most_groups: int,
-    stale_after: float, timeout: float | None, command_config: Path | None, past: PastOptions, **solving: Any,
+    stale_after: float, timeout: float | None, command_config: Path | None, past: PastOptions, loop: LoopOptions,
+    **solving: Any,
 ) -> None:  # fmt: skip
-    """Serve metrics on the gain of a rebalance for each group.
+    """Serve metrics on the gain of a rebalance for each group, and publish plans where they pay.
 
     INPUT is a cluster (kafka://HOST:PORT), or a file or folder that others write: a snapshot table, a problem file or
     the output of kafka-consumer-groups --describe. It is only read. Prometheus reads http://HOST:PORT/metrics, and
-    KEDA reads http://HOST:PORT/groups/NAME.
+    KEDA reads http://HOST:PORT/groups/NAME. Plans are published only with --publish.
     """
+    loop.check(source, groups, once=once)
     interval = float(options.seconds("every", every))
     if interval <= 0:
         raise InvalidProblemError(f"every must be a time > 0, such as 60s, not {every!r}")
@@ -132,7 +137,7 @@ def watch(
     from evenlag.watch.standing import Asked
 
     asked = Asked(
-        solving=solving,
+        solving=solving | loop.solving,
         past=past.measured,
         pause=past.pause,
         only_if_better=only_if_better,
@@ -141,17 +146,12 @@ def watch(
     )
     asked.check()
     given = input_of(
-        source,
-        members,
-        input_format,
-        auto_offset_reset,
-        subscribed,
-        timeout or interval / 2,
-        command_config,
+        source, members, input_format, auto_offset_reset, subscribed, timeout or interval / 2, command_config,
         repeated=not once,
-    )
+    )  # fmt: skip
     board = Board(most_groups, groups, float("inf") if once else stale_after * interval)
-    watcher = Watcher(given, board, asked, interval, group_time_limit, _log)
+    looping = loop.started(given, board, groups, command_config, _log)
+    watcher = Watcher(given, board, asked, interval, group_time_limit, _log, looping)
     for note in past.remark(past.measured, past.measured):
         _log(note)
     try:
@@ -169,6 +169,9 @@ def watch(
         _log("terminated")
         if once:
             raise click.exceptions.Exit(TERMINATED) from None
+    finally:
+        if looping is not None:
+            looping.close()
 
 
 def input_of(

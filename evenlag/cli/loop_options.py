@@ -1,0 +1,128 @@
+"""Options with which `evenlag watch` publishes plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenlag import live
+from evenlag.cli import options
+from evenlag.cli.decorators import Command, together
+from evenlag.tables.brokers import Brokers
+
+if TYPE_CHECKING:
+    from evenlag.watch.board import Board
+    from evenlag.watch.inputs import Input
+    from evenlag.watch.loop import Loop
+
+PATTERN = "*?["  # signs of a pattern, as in a shell
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """The options `--publish`, `--least`, `--max-moves` and `--dry-run`.
+
+    Attributes
+    ----------
+    place : str or None
+        Where plans are published; None to publish none.
+    least : str
+        Time between two plans of a group.
+    max_moves : int or None
+    dry_run : bool
+    """
+
+    place: str | None
+    least: str
+    max_moves: int | None
+    dry_run: bool
+
+    @property
+    def solving(self) -> dict[str, int]:
+        """Keywords of `evenlag.solve`."""
+        return {} if self.max_moves is None else {"max_moves": self.max_moves}
+
+    def check(self, source: object, groups: Sequence[str], *, once: bool) -> None:
+        """Refuse options that do not go together.
+
+        Raises
+        ------
+        click.UsageError
+            The message names them.
+        """
+        if self.place is None:
+            if self.dry_run or self.max_moves is not None:
+                raise click.UsageError(f"{'--dry-run' if self.dry_run else '--max-moves'} needs --publish PLACE")
+            return
+        if not isinstance(source, Brokers):
+            raise click.UsageError("--publish needs a cluster as INPUT: kafka://HOST:PORT")
+        if once:
+            raise click.UsageError("--publish goes on until it is ended; omit --once")
+        if not groups:
+            raise click.UsageError("--publish needs --group: the groups whose plans it may publish")
+        one = len(groups) == 1 and not any(sign in groups[0] for sign in PATTERN)
+        if not one and not self.place.startswith("kafka://"):
+            raise click.UsageError(
+                f"--publish {self.place}: a file has the plan of one group; name one with --group, or give a topic, "
+                "kafka://HOST:PORT/TOPIC"
+            )
+
+    def started(
+        self,
+        source: Input,
+        board: Board,
+        groups: Sequence[str],
+        command_config: Path | None,
+        log: Callable[[str], None],
+    ) -> Loop | None:
+        """Return the loop, which the caller closes; None if no plans are published."""
+        if self.place is None:
+            return None
+        # Help does not need NumPy.
+        from evenlag.live.followed_plan import place_of
+        from evenlag.watch.loop import Loop
+        from evenlag.watch.loop_decision import Caution
+        from evenlag.watch.sole_writer import sole_writer
+
+        text = self.place
+        config = {} if command_config is None else live.read_client_config(command_config)
+        caution = Caution(float(options.seconds("least", self.least)), self.max_moves, self.dry_run)
+        place = place_of(text, groups[0], config)
+        writer = None if self.dry_run else sole_writer(place)
+        log(f"{'dry run: publishes nothing to' if self.dry_run else 'publishes plans to'} {text}")
+        return Loop(caution, lambda group: place_of(text, group, config), source, log, writer, board.tallies)
+
+
+def publishing(command: Command) -> Command:
+    """Add the options; the command gets them as `loop`."""
+
+    @wraps(command)
+    def with_loop(publish: str | None, least: str, max_moves: int | None, dry_run: bool, **others: Any) -> Any:
+        return command(loop=LoopOptions(publish, least, max_moves, dry_run), **others)
+
+    decorated: Command = _OPTIONS(with_loop)
+    return decorated
+
+
+_OPTIONS = together(
+    click.option(
+        "--publish", metavar="PLACE",
+        help="Publish the plan of each group of --group where it pays: to kafka://HOST:PORT/TOPIC, or for one group to "
+        "a file.",
+    ),
+    click.option(
+        "--least", metavar="TIME", default="10m", show_default=True,
+        help=f"With --publish: least time between two plans of a group; {options.BARE}.",
+    ),
+    click.option(
+        "--max-moves", type=click.IntRange(0), metavar="N", help="With --publish: move at most N partitions at a time.",
+    ),
+    click.option(
+        "--dry-run", is_flag=True, help="With --publish: publish nothing; the log shows what would be published.",
+    ),
+)  # fmt: skip

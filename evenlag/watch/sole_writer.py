@@ -1,0 +1,133 @@
+"""One loop writes to a place of plans: a lock beside a file, or one partition of a consumer group for a topic.
+
+Both end with the process that holds them, and a loop that waits takes over.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from evenlag.live.followed_plan import CONSUMER_ONLY, PlanFile, PlanTopic
+
+GROUP = "evenlag-watch"  # with the topic, the name of the consumer group whose member is the writer
+LOOK = 1.0  # seconds between looks at the group's rebalances
+
+
+class SoleWriter(Protocol):
+    """A claim to be the only loop that writes to a place."""
+
+    def objection(self) -> str | None:
+        """Return why another loop may be writing; None if this one is the writer."""
+        ...
+
+    def close(self) -> None:
+        """Give the claim up."""
+        ...
+
+
+class FileWriter:
+    """The lock of a file of plans, `FILE.lock` beside it.
+
+    Parameters
+    ----------
+    path : Path
+        The file of plans.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, path.with_name(f"{path.name}.lock")
+        self._file: IO[str] | None = None
+
+    def objection(self) -> str | None:
+        """Try to lock the file if it is not locked yet; return why that failed."""
+        import fcntl  # Windows has none
+
+        if self._file is not None:
+            return None
+        try:
+            file = self._lock.open("a")
+        except OSError as error:
+            return f"{self._lock}: cannot be written ({(error.strerror or str(error)).lower()})"
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            if isinstance(error, BlockingIOError):
+                return f"another loop publishes to {self._path}: it holds {self._lock}"
+            return f"{self._lock}: cannot be locked ({(error.strerror or str(error)).lower()})"
+        self._file = file
+        return None
+
+    def close(self) -> None:
+        """Unlock the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class TopicWriter:
+    """The membership in the consumer group `evenlag-watch.TOPIC`: the member that gets partition 0 is the writer.
+
+    Parameters
+    ----------
+    topic : str
+    config : mapping
+        Properties of the client.
+    """
+
+    def __init__(self, topic: str, config: Mapping[str, Any]) -> None:
+        from confluent_kafka import Consumer
+
+        self._topic, self._group = topic, f"{GROUP}.{topic}"
+        self._holds, self._ends = threading.Event(), threading.Event()
+        self._error: str | None = None
+        client = {name: value for name, value in config.items() if name not in CONSUMER_ONLY}
+        member = {
+            "group.id": self._group, "enable.auto.commit": False, "auto.offset.reset": "latest",
+            "partition.assignment.strategy": "cooperative-sticky",  # who holds the partition keeps it
+        }  # fmt: skip
+        self._consumer = Consumer(client | member)
+        self._consumer.subscribe([topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked)
+        self._thread = threading.Thread(target=self._poll, name="evenlag sole writer", daemon=True)
+        self._thread.start()
+
+    def objection(self) -> str | None:
+        """Return why this loop is not the writer; None if it is."""
+        if self._holds.is_set():
+            return None
+        if self._error is not None:
+            return f"cannot join the group {self._group} ({self._error}); the user needs the ACL Read on it"
+        return (
+            f"another loop publishes to topic {self._topic}, or the brokers have not answered yet; the writer is the "
+            f"member of group {self._group} with partition 0"
+        )
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._ends.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def _poll(self) -> None:
+        while not self._ends.is_set():
+            message = self._consumer.poll(LOOK)  # also calls the callbacks below; messages do not matter
+            error = None if message is None else message.error()
+            self._error = None if error is None else error.str()
+
+    def _assigned(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        consumer.incremental_assign(partitions)
+        if any(each.partition == 0 for each in partitions):
+            self._holds.set()
+
+    def _revoked(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        if any(each.partition == 0 for each in partitions):
+            self._holds.clear()
+        consumer.incremental_unassign(partitions)
+
+
+def sole_writer(place: PlanFile | PlanTopic) -> SoleWriter:
+    """Return a claim to a place; whether it is held shows later."""
+    return FileWriter(place.path) if isinstance(place, PlanFile) else TopicWriter(place.topic, place.config)
