@@ -6,6 +6,7 @@
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -79,6 +80,7 @@ def run(config: dict[str, Any]) -> None:
     with follow:
         while "leave\n" not in words:
             for message in follow.consume(0.2):
+                time.sleep(config.get("handling", 0.0))
                 say("processed", partition=message.partition(), offset=message.offset())
     say("revoked", partitions=[])
     consumer.close()

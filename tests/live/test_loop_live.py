@@ -1,0 +1,112 @@
+"""The loop on a real broker, with followers that are behind: a dry run, two loops at once, a follower that dies."""
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from evenlag.live.followed_plan import FollowedPlan, PlanTopic, publish
+from tests.support.broker import Broker
+from tests.support.followers import Followers, followers
+from tests.support.members import wait_until
+from tests.support.traffic import create_topics, produce
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.long]
+GROUP, TOPIC, PLANS = "loop-billing", "loop-orders", "loop-plans"
+HANDLING = 0.05  # seconds for a message, so that followers stay behind
+END_LIMIT = 60.0  # seconds
+
+
+class Watch:
+    """`evenlag watch --publish` in a process of its own."""
+
+    def __init__(self, broker: Broker, log: Path, *words: object) -> None:
+        self._log = log
+        cluster = f"kafka://{broker.bootstrap}"
+        command = ["watch", cluster, "--group", GROUP, "--publish", f"{cluster}/{PLANS}", "--metrics", "127.0.0.1:0"]
+        given = ["--every", "4s", "--least", "10s", "--auto-offset-reset", "earliest", *map(str, words)]
+        with log.open("w") as file:
+            self.process = subprocess.Popen([sys.executable, "-m", "evenlag", *command, *given], stderr=file)
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def published(self) -> list[int]:
+        """The versions that it has published."""
+        return [int(version) for version in re.findall(r"published plan (\d+): ", self.log)]
+
+    def terminate(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(END_LIMIT) == 0, self.log
+        assert self.log.rstrip().endswith("evenlag watch: terminated")
+
+
+@contextmanager
+def watching(broker: Broker, log: Path, *words: object) -> Iterator[Watch]:
+    started = Watch(broker, log, *words)
+    try:
+        yield started
+    finally:
+        started.process.kill()
+        started.process.wait()
+
+
+def plans(broker: Broker) -> list[FollowedPlan]:
+    """All plans in the topic."""
+    place = PlanTopic(PLANS, {"bootstrap.servers": broker.bootstrap, "log_level": 0}, GROUP)
+    found = [plan for plan in place.news() if isinstance(plan, FollowedPlan)]
+    place.close()
+    return found
+
+
+def held_as_published(several: Followers, broker: Broker) -> bool:
+    return {name: set(mine) for name, mine in several.loads().items() if mine} == {
+        name: set(mine) for name, mine in plans(broker)[-1].assignment.items() if mine
+    }
+
+
+def test_the_loop_on_a_real_broker(broker: Broker, tmp_path: Path) -> None:
+    create_topics(broker.bootstrap, {TOPIC: 4})
+    create_topics(broker.bootstrap, {PLANS: 2}, **{"cleanup.policy": "compact"})
+    first = {"group": GROUP, "assignment": {"c1": [[TOPIC, 0], [TOPIC, 1]], "c2": [[TOPIC, 2], [TOPIC, 3]]}}
+    place = PlanTopic(PLANS, {"bootstrap.servers": broker.bootstrap, "log_level": 0}, GROUP)
+    by_hand = publish(first, place).version
+    produce(broker.bootstrap, TOPIC, [9_000, 9_000, 10, 10])
+    with followers(broker.bootstrap, GROUP, plans=PLANS, lease=6.0, handling=HANDLING) as several:
+        several.start("c1", "c2")
+        wait_until(lambda: held_as_published(several, broker), several.story)
+        with watching(broker, tmp_path / "dry", "--dry-run") as dry:
+            wait_until(lambda: "waits (dry-run): would publish a plan: 2 moves" in dry.log, lambda: dry.log)
+            assert "waits (watching): " in dry.log
+            dry.terminate()
+        assert [plan.version for plan in plans(broker)] == [by_hand]
+
+        with watching(broker, tmp_path / "1") as one, watching(broker, tmp_path / "2") as two:
+            wait_until(lambda: one.published() or two.published(), lambda: one.log + two.log)
+            writer, other = (one, two) if one.published() else (two, one)
+            wait_until(lambda: "waits (other-loop): " in other.log, lambda: other.log)
+            wait_until(lambda: held_as_published(several, broker), several.story)
+            assert other.published() == []
+            assert [plan.version for plan in plans(broker)] == [by_hand, *writer.published()]
+            writer.terminate()
+
+            mine = plans(broker)[-1].assignment["c1"]
+            produce(broker.bootstrap, TOPIC, [20_000 if (TOPIC, number) in mine else 0 for number in range(4)])
+            wait_until(other.published, lambda: other.log)
+            wait_until(lambda: held_as_published(several, broker), several.story)
+
+            several["c2"].end()
+            wait_until(lambda: "waits (stopped): c2 does not hold " in other.log, lambda: other.log)
+            before = other.published()
+            assert [plan.version for plan in plans(broker)] == [by_hand, *writer.published(), *before]
+            several.start("c2")  # under its name, so that the plan is in force again
+            wait_until(lambda: held_as_published(several, broker), several.story)
+            assert other.published() == before
+            other.terminate()
+        assert [plan.version for plan in plans(broker)] == sorted({by_hand, *writer.published(), *before})
