@@ -250,6 +250,19 @@ def test_a_watch_recognises_it_from_one_reading_to_the_next() -> None:
     assert still == [set(), set(), set(), {"c2"}]
 
 
+def test_a_member_that_does_not_take_what_it_was_handed_has_stopped() -> None:
+    pulse, still = Pulse(), []
+    for now, beat in ((0.0, 1), (31.0, 2)):
+        held = {
+            ("a", 0): Ownership(8, "c1", "77aa", beat), ("a", 1): Ownership(9, "c1"), ("a", 2): Ownership(9, "c2"),
+            ("a", 3): Ownership(9, None),
+        }  # fmt: skip
+        commits = Commits(dict.fromkeys(held, 5), {key: each.encode() for key, each in held.items()})
+        pulse.note(group := Group("g", Description("Empty"), commits), now)
+        still.append(pulse.still(group, now))
+    assert still == [set(), {"c2"}]
+
+
 def test_a_static_member_that_has_left_for_now_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     there, left = (
         MemberState(f"id-{n}", "app", None, f"static-{n}", (("a", n),), epoch=epoch, subscription=Subscription(("a",)))

@@ -12,10 +12,10 @@ from evenlag.protocol.subscriptions import Subscription
 def with_followers(group: Group, stopped: Collection[str] = ()) -> tuple[Group, list[str]]:
     """Return a followed group with the members that its commits name, and warnings about unreadable commits.
 
-    Xubscribes to every topic that the group's
-    followers have committed to. Its rack is the one in its last commit. A partition handed to a member counts as its
-    own, as in the plan. Members without partitions are not found, and those in `stopped` are left out. A group with
-    members that Kafka knows, or without commits of followers, is returned unchanged.
+    Each of them subscribes to every topic that the group's followers have committed to. Its rack is the one in its last
+    commit. A partition handed to a member counts as its own, as in the plan. Members without partitions are not found,
+    and those in `stopped` are left out. A group with members that Kafka knows, or without commits of followers, is
+    returned unchanged.
     """
     if group.description.members:
         return group, []

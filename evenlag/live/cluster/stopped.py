@@ -11,14 +11,16 @@ from evenlag.live.wording import some
 LEFT_FOR_NOW = -2  # epoch of a static member of KIP-848 that has left and whose partitions wait for it
 LEAST_WAIT = 7.5  # seconds without a commit that mean something: a follower commits each 5 s
 
-Mark = tuple[int, int, str]  # version of the plan, beat and instance of a follower's last commit
+Mark = tuple[bool, int, int, str]
+"""A follower's last commit: whether it holds a partition, version of the plan, beat, instance."""
 
 
 @dataclass
 class Pulse:
     """The last commit of each follower, and the time at which it was first seen.
 
-    A follower commits several times in a lease, idle or not. One whose commits stand still has stopped.
+    A follower commits several times in a lease, idle or not. One whose commits stand still has stopped, and so has one
+    that takes none of the partitions handed to it.
     """
 
     _since: dict[tuple[str, str], tuple[Mark, float]] = field(default_factory=dict)
@@ -36,11 +38,14 @@ class Pulse:
 
 
 def _marks(group: Group) -> dict[str, Mark]:
-    """Return the last commit of each follower that holds a partition; none of a group with members of Kafka."""
+    """Return the last commit of each follower; none of a group with members of Kafka.
+
+    That of a follower which holds nothing is the one that handed it a partition.
+    """
     found: dict[str, Mark] = {}
     for held in () if group.description.members else ownerships(group)[0].values():
-        if held.owner is not None and held.instance is not None:
-            mark = held.plan, held.beat, held.instance
+        if held.owner is not None:
+            mark = held.instance is not None, held.plan, held.beat, held.instance or ""
             found[held.owner] = max(mark, found.get(held.owner, mark))
     return found
 
