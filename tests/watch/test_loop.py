@@ -161,6 +161,10 @@ def test_few_moves_at_a_time(tmp_path: Path) -> None:
     trial = Trial(Cluster({"g": UNEVEN}), tmp_path, max_moves=2)
     trial.round()
     assert trial.path().exists()
+    trial = Trial(Cluster({"g": "aaab"}), tmp_path / "uneven", max_moves=0)
+    said = trial.round()[-1]
+    assert said.startswith("group 'g': waits (unseen): "), said
+    assert "1 move" in said
 
 
 def test_nothing_is_published_for_a_group_that_has_changed_meanwhile(tmp_path: Path) -> None:
