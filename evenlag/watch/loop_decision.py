@@ -1,4 +1,4 @@
-"""Decisions of the loop: publish a plan for a group now, or wait and why. Without Kafka, and without a clock."""
+"""Decisions of the loop: publish a plan for a group now, or wait for a reason. No Kafka and no clock are needed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Sight:
     ----------
     group : str
     trouble : str or None
-        Why the group cannot be read wholly, or not planned; the other fields are then unknown.
+        Reason if the group cannot be read wholly or planned; the other fields are then unknown.
     facts : Facts
     members : mapping of member to what is known of it
         By the names of a plan's `members`.
@@ -88,9 +88,9 @@ class Published:
     plan : FollowedPlan or None
         The last plan of the group; None if there is none yet.
     unread : str or None
-        Why the plan is unknown.
+        Reason if the plan is unknown.
     other_loop : str or None
-        Why another loop may be publishing there.
+        Reason if another loop may be publishing there.
     """
 
     plan: FollowedPlan | None = None
@@ -100,7 +100,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do about a group: publish its best plan now if `reason` is None, else wait."""
+    """A decision on a group: publish its best plan now if `reason` is None, else wait."""
 
     reason: Reason | None
     text: str

@@ -1,4 +1,4 @@
-"""One loop writes to a place of plans: a lock beside a file, or one partition of a consumer group for a topic.
+"""One loop writes to a place of plans: the holder of a file's lock, or of one partition of a consumer group.
 
 Both end with the process that holds them, and a loop that waits takes over.
 """
@@ -29,7 +29,7 @@ class SoleWriter(Protocol):
 
 
 class FileWriter:
-    """The lock of a file of plans, `FILE.lock` beside it.
+    """The lock of a file of plans: `FILE.lock` in its folder.
 
     Parameters
     ----------

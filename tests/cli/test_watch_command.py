@@ -83,6 +83,51 @@ def test_wrong_sources(source: str, said: str) -> None:
     assert said in done.stderr
 
 
+CLUSTER = "kafka://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("offsets.csv", "--group", "g", "--publish", "plans.json"),
+            "--publish needs a cluster as INPUT: kafka://HOST:PORT",
+        ),
+        ((CLUSTER, "--publish", "plans.json"), "--publish needs --group: the groups whose plans it may publish"),
+        ((CLUSTER, "--group", "g", "--publish", "plans.json", "--once"), "omit --once"),
+        (
+            (CLUSTER, "--group", "g*", "--publish", "plans.json"),
+            "--publish plans.json: a file has the plan of one group",
+        ),
+        ((CLUSTER, "--group", "g", "--group", "h", "--publish", "plans.json"), "a file has the plan of one group"),
+        ((CLUSTER, "--dry-run"), "--dry-run needs --publish PLACE"),
+        ((CLUSTER, "--max-moves", 3), "--max-moves needs --publish PLACE"),
+    ],
+)
+def test_options_that_do_not_go_together(words: tuple[object, ...], said: str) -> None:
+    done = evenlag("watch", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("plans/", "plans/: is a folder; name a file, such as plans/published.json"),
+        ("kafka://127.0.0.1:1/a,b", "kafka://127.0.0.1:1/a,b: several topics; name one topic of plans"),
+    ],
+)
+def test_places_that_are_no_places(place: str, said: str) -> None:
+    refused(evenlag("watch", CLUSTER, "--group", "g", "--publish", place), said)
+
+
+def test_a_least_time_that_is_none_is_refused() -> None:
+    refused(
+        evenlag("watch", CLUSTER, "--group", "g", "--publish", "plans.json", "--least", "soon"),
+        "--least must be seconds or a time",
+    )
+
+
 @pytest.mark.parametrize("address", ["9779", "localhost:", ":9779", "localhost:99999", "localhost:http"])
 def test_wrong_addresses(table: Path, address: str) -> None:
     done = evenlag("watch", table, "--metrics", address)
