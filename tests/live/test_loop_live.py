@@ -1,11 +1,11 @@
-"""The loop on a real broker, with followers that are behind: a dry run, two loops at once, a follower that dies."""
+"""The loop on a real broker, with groups that are behind: a dry run, two loops at once, a follower that dies, Java."""
 
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,11 +13,13 @@ import pytest
 from evenlag.live.followed_plan import FollowedPlan, PlanTopic, publish
 from tests.support.broker import Broker
 from tests.support.followers import Followers, followers
+from tests.support.java_consumers import Brokers, java_consumers, two_owners
 from tests.support.members import wait_until
 from tests.support.traffic import create_topics, produce
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]
 GROUP, TOPIC, PLANS = "loop-billing", "loop-orders", "loop-plans"
+MANY = 100_000  # messages, more than are read during the test
 HANDLING = 0.05  # seconds for a message, so that followers stay behind
 END_LIMIT = 60.0  # seconds
 
@@ -25,11 +27,10 @@ END_LIMIT = 60.0  # seconds
 class Watch:
     """`evenlag watch --publish` in a process of its own."""
 
-    def __init__(self, broker: Broker, log: Path, *words: object) -> None:
+    def __init__(self, broker: Broker, log: Path, group: str, place: object, *words: str) -> None:
         self._log = log
-        cluster = f"kafka://{broker.bootstrap}"
-        command = ["watch", cluster, "--group", GROUP, "--publish", f"{cluster}/{PLANS}", "--metrics", "127.0.0.1:0"]
-        given = ["--every", "4s", "--least", "10s", "--auto-offset-reset", "earliest", *map(str, words)]
+        command = ["watch", f"kafka://{broker.bootstrap}", "--group", group, "--publish", str(place), *words]
+        given = ["--every", "4s", "--least", "10s", "--auto-offset-reset", "earliest", "--metrics", "127.0.0.1:0"]
         with log.open("w") as file:
             self.process = subprocess.Popen([sys.executable, "-m", "evenlag", *command, *given], stderr=file)
 
@@ -48,8 +49,8 @@ class Watch:
 
 
 @contextmanager
-def watching(broker: Broker, log: Path, *words: object) -> Iterator[Watch]:
-    started = Watch(broker, log, *words)
+def watching(broker: Broker, log: Path, group: str, place: object, *words: str) -> Iterator[Watch]:
+    started = Watch(broker, log, group, place, *words)
     try:
         yield started
     finally:
@@ -81,13 +82,15 @@ def test_the_loop_on_a_real_broker(broker: Broker, tmp_path: Path) -> None:
     with followers(broker.bootstrap, GROUP, plans=PLANS, lease=6.0, handling=HANDLING) as several:
         several.start("c1", "c2")
         wait_until(lambda: held_as_published(several, broker), several.story)
-        with watching(broker, tmp_path / "dry", "--dry-run") as dry:
+        topic = f"kafka://{broker.bootstrap}/{PLANS}"
+        with watching(broker, tmp_path / "dry", GROUP, topic, "--dry-run") as dry:
             wait_until(lambda: "waits (dry-run): would publish a plan: 2 moves" in dry.log, lambda: dry.log)
             assert "waits (watching): " in dry.log
             dry.terminate()
         assert [plan.version for plan in plans(broker)] == [by_hand]
 
-        with watching(broker, tmp_path / "1") as one, watching(broker, tmp_path / "2") as two:
+        with ExitStack() as running:
+            one, two = (running.enter_context(watching(broker, tmp_path / name, GROUP, topic)) for name in ("1", "2"))
             wait_until(lambda: one.published() or two.published(), lambda: one.log + two.log)
             writer, other = (one, two) if one.published() else (two, one)
             wait_until(lambda: "waits (other-loop): " in other.log, lambda: other.log)
@@ -110,3 +113,26 @@ def test_the_loop_on_a_real_broker(broker: Broker, tmp_path: Path) -> None:
             assert other.published() == before
             other.terminate()
         assert [plan.version for plan in plans(broker)] == sorted({by_hand, *writer.published(), *before})
+
+
+def test_the_loop_publishes_for_consumers_of_java(broker: Broker, tmp_path: Path) -> None:
+    topic = group = "loop-java"
+    create_topics(broker.bootstrap, {topic: 4})
+    place, log, brokers = tmp_path / "plan.json", tmp_path / "java.log", Brokers(broker.bootstrap, group)
+    settings = {"evenlag.plan.file": str(place), "evenlag.plan.rebalance.interval.ms": "0", "max.poll.records": "1"}
+    with java_consumers(broker.bootstrap, group, [topic], log, **settings) as java:
+        java.start("c1", "c2")
+        brokers.wait_for(lambda owners: len(owners) == 4 and len(set(owners.values())) == 2, log)
+        with watching(broker, tmp_path / "watch", group, place) as watch:
+            wait_until(lambda: "waits (not-worth): " in watch.log, lambda: watch.log)
+            assert not place.exists()
+            owners = brokers.owners()
+            assert owners is not None
+            first = owners[topic, 0]
+            late = {number for number in range(4) if owners[topic, number] == first}
+            produce(broker.bootstrap, topic, [MANY if number in late else 0 for number in range(4)], numbered=True)
+            wait_until(watch.published, lambda: watch.log)
+            brokers.wait_for(lambda owners: {owners[topic, number] for number in late} == {"c1", "c2"}, log)
+            wait_until(lambda: "waits (not-worth): " in watch.log.rpartition("published")[2], lambda: watch.log)
+            watch.terminate()
+        assert java.failures() == two_owners(java.events) == []

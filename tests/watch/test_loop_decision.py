@@ -1,8 +1,10 @@
 """The loop's decisions: every combination of reasons to wait, and courses of time."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,6 +129,12 @@ def test_the_first_reason_that_holds_is_given() -> None:
         tried += 1
     assert tried > 9_000
     assert {why for why, _ in REASONS} == {*Reason} - {Reason.CHANGED, Reason.FAILED}  # these come after the decision
+
+
+def test_the_page_lists_the_reasons_in_their_order() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "loop.md").read_text()
+    listed = re.findall(r"^\| `([a-z-]+)` \|", page.partition("## Reasons to wait")[2], re.MULTILINE)
+    assert listed == [*Reason]
 
 
 # ---- single rules ---------------------------------------------------------------------------------------------------
