@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from evenlag.errors import SourceError
 from evenlag.live.followed_plan import CONSUMER_ONLY, PlanFile, PlanTopic
 
 GROUP = "evenlag-watch"  # with the topic, the name of the consumer group whose member is the writer
@@ -76,10 +77,15 @@ class TopicWriter:
     topic : str
     config : mapping
         Properties of the client.
+
+    Raises
+    ------
+    SourceError
+        A property is invalid.
     """
 
     def __init__(self, topic: str, config: Mapping[str, Any]) -> None:
-        from confluent_kafka import Consumer
+        from confluent_kafka import Consumer, KafkaException
 
         self._topic, self._group = topic, f"{GROUP}.{topic}"
         self._holds, self._ends = threading.Event(), threading.Event()
@@ -87,9 +93,12 @@ class TopicWriter:
         client = {name: value for name, value in config.items() if name not in CONSUMER_ONLY}
         member = {
             "group.id": self._group, "enable.auto.commit": False, "auto.offset.reset": "latest",
-            "partition.assignment.strategy": "cooperative-sticky",  # who holds the partition keeps it
+            "partition.assignment.strategy": "cooperative-sticky",  # the holder of an only partition keeps it
         }  # fmt: skip
-        self._consumer = Consumer(client | member)
+        try:
+            self._consumer = Consumer(client | member)
+        except KafkaException as error:
+            raise SourceError(f"topic {topic}: {error.args[0].str()}") from error
         self._consumer.subscribe([topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked)
         self._thread = threading.Thread(target=self._poll, name="evenlag sole writer", daemon=True)
         self._thread.start()
@@ -99,7 +108,7 @@ class TopicWriter:
         if self._holds.is_set():
             return None
         if self._error is not None:
-            return f"cannot join the group {self._group} ({self._error}); the user needs the ACL Read on it"
+            return f"cannot join the group {self._group}: {self._error}"
         return (
             f"another loop publishes to topic {self._topic}, or the brokers have not answered yet; the writer is the "
             f"member of group {self._group} with partition 0"
@@ -112,14 +121,23 @@ class TopicWriter:
         self._consumer.close()
 
     def _poll(self) -> None:
+        from confluent_kafka import KafkaError, KafkaException
+
         while not self._ends.is_set():
-            message = self._consumer.poll(LOOK)  # also calls the callbacks below; messages do not matter
-            error = None if message is None else message.error()
-            self._error = None if error is None else error.str()
+            try:
+                message = self._consumer.poll(LOOK)  # also calls the callbacks below; messages do not matter
+                error = None if message is None else message.error()
+            except KafkaException as raised:  # by a callback
+                self._holds.clear()
+                error = raised.args[0]
+            if error is not None:
+                refused = error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+                self._error = error.str() + ("; the user needs the ACL Read on it" if refused else "")
 
     def _assigned(self, consumer: Any, partitions: Sequence[Any]) -> None:
         consumer.incremental_assign(partitions)
         if any(each.partition == 0 for each in partitions):
+            self._error = None
             self._holds.set()
 
     def _revoked(self, consumer: Any, partitions: Sequence[Any]) -> None:
