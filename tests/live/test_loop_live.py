@@ -17,7 +17,7 @@ from tests.support.java_consumers import Brokers, java_consumers, two_owners
 from tests.support.members import wait_until
 from tests.support.traffic import create_topics, produce
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.long]
 GROUP, TOPIC, PLANS = "loop-billing", "loop-orders", "loop-plans"
 MANY = 100_000  # messages, more than are read during the test
 HANDLING = 0.05  # seconds for a message, so that followers stay behind

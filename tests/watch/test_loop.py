@@ -15,6 +15,7 @@ from evenlag.errors import EvenlagError, InvalidProblemError, SourceError
 from evenlag.live.followed_plan import FollowedPlan, PlanFile
 from evenlag.tables.columns import MEMBERS, OFFSETS
 from evenlag.tables.every_group import Choice, of_rows
+from evenlag.watch import rounds
 from evenlag.watch.board import Board
 from evenlag.watch.exposition import text_of
 from evenlag.watch.inputs import Seen
@@ -22,7 +23,7 @@ from evenlag.watch.loop import Loop
 from evenlag.watch.loop_decision import Caution, Reason
 from evenlag.watch.rounds import Terminated, Watcher
 from evenlag.watch.sole_writer import FileWriter
-from evenlag.watch.standing import Asked
+from evenlag.watch.standing import Asked, Standing, standing_of
 
 LEAST = 600.0
 START = 1_750_000_000.0  # seconds since 1970
@@ -36,6 +37,7 @@ class Cluster:
 
     owners: dict[str, str | Exception]
     state: str = "Stable"
+    lags: tuple[int, ...] = LAGS
     before_reading: Callable[[], None] = lambda: None
     reads: int = 0
 
@@ -51,7 +53,7 @@ class Cluster:
                 {column.name: None for column in OFFSETS}
                 | {"snapshot_ts": "2026-01-31T12:00:00Z", "group": name, "topic": "orders", "partition": number}
                 | {"lag": lag, "consumer_id": owner}
-                for number, (lag, owner) in enumerate(zip(LAGS, found, strict=True))
+                for number, (lag, owner) in enumerate(zip(self.lags, found, strict=True))
             ]
             members: list[Any] = [
                 {column.name: None for column in MEMBERS}
@@ -115,11 +117,10 @@ def test_a_plan_is_published_once_and_again_only_after_the_interval(tmp_path: Pa
     in_force = "".join({n: name for name, keys in document["assignment"].items() for _, n in keys}[n] for n in range(4))
     trial.cluster.owners["g"] = in_force
     assert "waits (not-worth): no plan pays; the best one found: 0 moves" in trial.round(60)[0]
-    trial.cluster.owners["g"] = UNEVEN
-    trial.path().unlink()  # the next plan pays again, and no plan is out of force
-    assert trial.round(60)[0].startswith("group 'g': published plan ")
-    trial.cluster.owners["g"] = "bbaa"
-    assert [line.split(":")[1] for line in trial.round(60)] == [" waits (not-in-force)"]
+    trial.cluster.lags = tuple(lag if owner == "a" else 0 for lag, owner in zip(LAGS, in_force, strict=True))
+    assert "waits (interval): " in trial.round(60)[0]
+    assert "waits (interval): " in trial.round(START + LEAST - 1 - trial.now)[0]
+    assert trial.round(1)[0].startswith("group 'g': published plan ")
 
 
 def test_the_metrics_count_decisions(tmp_path: Path) -> None:
@@ -250,6 +251,18 @@ def test_no_plan_is_begun_after_sigterm(tmp_path: Path) -> None:
     with pytest.raises(Terminated):
         trial.round()
     assert (cluster.reads, trial.log, list(tmp_path.iterdir())) == (2, [], [])
+
+
+def test_a_plan_whose_search_sigterm_ended_is_not_considered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def terminated(*arguments: Any) -> Standing:
+        terminate()
+        return standing_of(*arguments)
+
+    monkeypatch.setattr(rounds, "standing_of", terminated)
+    trial = Trial(Cluster({"g": UNEVEN}), tmp_path)
+    with pytest.raises(Terminated):
+        trial.round()
+    assert (trial.cluster.reads, trial.log) == (1, [])
 
 
 def test_a_second_loop_waits_for_the_end_of_the_first(tmp_path: Path) -> None:

@@ -147,6 +147,8 @@ def test_a_first_plan_is_published_at_once() -> None:
 def test_partitions_that_the_plan_leaves_out_or_that_are_gone_do_not_matter() -> None:
     assert reason(replace(SIGHT, owners=OWNERS | {("orders", 3): None})) is None
     assert reason(SIGHT, Published(replace(IN_FORCE, assignment={"c1": keys(0, 1), "c2": keys(2, 7)}))) is None
+    gone_and_moved = replace(IN_FORCE, assignment={"c1": keys(7, 2), "c2": keys(0, 1)})
+    assert reason(SIGHT, Published(gone_and_moved)) == Reason.NOT_IN_FORCE
 
 
 @pytest.mark.parametrize(
