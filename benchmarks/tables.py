@@ -24,6 +24,7 @@ from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.jobs import jobs
 from benchmarks.landau import landau
 from benchmarks.limits import limits
+from benchmarks.loop import loop
 from benchmarks.models import MODELS
 from benchmarks.mutants import mutants
 from benchmarks.others.eplb import eplb
@@ -269,6 +270,7 @@ TABLES = (
     weeks,
     balances,
     alarms,
+    loop,
     landau,
     history,
     certificates,

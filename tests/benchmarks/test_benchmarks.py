@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.__main__ import page
 from benchmarks.balances import ANY, BOTH, EVEN, InForce, Outcome, drawn, evenness, followed, report, shares
+from benchmarks.loop import _by_plan
 from benchmarks.pcmax import (
     BERNDT,
     LAWRINENKO,
@@ -38,6 +39,7 @@ from benchmarks.weeks import STEPS_OF_A_DAY, history
 from evenlag import Problem, solve
 from evenlag.compare import replay
 from evenlag.compare.history import intervals
+from evenlag.live.followed_plan import FollowedPlan
 from evenlag.model.balance import count_rule
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -358,3 +360,10 @@ def test_instances_of_franca_and_frangioni_come_from_a_folder(
     (tmp_path / "U_3_0003_2_5.txt").write_text("3\n3\n5 7 7\n")
     with pytest.raises(ValueError, match="3 machines"):
         list(frangioni(0))
+
+
+def test_a_group_of_the_loop_keeps_its_plan_by_client_ids() -> None:
+    problem = Problem.from_lags({"t": [1, 1, 1, 1]}, {name: ["t"] for name in ("a-1", "b-0", "c-0")})
+    keys = [("t", number) for number in range(4)]
+    plan = FollowedPlan("g", 1, {"a-0": (keys[0], keys[1]), "x-0": (keys[2],), "b-0": (keys[3],)})
+    assert [problem.members[number] for number in _by_plan(problem, plan)] == ["a-1", "a-1", "c-0", "b-0"]
