@@ -59,9 +59,12 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn an interrupt into exit status 130, and name options in errors."""
-        with raising_interrupts():
+        with raising_interrupts() as handler:
             try:
-                return super().invoke(ctx)
+                status = super().invoke(ctx)
+                if handler.came:  # another package has caught it
+                    raise KeyboardInterrupt
+                return status
             except EvenlagError as error:
                 raise type(error)(self._with_options(str(error))) from error
             except KeyboardInterrupt:

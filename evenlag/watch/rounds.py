@@ -65,10 +65,11 @@ class Watcher:
         KeyboardInterrupt
             At an interrupt.
         """
-        with _terminating():
+        with _terminating() as end_if_asked:
             while True:
                 began = time.monotonic()
                 self.round()
+                end_if_asked()
                 time.sleep(max(began + self.every - time.monotonic(), 0))
 
     def round(self) -> EvenlagError | None:
@@ -181,14 +182,27 @@ class Watcher:
 
 
 @contextmanager
-def _terminating() -> Iterator[None]:
-    """Raise `Terminated` at SIGTERM inside the block."""
-    before = signal.signal(signal.SIGTERM, _terminate)
+def _terminating() -> Iterator[Callable[[], None]]:
+    """Raise `Terminated` at SIGTERM inside the block; yield a function that raises what another package has caught."""
+    came: list[int] = []
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    on_interrupt = before[signal.SIGINT]
+
+    def end_if_asked() -> None:
+        if came:
+            raise Terminated if signal.SIGTERM in came else KeyboardInterrupt
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        if number == signal.SIGINT and callable(on_interrupt):
+            on_interrupt(number, frame)
+        end_if_asked()
+
+    for each in before:
+        if before[each] is not signal.SIG_IGN:
+            signal.signal(each, note)
     try:
-        yield
+        yield end_if_asked
     finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    raise Terminated
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -1,9 +1,11 @@
 """Files that others write: they change, are half written, vanish and come back."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ from evenlag.errors import SourceError
 from evenlag.tables.every_group import GroupNow
 from evenlag.watch import rounds
 from evenlag.watch.board import Board
-from evenlag.watch.inputs import FileInput
-from evenlag.watch.rounds import Watcher
+from evenlag.watch.inputs import FileInput, Seen
+from evenlag.watch.rounds import Terminated, Watcher
 from evenlag.watch.standing import Asked, Standing, standing_of
 
 HEADER = "snapshot_ts,group,topic,partition,lag,consumer_id\n"
@@ -59,6 +61,29 @@ def test_a_file_that_changes(tmp_path: Path) -> None:
     assert watched.figure("billing", "recoverable_messages") == 0
     assert watched.board.reads.total == 2
     assert watched.log == []
+
+
+class Swallowing:
+    """A source that gets a signal while it is read, and catches what the signal raises."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def read(self, _choice: Any, _warn: Any) -> list[Seen]:
+        with suppress(BaseException):
+            signal.raise_signal(self.number)
+        return []
+
+
+@pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
+def test_a_signal_ends_the_watch_though_a_reader_catches_it(number: int, raised: type[BaseException]) -> None:
+    log: list[str] = []
+    watcher = Watcher(Swallowing(number), Board(2_000), Asked(), 0.0, 1.0, log.append)
+    before = signal.getsignal(number)
+    with pytest.raises(raised):
+        watcher.run()
+    assert watcher.board.reads.total == 1
+    assert signal.getsignal(number) == before
 
 
 @pytest.mark.parametrize("cut", [1, 3, 8, 20, len(ORDERS + BILLING) + 5])
