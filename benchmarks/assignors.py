@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.instances import many_topics, mixed
 from evenlag import Problem
 from evenlag.heuristics import HEURISTICS
-from evenlag.heuristics.arrays import same_topics
+from evenlag.heuristics.array_operations import same_topics
 from evenlag.model.problem import NOBODY
 from tests.oracle.kafka import Oracle, running_oracle
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from benchmarks.instances import lags
 from evenlag import pipeline
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.one_group import Want, solve_group
+from evenlag.spark.worker.group_work import Want, solve_group
 from evenlag.tables.group import GroupRows, Member
 
 GROUPS, PARTITIONS, MEMBERS = 5_000, 100, 10

@@ -12,7 +12,7 @@ from benchmarks.fleet import CORES, GROUPS, MEMBERS, PARTITIONS
 from evenlag.pipeline import local_session
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.jobs.raw_rows import RawTables, gathered
-from evenlag.spark.worker.task import forget_archives
+from evenlag.spark.worker.arrow_task import forget_archives
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import KEY
 

@@ -20,7 +20,7 @@ from evenlag.model.pair_data import FetchFrom
 from evenlag.model.problem import Problem
 from evenlag.model.values import check_name, kind
 from evenlag.tables import read as tables
-from evenlag.tables.brokers import Brokers, brokers_of
+from evenlag.tables.cluster_address import Brokers, brokers_of
 from evenlag.tables.columns import TableKind
 from evenlag.tables.formats import Reading
 from evenlag.tables.frames import Frame, is_frame, read_frame

@@ -13,7 +13,7 @@ import click
 from evenlag import live
 from evenlag.cli import options
 from evenlag.cli.decorators import Command, together
-from evenlag.tables.brokers import Brokers
+from evenlag.tables.cluster_address import Brokers
 
 if TYPE_CHECKING:
     from evenlag.watch.board import Board

@@ -24,7 +24,7 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model import literals
 from evenlag.model.defaults import DEFAULT_STICKINESS, MOST_SEED, REPLAY_GAP
 from evenlag.model.literals import listed
-from evenlag.tables.brokers import Brokers
+from evenlag.tables.cluster_address import Brokers
 
 if TYPE_CHECKING:
     from evenlag.compare import Weighing

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenlag import report as reports
 from evenlag.cli.terminal import print_json, say, working
-from evenlag.model.files import write_text
+from evenlag.model.problem_files import write_text
 
 MOST_REBALANCING = 30  # groups listed that rebalance most often
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from evenlag.errors import SourceError
-from evenlag.tables.brokers import brokers_of
+from evenlag.tables.cluster_address import brokers_of
 
 STDIN = ("-", "/dev/stdin")
 _COPIED = "evenlag-stdin-"  # prefix of the folder that holds the copy
@@ -44,7 +44,7 @@ class BrokersOrPath(InputPath):
     """A path to read, or the brokers of a cluster as `kafka://HOST:PORT`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return brokers as `evenlag.tables.brokers.Brokers`, anything else as a path."""
+        """Return brokers as `evenlag.tables.cluster_address.Brokers`, anything else as a path."""
         if not isinstance(value, str) or not (value.startswith("kafka:") or "://" in value):
             return super().convert(value, param, ctx)
         try:

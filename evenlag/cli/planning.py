@@ -10,7 +10,7 @@ import evenlag
 from evenlag import compare
 from evenlag.cli.ending import notes_of
 from evenlag.cli.options import Ceiling, Source
-from evenlag.cli.past import PastOptions
+from evenlag.cli.past_options import PastOptions
 from evenlag.cli.terminal import working
 from evenlag.model.interrupt import Watch, ending_searches
 

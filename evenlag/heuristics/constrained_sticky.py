@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenlag.errors import InvalidPlanError
-from evenlag.heuristics.arrays import even_share, owned_counts, same_topics
+from evenlag.heuristics.array_operations import even_share, owned_counts, same_topics
 from evenlag.model.arrays import rank_within
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem

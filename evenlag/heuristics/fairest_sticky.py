@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenlag.heuristics.arrays import fewest_first, owned_counts, same_topics
+from evenlag.heuristics.array_operations import fewest_first, owned_counts, same_topics
 from evenlag.model.arrays import Whole
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem

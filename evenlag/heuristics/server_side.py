@@ -11,7 +11,7 @@ import numpy as np
 
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import ranges, uniform
-from evenlag.heuristics.arrays import same_topics
+from evenlag.heuristics.array_operations import same_topics
 from evenlag.heuristics.java_hash import Hashes, buckets, hash_codes, map_order, table_size, timeline_order
 from evenlag.model.arrays import Whole
 from evenlag.model.literals import BrokerWord

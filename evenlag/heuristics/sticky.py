@@ -9,7 +9,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from evenlag.heuristics.arrays import even_share, fewest_first, held_counts, in_turn, same_topics
+from evenlag.heuristics.array_operations import even_share, fewest_first, held_counts, in_turn, same_topics
 from evenlag.heuristics.java_hash import buckets, hash_codes, map_order, table_size
 from evenlag.heuristics.rack_filling import fewest_within_racks, fill_within_racks
 from evenlag.heuristics.racks import RackTable, rack_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenlag.heuristics import sticky
-from evenlag.heuristics.arrays import same_topics
+from evenlag.heuristics.array_operations import same_topics
 from evenlag.model.arrays import Whole, stable_order
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Bools, Index, Ints, Problem

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from evenlag.heuristics.arrays import fewest_first, owned_counts, same_topics
+from evenlag.heuristics.array_operations import fewest_first, owned_counts, same_topics
 from evenlag.heuristics.java_hash import table_size
 from evenlag.model.arrays import Whole, rank_within
 from evenlag.model.plan import Plan

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from evenlag.heuristics.arrays import owned_counts
+from evenlag.heuristics.array_operations import owned_counts
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 

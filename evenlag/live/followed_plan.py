@@ -16,7 +16,7 @@ from evenlag.errors import EvenlagError, InvalidPlanError, SourceError, to_get
 from evenlag.live.bearers import note_on_names
 from evenlag.live.group_state import TopicPartition
 from evenlag.live.wording import login_fails
-from evenlag.model.files import unique, write_json
+from evenlag.model.problem_files import unique, write_json
 from evenlag.tables.topics import is_topic, topic_address
 
 ANSWER_LIMIT = 10.0  # seconds to wait for the brokers

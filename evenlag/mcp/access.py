@@ -12,7 +12,7 @@ from evenlag import live
 from evenlag.door import is_text
 from evenlag.errors import SourceError
 from evenlag.model.explanation.phrases import joined
-from evenlag.tables.brokers import Brokers, brokers_of
+from evenlag.tables.cluster_address import Brokers, brokers_of
 
 MOST_BYTES = 64 * 2**20  # largest source
 

@@ -24,13 +24,13 @@ from evenlag.mcp.access import Access
 from evenlag.mcp.cutting import LEFT_OUT
 from evenlag.mcp.signatures import Schema, described_in, parameters_of, summary_of
 from evenlag.model.explanation.reasons import named_part
-from evenlag.model.files import read_json
 from evenlag.model.in_memory import in_memory
 from evenlag.model.interrupt import ending_searches
 from evenlag.model.names import did_you_mean
 from evenlag.model.problem import Problem
+from evenlag.model.problem_files import read_json
 from evenlag.model.result import Result
-from evenlag.tables.brokers import Brokers
+from evenlag.tables.cluster_address import Brokers
 
 SOURCES = ("source", "members")
 READING = (*SOURCES, "group", "format", "auto_offset_reset", "subscribed", "fetch_from", "since")

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.model import files, rates
+    from evenlag.model import problem_files, rates
     from evenlag.model.explanation.reasons import named_part
 
-__all__ = ["files", "named_part", "rates"]
+__all__ = ["named_part", "problem_files", "rates"]
 
 _HOMES = {
-    "files": "evenlag.model.files",
     "named_part": "evenlag.model.explanation.reasons",
+    "problem_files": "evenlag.model.problem_files",
     "rates": "evenlag.model.rates",
 }
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenlag.report.frontier_picture import draw_frontier
     from evenlag.report.migration_text import migration_lines, migration_report
     from evenlag.report.page.fleet import fleet_document
-    from evenlag.report.page.group import group_document
+    from evenlag.report.page.group_document import group_document
     from evenlag.report.page.html import fleet_page, group_page
     from evenlag.report.past_text import past_document, past_table
     from evenlag.report.payoff_text import payoff_document, payoff_report
@@ -101,7 +101,7 @@ _HOMES = {
     "fleet_page": "evenlag.report.page.html",
     "frontier_document": "evenlag.report.text",
     "frontier_report": "evenlag.report.text",
-    "group_document": "evenlag.report.page.group",
+    "group_document": "evenlag.report.page.group_document",
     "group_page": "evenlag.report.page.html",
     "migration_document": "evenlag.report.documents",
     "migration_lines": "evenlag.report.migration_text",

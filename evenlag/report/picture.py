@@ -13,7 +13,7 @@ from typing import Any
 from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.errors import SourceError, to_get
 from evenlag.figures import quantity
-from evenlag.model.files import written_aside
+from evenlag.model.problem_files import written_aside
 from evenlag.report.figure_files import check_kind
 
 LONGEST_NAME = 40  # characters of a group's name in a title

@@ -17,12 +17,12 @@ from evenlag.model.arrays import NOBODY, Bools, Whole
 from evenlag.model.balance import Balance
 from evenlag.model.group_columns import GroupColumns
 from evenlag.model.objective import ObjectiveKind
-from evenlag.search.columns.bounds import column_bounds
 from evenlag.search.columns.fill import longest_first
+from evenlag.search.columns.group_bounds import column_bounds
+from evenlag.search.columns.group_rules import CountRules
 from evenlag.search.columns.layers import differenced
-from evenlag.search.columns.names import renamed
+from evenlag.search.columns.renaming import renamed
 from evenlag.search.columns.repair import repairable, repaired
-from evenlag.search.columns.rules import CountRules
 from evenlag.search.columns.swaps import CLOSE, Aim, improve
 
 METHODS = ("current", "repair", "lag-aware", "construct", "exchanges")

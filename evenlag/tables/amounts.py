@@ -8,12 +8,12 @@ from typing import Any
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.figures import quantity
-from evenlag.model.files import read_json
 from evenlag.model.problem import Problem
+from evenlag.model.problem_files import read_json
 from evenlag.model.values import parse_partition_number
 from evenlag.tables.columns import Numbered
 from evenlag.tables.files import open_text, reading, table_rows
-from evenlag.tables.values import plain_value
+from evenlag.tables.typed_values import plain_value
 
 MOVE_SIZES, TRAFFIC = "move_sizes", "traffic"
 COLUMNS = {MOVE_SIZES: "move_size", TRAFFIC: "traffic"}

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.tables.values import is_null, plain_value, text_of
+from evenlag.tables.typed_values import is_null, plain_value, text_of
 
 _PLAIN_WHOLE = r"^[+-]?[0-9]{1,18}$"  # Arrow casts these to integers as Python does
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.model.files import unique
 from evenlag.model.in_memory import File
+from evenlag.model.problem_files import unique
 
 if TYPE_CHECKING:
     from evenlag.tables.rows import Rows  # imports pyarrow

@@ -21,7 +21,7 @@ from evenlag.tables.group import NO_OWNERS, OFFSET_FIELDS, ONLY_OWNERS, UNKNOWN,
 from evenlag.tables.pair_columns import NO_AMOUNT, NO_PAIR_COLUMNS, PAIR_COLUMNS, REPLICA_RACKS, PairColumns
 from evenlag.tables.past_rows import PastRows, before_each
 from evenlag.tables.rules import BEFORE_START, BELOW_ZERO, BEYOND_END, CheckedRows, ascends
-from evenlag.tables.values import snapshot_order
+from evenlag.tables.typed_values import snapshot_order
 
 TOLD = Registration.__match_args__
 """The columns of a member on which plans do not depend, but the way to another protocol does."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.lag import MAX_LAG
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
 from evenlag.tables.column_names import some
-from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.rules import BELOW_ZERO, LAG_UNKNOWN, NO_LOG_START, USABLE, CheckedRows
 
 _WHOLE, _AT_MOST = "the whole log", "the log end offset, its upper limit, as the text has no log start offset"

@@ -16,7 +16,7 @@ from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, separator_of
 from evenlag.tables.formats import FORMATS, Reading
 from evenlag.tables.formats.likeness import likeness
 from evenlag.tables.times_of_names import time_in_name
-from evenlag.tables.values import snapshot_order
+from evenlag.tables.typed_values import snapshot_order
 
 PROBLEM = "problem"
 TABLE_FORMS = ("csv", "jsonl", "parquet")

@@ -9,7 +9,7 @@ from evenlag.compare.history import Capacity
 from evenlag.errors import InvalidProblemError
 from evenlag.model.facts import NO_FACTS
 from evenlag.model.problem import Problem
-from evenlag.tables.defaults import AUTO_OFFSET_RESET
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
 from evenlag.tables.formats import Reading
 from evenlag.tables.group import GroupRows
 from evenlag.tables.group_members import GroupMembers

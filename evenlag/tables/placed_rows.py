@@ -22,7 +22,7 @@ from evenlag.tables.files import open_text
 from evenlag.tables.formats import Reading
 from evenlag.tables.rows import Rows
 from evenlag.tables.rules import CheckedRows, check_rows, contradiction
-from evenlag.tables.values import advice, plain_value
+from evenlag.tables.typed_values import advice, plain_value
 
 _MOST_SHOWN = 160  # characters of a line in a message
 

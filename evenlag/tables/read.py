@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 from evenlag.compare.foresight import AUTO, ahead_micros
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.model.files import read_problem
 from evenlag.model.in_memory import File, InMemory
 from evenlag.model.problem import Problem
+from evenlag.model.problem_files import read_problem
 from evenlag.tables.columns import TableKind
 from evenlag.tables.formats import FORMATS, Reading
 from evenlag.tables.loading import PROBLEM, bare, form_of, read_dated_texts, read_file, snapshot_tables

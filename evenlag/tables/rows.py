@@ -13,7 +13,7 @@ import pyarrow as pa
 from evenlag.model.arrays import Whole
 from evenlag.tables.arrow_values import Values, column_values
 from evenlag.tables.columns import Column, Numbered
-from evenlag.tables.values import text_of
+from evenlag.tables.typed_values import text_of
 
 _UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)  # raised if no Arrow type can hold all the values
 

@@ -18,9 +18,9 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.rates import time_micros
 from evenlag.tables.arrow_values import Values, column_values, row_texts
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
 from evenlag.tables.columns import LINE, LOG_ONLY, MALFORMED, TABLES, Column, TableKind
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
-from evenlag.tables.defaults import AUTO_OFFSET_RESET
 
 BEYOND_END, BEFORE_START, BELOW_ZERO = 1, 2, 3  # codes of a clamped lag; see `model.lag.Lag`
 USABLE = -1

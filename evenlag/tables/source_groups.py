@@ -14,8 +14,8 @@ from evenlag.errors import InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.names import did_you_mean
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
-from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.formats import Reading
 from evenlag.tables.group_table import GroupTable, numbers_in
 from evenlag.tables.growth import predict_lags

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError, exists_already
-from evenlag.model.files import written_aside
+from evenlag.model.problem_files import written_aside
 from evenlag.tables.columns import Column, Table
 from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, reason, shown_files
 from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, replay_row

@@ -11,8 +11,8 @@ from math import lcm
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError, moves_of
+from evenlag.verifier.stated_group import Group
 
 MOST_PARTITIONS = 400  # recursion depth: one call a partition
 STEPS = 5  # effort for a place that is tried, and for a lag that is added

@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import partial
 from math import lcm
 
+from evenlag.verifier.convex_flow import Arc, Flow
 from evenlag.verifier.costs_of_pairs import Costs, Terms, costs_of, moves
 from evenlag.verifier.count_limits import Cell, Counts
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.flow import Arc, Flow
-from evenlag.verifier.group import Group, Number
 from evenlag.verifier.question import UncheckedError
+from evenlag.verifier.stated_group import Group, Number
 
 
 def cheapest(

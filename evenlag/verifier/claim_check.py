@@ -9,10 +9,10 @@ from typing import Any
 
 from evenlag.errors import InvalidProblemError
 from evenlag.verifier.costs_of_pairs import Costs, costs_of
-from evenlag.verifier.group import Group, read_group
 from evenlag.verifier.load_arguments import Loads
 from evenlag.verifier.other_plans import Other, OtherPlans
 from evenlag.verifier.question import RefusedError, UncheckedError, moves_of
+from evenlag.verifier.stated_group import Group, read_group
 from evenlag.verifier.verdict import EFFORT, PLAN_VERIFIED, REFUSED, VERIFIED, Check, Given, Verdict, document_of
 
 Data = dict[str, Any]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from evenlag.verifier.group import FOLLOWERS, LEADER, Group, Number
 from evenlag.verifier.question import Question, RefusedError, exact, moves_of, whole
+from evenlag.verifier.stated_group import FOLLOWERS, LEADER, Group, Number
 
 Costs = list[list[int]]  # costs[partition][member]
 

@@ -14,10 +14,10 @@ from fractions import Fraction
 from functools import partial
 from math import lcm
 
+from evenlag.verifier.convex_flow import Arc, Flow, Range
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.flow import Arc, Flow, Range
-from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, RefusedError
+from evenlag.verifier.stated_group import Group
 
 Cell = tuple[str, int]  # topic and member
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from evenlag.errors import InvalidProblemError
-from evenlag.verifier.group import Group, read_group
 from evenlag.verifier.question import RefusedError, UncheckedError
+from evenlag.verifier.stated_group import Group, read_group
 from evenlag.verifier.verdict import PLAN_VERIFIED, REFUSED, VERIFIED, Given, Verdict, document_of
 
 SAME_GROUP = ("setting", "plan", "weights", "capacity", "none")  # kinds of remedies that keep partitions and members

@@ -12,9 +12,9 @@ from typing import Any
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import Counts, check_counts, counts_of
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.group import FOLLOWERS, Group
+from evenlag.verifier.joined_partitions import holders_of_units, units_of
 from evenlag.verifier.question import Question, RefusedError, UncheckedError, exact
-from evenlag.verifier.units import holders_of_units, units_of
+from evenlag.verifier.stated_group import FOLLOWERS, Group
 
 Holder = list[int | None]
 

@@ -15,9 +15,9 @@ from math import lcm
 
 from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError
 from evenlag.verifier.reduced_costs import Option, places, reduced
+from evenlag.verifier.stated_group import Group
 
 AT_ONCE = 0.5  # share of the effort for joining the complete lists of members alike
 STEPS = 15  # effort for a set that fits; one that does not takes 1

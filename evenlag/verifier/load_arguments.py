@@ -13,8 +13,8 @@ from itertools import accumulate
 from math import ceil, floor
 
 from evenlag.verifier.count_limits import Counts
-from evenlag.verifier.group import Group
 from evenlag.verifier.question import RefusedError
+from evenlag.verifier.stated_group import Group
 
 Pair = tuple[Fraction | int, Fraction | int]
 

@@ -14,8 +14,8 @@ from math import ceil, floor, lcm
 
 from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, RefusedError
+from evenlag.verifier.stated_group import Group
 
 STEPS = 12  # effort for a window
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import Counts, held_by
-from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError, moves_of
+from evenlag.verifier.stated_group import Group
 
 STEPS = 20  # of an effort, that a plan takes for each member and scenario
 

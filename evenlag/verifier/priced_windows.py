@@ -16,8 +16,8 @@ from typing import Any
 
 from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, RefusedError, UncheckedError
+from evenlag.verifier.stated_group import Group
 
 CELLS = 4  # numbers of a table that take a step
 NOTHING = -(1 << 80)  # value of a load that no set of partitions has

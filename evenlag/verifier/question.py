@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from evenlag.verifier.group import Group, Number
+from evenlag.verifier.stated_group import Group, Number
 
 BALANCES = ("both", "topic", "group", "none")
 KINDS = ("spread", "makespan")

@@ -10,8 +10,8 @@ from typing import Any
 from evenlag.verifier.costs_of_pairs import COSTS, costs_of, names_of_costs
 from evenlag.verifier.count_limits import Cell, MoveCounts
 from evenlag.verifier.given_answer import Answer
-from evenlag.verifier.group import FOLLOWERS, LEADER
 from evenlag.verifier.question import RefusedError, UncheckedError, moves_of, whole
+from evenlag.verifier.stated_group import FOLLOWERS, LEADER
 
 OPTIMAL, FEASIBLE, HEURISTIC, EMPTY = "OPTIMAL", "FEASIBLE", "HEURISTIC", "EMPTY"
 MOVES, MOVED_SIZE = "moves", "moved_size"

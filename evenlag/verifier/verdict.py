@@ -17,12 +17,12 @@ from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import Counts, MoveCounts
 from evenlag.verifier.effort import Effort
 from evenlag.verifier.given_answer import Answer
-from evenlag.verifier.group import Group, common_divisor, read_group
 from evenlag.verifier.held_sets import Search
 from evenlag.verifier.load_arguments import ARGUMENTS, Loads
 from evenlag.verifier.move_argument import check_moves
 from evenlag.verifier.question import Question, RefusedError, UncheckedError, moves_of
 from evenlag.verifier.result_fields import check_fields, read_counts, shown
+from evenlag.verifier.stated_group import Group, common_divisor, read_group
 
 EFFORT = 20_000_000  # steps of a check: some seconds
 AT_ONCE = 0.4  # share of the effort for one way to prove a bound, if there is another

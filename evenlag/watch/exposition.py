@@ -13,7 +13,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from evenlag import __version__
 from evenlag.watch.board import NAMED, Board
-from evenlag.watch.figures import FIGURES
+from evenlag.watch.group_figures import FIGURES
 
 PREFIX = "evenlag_"
 

@@ -10,7 +10,7 @@ from evenlag.compare.drain import NEVER, Time
 from evenlag.figures import duration, number, percent, quantity
 from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.names import Name
-from evenlag.watch.figures import Figures
+from evenlag.watch.group_figures import Figures
 
 
 class Kind(Name):

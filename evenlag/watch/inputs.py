@@ -14,8 +14,8 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.figures import quantity
 from evenlag.live.cluster.capture import snapshots
 from evenlag.live.cluster.stopped import Pulse
-from evenlag.model.files import read_problem
 from evenlag.model.in_memory import File
+from evenlag.model.problem_files import read_problem
 from evenlag.model.rates import time_text
 from evenlag.tables.columns import TableKind
 from evenlag.tables.every_group import Choice, Found, GroupNow, every_group, of_problem, of_rows

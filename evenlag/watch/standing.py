@@ -28,7 +28,7 @@ from evenlag.search.entry import solve
 from evenlag.search.options import SolveOptions
 from evenlag.tables.every_group import GroupNow
 from evenlag.tables.measured import NOTHING_MEASURED, Measured
-from evenlag.watch.figures import Figures
+from evenlag.watch.group_figures import Figures
 
 NOISE = Fraction(1, 1000)  # share of the mean load; a proven plan outlives smaller changes of the lags
 RATE_NOISE = Fraction(1, 100)  # share of the capacity; the same for the rates used to find the fewest members

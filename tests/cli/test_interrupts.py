@@ -132,7 +132,7 @@ def test_an_interrupted_plan_is_written(group: Path, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_while_reading_ends_the_command(group: Path) -> None:
-    home = {"HOME": "evenlag.model.files", "TARGET": "json.loads", "NUMBER": 1}
+    home = {"HOME": "evenlag.model.problem_files", "TARGET": "json.loads", "NUMBER": 1}
     done = run(AT_CALL, "plan", group, **home)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "evenlag: interrupted\n")
 

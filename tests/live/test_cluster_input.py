@@ -10,7 +10,7 @@ import evenlag
 from evenlag import live
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.live.cluster.from_brokers import readings_of
-from evenlag.tables.brokers import Brokers, brokers_of
+from evenlag.tables.cluster_address import Brokers, brokers_of
 from tests.support.broker import Broker
 from tests.support.command import evenlag as command
 from tests.support.traffic import commit, create_topics, produce, running_group

@@ -9,8 +9,7 @@ import pytest
 
 from evenlag.live import Snapshot, snapshot
 from evenlag.live.cluster import capture
-from evenlag.live.cluster.client import Cluster
-from evenlag.live.cluster.rows import (
+from evenlag.live.cluster.broker_rows import (
     UNKNOWN_TOPIC,
     Layout,
     LogOffsets,
@@ -18,6 +17,7 @@ from evenlag.live.cluster.rows import (
     partitions_of,
     why_unread,
 )
+from evenlag.live.cluster.client import Cluster
 from evenlag.live.cluster.stopped import Pulse
 from evenlag.live.group_state import Commits, Description, Failure, Group
 from evenlag.live.group_state import Member as MemberState

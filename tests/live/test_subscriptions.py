@@ -10,7 +10,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from evenlag.errors import UserDataError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
-from evenlag.live.cluster.rows import member_rows, subscriptions_of, topics_of
+from evenlag.live.cluster.broker_rows import member_rows, subscriptions_of, topics_of
 from evenlag.live.group_state import Commits, Description, Failure, Group, Member
 from evenlag.protocol.subscriptions import Subscription, decode_assignment, decode_subscription, matching
 from evenlag.protocol.user_data import StickyUserData, WeightedUserData, encode_sticky, encode_weighted

@@ -9,7 +9,7 @@ import pytest
 from evenlag import live
 from evenlag.live.cluster.capture import snapshots
 from evenlag.watch.board import Board
-from evenlag.watch.figures import Figures
+from evenlag.watch.group_figures import Figures
 from evenlag.watch.inputs import ClusterInput
 from evenlag.watch.rounds import Watcher
 from evenlag.watch.standing import Asked

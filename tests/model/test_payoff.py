@@ -21,7 +21,7 @@ from evenlag.model.objective import Objective
 from evenlag.model.payoff import parse_share, payoff
 from evenlag.model.plan import Plan, current_plan
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.one_group import decided, solve_group
+from evenlag.spark.worker.group_work import decided, solve_group
 from evenlag.spark.worker.packed_plans import MOVE_WORDS
 from evenlag.tables.group import GroupRows
 from tests.support.command import evenlag as run

@@ -22,11 +22,11 @@ from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import Problem
 from evenlag.search.columns import fill, layers, slots, swaps
-from evenlag.search.columns.bounds import column_bounds
+from evenlag.search.columns.group_bounds import column_bounds
+from evenlag.search.columns.group_rules import CountRules
 from evenlag.search.columns.layers import differenced
-from evenlag.search.columns.names import renamed
+from evenlag.search.columns.renaming import renamed
 from evenlag.search.columns.repair import repairable, repaired
-from evenlag.search.columns.rules import CountRules
 from evenlag.search.first_plans import METHODS, FirstPlans, first_plans
 from tests.support.columned import (
     BALANCES,

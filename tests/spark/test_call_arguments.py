@@ -15,7 +15,7 @@ from evenlag.errors import SourceError
 from evenlag.spark.driver.connect import ConnectDriver
 from evenlag.spark.driver.protocol import naming_older_server
 from evenlag.spark.jobs.arguments import _check_session
-from evenlag.tables.defaults import TIME_LIMIT
+from evenlag.tables.call_defaults import TIME_LIMIT
 from tests.support.frames import tables
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.one_group import Effort, Want, solve_group
+from evenlag.spark.worker.group_work import Effort, Want, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
 from evenlag.tables.group import GroupRows, Member
 from tests.support.fleet_tasks import FewGroups

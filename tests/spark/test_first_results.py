@@ -18,10 +18,10 @@ from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.first_plans import METHODS
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
+from evenlag.spark.worker.arrow_task import plan_columns, result_batch
 from evenlag.spark.worker.first_results import BASELINE, NOT_COMPARED, apply_to
-from evenlag.spark.worker.one_group import LATE, Effort, GroupResult, Want, solve_group
+from evenlag.spark.worker.group_work import LATE, Effort, GroupResult, Want, solve_group
 from evenlag.spark.worker.packed_plans import MOVE_WORDS
-from evenlag.spark.worker.task import plan_columns, result_batch
 from evenlag.spark.worker.turns import Budget
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows

@@ -19,8 +19,8 @@ from evenlag.spark.driver.protocol import BATCH_BYTES
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import check_tables
 from evenlag.spark.jobs.solved_tables import audit_rows, group_rows, plan_rows
-from evenlag.spark.worker.one_group import LATE
-from evenlag.spark.worker.task import Solver
+from evenlag.spark.worker.arrow_task import Solver
+from evenlag.spark.worker.group_work import LATE
 from evenlag.spark.worker.turns import Budget
 from evenlag.tables.outputs import SOLVED
 from tests.support.cut_jobs import cut_job
@@ -216,7 +216,7 @@ def test_a_killed_worker_loses_and_duplicates_no_group(
         import os
         import signal
 
-        from evenlag.spark.worker.one_group import solve_group
+        from evenlag.spark.worker.group_work import solve_group
 
         if group.group == "g002" and (always or not mark.exists()):
             mark.touch()

@@ -16,8 +16,8 @@ import evenlag
 from evenlag import Problem, pipeline
 from evenlag.errors import InfeasibleError, InvalidProblemError, SourceError
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.one_group import Want, solve_group
-from evenlag.spark.worker.task import result_batch
+from evenlag.spark.worker.arrow_task import result_batch
+from evenlag.spark.worker.group_work import Want, solve_group
 from evenlag.tables import read_group
 from evenlag.tables.amounts import COLUMNS, with_amounts
 from evenlag.tables.columns import MEMBERS, OFFSETS, Table

@@ -31,11 +31,11 @@ from evenlag.search.cache import Caches
 from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.options import SolveOptions
 from evenlag.spark.driver.session import java_home
-from evenlag.spark.worker import one_group as solving
+from evenlag.spark.worker import group_work as solving
 from evenlag.spark.worker import turns
-from evenlag.spark.worker.one_group import COARSE, Effort, GroupResult, Want, solve_group
+from evenlag.spark.worker.arrow_task import Solver, plan_columns
+from evenlag.spark.worker.group_work import COARSE, Effort, GroupResult, Want, solve_group
 from evenlag.spark.worker.rows_of_task import TableRules
-from evenlag.spark.worker.task import Solver, plan_columns
 from evenlag.spark.worker.turns import Budget, recoverable, take_turns
 from evenlag.tables.group import ONLY_OWNERS, GroupRows, Member
 from evenlag.tables.outputs import AUDIT_FIELDS, PLANS
@@ -411,7 +411,7 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
 
 
 def test_importing_the_package_needs_no_spark() -> None:
-    code = "import sys, evenlag.pipeline, evenlag.spark.worker.one_group; print('pyspark' in sys.modules)"
+    code = "import sys, evenlag.pipeline, evenlag.spark.worker.group_work; print('pyspark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -22,7 +22,7 @@ from evenlag.search.portfolio import TERMS
 from evenlag.search.solver import search
 from evenlag.search.stage import Step
 from evenlag.spark.worker import turns
-from evenlag.spark.worker.one_group import Effort, GroupResult, Want, solve_group
+from evenlag.spark.worker.group_work import Effort, GroupResult, Want, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
 from evenlag.tables.group import GroupRows, Member
 from tests.support.fleet_tasks import FewGroups

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from evenlag.errors import InvalidProblemError
 from evenlag.pipeline import Packing, Task, pack_offset_ranges
 from evenlag.spark.offsets import packing as packing_module
-from evenlag.spark.offsets.ranges import offset_ranges
+from evenlag.spark.offsets.offset_ranges import offset_ranges
 from tests.support.problems import cases
 
 if TYPE_CHECKING:

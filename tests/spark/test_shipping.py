@@ -22,11 +22,11 @@ import evenlag
 from evenlag.errors import SourceError
 from evenlag.model.backends import BACKENDS, PACKAGES_OF
 from evenlag.search.options import SolveOptions
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.executors import fault
 from evenlag.spark.driver.task_context import attempt
-from evenlag.spark.worker.one_group import Want
-from evenlag.spark.worker.task import PACKAGES, Solver, look_around
+from evenlag.spark.worker.arrow_task import PACKAGES, Solver, look_around
+from evenlag.spark.worker.group_work import Want
 from evenlag.spark.worker.turns import Budget
 from evenlag.tables.outputs import SOLVED
 from tests.support.doc_tables import DOCS
@@ -56,7 +56,7 @@ print(json.dumps([methods, sorted(names - sys.stdlib_module_names)]))
 
 LOADING = """
 import sys
-import evenlag.spark.worker.task
+import evenlag.spark.worker.arrow_task
 from evenlag.model.backends import BACKENDS
 before = set(sys.modules)
 BACKENDS[sys.argv[1]]()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenlag.spark.worker.one_group import LATE
+from evenlag.spark.worker.group_work import LATE
 from tests.support.cut_jobs import cut_job
 from tests.support.frames import assert_same_rows, tables
 

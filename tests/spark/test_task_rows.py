@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker import task as tasks
-from evenlag.spark.worker.one_group import Want
+from evenlag.spark.worker import arrow_task as tasks
+from evenlag.spark.worker.group_work import Want
 from evenlag.spark.worker.turns import Budget
 from tests.support.fleet import OFFSET_NAMES, Row, break_at_random, fleet
 from tests.support.fleet_tasks import SCHEMA, Returned, arrow, rules, solve_task

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.one_group import Want
+from evenlag.spark.worker.arrow_task import Solver
+from evenlag.spark.worker.group_work import Want
 from evenlag.spark.worker.packed_plans import unpacked
 from evenlag.spark.worker.rows_of_task import TableRules
-from evenlag.spark.worker.task import Solver
 from evenlag.spark.worker.turns import Budget
 from evenlag.tables.column_names import check_headings
 from evenlag.tables.group import GroupRows

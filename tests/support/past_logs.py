@@ -7,7 +7,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from evenlag.tables.loading import read_table
-from evenlag.tables.values import snapshot_order
+from evenlag.tables.typed_values import snapshot_order
 from tests.support.traffic import QUIET
 
 HOUR = 3_600_000  # milliseconds

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenlag.tables.arrow_values import Values, column_values, row_texts
-from evenlag.tables.values import plain_value
+from evenlag.tables.typed_values import plain_value
 from tests.support.fleet_tasks import chunked
 from tests.support.values import EVERY
 

@@ -23,7 +23,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.tables.columns import MEMBERS, OFFSETS, Column, Table
 from evenlag.tables.group import GroupRows
 from evenlag.tables.rules import LAG_UNKNOWN
-from evenlag.tables.values import snapshot_order
+from evenlag.tables.typed_values import snapshot_order
 from tests.support.fleet_tasks import Row, batches, rules
 from tests.support.problems import cases
 

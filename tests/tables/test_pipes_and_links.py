@@ -9,7 +9,7 @@ from stat import S_ISFIFO
 import pytest
 
 from evenlag.errors import SourceError
-from evenlag.model.files import write_json
+from evenlag.model.problem_files import write_json
 from evenlag.tables.columns import Column
 from evenlag.tables.writing import write_tables
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenlag.model.rates import time_micros
-from evenlag.tables.values import plain_value, snapshot_order
+from evenlag.tables.typed_values import plain_value, snapshot_order
 from tests.support.values import NUMBERS
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from evenlag.figures import number, percent
 from evenlag.model.explanation.sentences import SENTENCES
 from evenlag.verifier import check_claims
 from evenlag.verifier.claim_check import ClaimCheck
-from evenlag.verifier.group import read_group
+from evenlag.verifier.stated_group import read_group
 from evenlag.verifier.verdict import EFFORT
 from tests.support.problems import alike, random_parameters, random_problem, seeds
 from tests.support.solving import briefly, unexplained

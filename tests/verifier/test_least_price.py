@@ -15,8 +15,8 @@ from evenlag.verifier.cheapest import least_price
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import counts_of
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.group import read_group
 from evenlag.verifier.question import Question, moves_of
+from evenlag.verifier.stated_group import read_group
 from tests.support.exact import Infeasible, every_plan
 from tests.support.problems import alike, seeds
 from tests.support.terms import draw

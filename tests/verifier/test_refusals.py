@@ -17,10 +17,10 @@ from evenlag.verifier.all_plans import best_of_all
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import counts_of
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.group import read_group
 from evenlag.verifier.load_arguments import Loads
 from evenlag.verifier.move_argument import check_moves
 from evenlag.verifier.question import Question, RefusedError
+from evenlag.verifier.stated_group import read_group
 from tests.support.exact import Infeasible, every_plan
 from tests.support.problems import alike, random_problem, seeds
 from tests.support.solving import briefly, unexplained

@@ -25,10 +25,10 @@ from evenlag.verifier.cheapest import cheapest
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import check_counts, counts_of
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.group import read_group
 from evenlag.verifier.held_sets import Search
 from evenlag.verifier.load_arguments import Loads
 from evenlag.verifier.question import Question, RefusedError, UncheckedError
+from evenlag.verifier.stated_group import read_group
 from tests.support.exact import Infeasible, every_plan
 from tests.support.portfolios import without
 from tests.support.problems import alike, random_owners, random_parameters, random_problem, seeds

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evenlag.figures import duration
-from evenlag.watch.figures import Figures
 from evenlag.watch.findings import Finding, Kind, findings
+from evenlag.watch.group_figures import Figures
 
 EVEN = Figures(
     lag_messages=1_000, partitions=6, members=3, unowned_partitions=0, spread_messages=200, best_spread_messages=40,

@@ -18,7 +18,7 @@ from evenlag.errors import SourceError
 from evenlag.model.facts import NO_FACTS
 from evenlag.watch import exposition
 from evenlag.watch.board import Board, Entry, Reads
-from evenlag.watch.figures import FIGURES, Figures
+from evenlag.watch.group_figures import FIGURES, Figures
 from evenlag.watch.server import serving
 from evenlag.watch.standing import Standing
 

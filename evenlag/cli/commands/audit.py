@@ -21,7 +21,7 @@ from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
 if TYPE_CHECKING:
     from evenlag.compare import Weighing
     from evenlag.compare.traffic_price import TrafficPrice
-    from evenlag.tables.brokers import Brokers
+    from evenlag.tables.cluster_address import Brokers
     from evenlag.tables.read import Input
 
 

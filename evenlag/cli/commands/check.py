@@ -14,16 +14,16 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.commands.watch import GROUPS, input_of
 from evenlag.cli.ending import FAILED
-from evenlag.cli.past import PastOptions, past_or_pause
+from evenlag.cli.past_options import PastOptions, past_or_pause
 from evenlag.cli.terminal import print_json, say, show_notes, working
 from evenlag.errors import InvalidProblemError, printable
 from evenlag.figures import number, quantity
 
 if TYPE_CHECKING:
     from evenlag.compare import Weighing
-    from evenlag.tables.brokers import Brokers
-    from evenlag.watch.figures import Figures
+    from evenlag.tables.cluster_address import Brokers
     from evenlag.watch.findings import Finding
+    from evenlag.watch.group_figures import Figures
     from evenlag.watch.standing import Standing
 
 FOUND = 3  # exit status: something can be done about a group

@@ -12,8 +12,8 @@ from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
-from evenlag.cli.past import PastOptions
-from evenlag.cli.past import past as past_option
+from evenlag.cli.past_options import PastOptions
+from evenlag.cli.past_options import past as past_option
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.model.interrupt import ending_searches
 

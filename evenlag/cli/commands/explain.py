@@ -13,7 +13,7 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end
 from evenlag.cli.options import Ceiling, Source
-from evenlag.cli.past import PastOptions, past_or_pause
+from evenlag.cli.past_options import PastOptions, past_or_pause
 from evenlag.cli.planning import planned
 from evenlag.cli.terminal import print_json, show, show_notes
 
@@ -52,7 +52,7 @@ def explain(
     found = planned(source, horizon, ceiling, past, check, parameters)
     explanation, warnings = found.result.explain(name), [*found.notes, *found.result.warnings]
     if out is not None:
-        model.files.write_json(out, found.result.to_dict() | {"warnings": warnings})
+        model.problem_files.write_json(out, found.result.to_dict() | {"warnings": warnings})
     if as_json:
         print_json(report.explanation_document(explanation, warnings))
     else:

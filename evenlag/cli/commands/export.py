@@ -36,8 +36,8 @@ def export(source: Source, form: str, out: Path | None, **parameters: Any) -> No
     from evenlag.model.asked_terms import resolve_objective
     from evenlag.model.backends.pulp_models import write
     from evenlag.model.balance import count_rule
-    from evenlag.model.files import written_aside
     from evenlag.model.formulation import formulate
+    from evenlag.model.problem_files import written_aside
     from evenlag.search.options import SolveOptions
 
     source.keep(out)

@@ -10,7 +10,7 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.failed_groups import allow_errors, end
 from evenlag.cli.options import Ceiling
-from evenlag.cli.past import PastOptions, fleet_past_or_pause
+from evenlag.cli.past_options import PastOptions, fleet_past_or_pause
 from evenlag.cli.terminal import print_json, progress, show, show_notes
 from evenlag.model.defaults import FLEET_GAP
 

@@ -9,7 +9,7 @@ from typing import Any
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.failed_groups import allow_errors, end
-from evenlag.cli.past import PastOptions, fleet_past_or_no_pause
+from evenlag.cli.past_options import PastOptions, fleet_past_or_no_pause
 from evenlag.cli.terminal import print_json, progress, show
 
 

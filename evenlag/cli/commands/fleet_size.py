@@ -9,9 +9,9 @@ from typing import Any
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.failed_groups import allow_errors, end
-from evenlag.cli.past import PastOptions, fleet_past
+from evenlag.cli.past_options import PastOptions, fleet_past
 from evenlag.cli.terminal import print_json, progress, show
-from evenlag.tables.defaults import GROUP_TIME_LIMIT
+from evenlag.tables.call_defaults import GROUP_TIME_LIMIT
 
 
 @command(

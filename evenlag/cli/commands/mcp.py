@@ -11,7 +11,7 @@ from evenlag.cli.catalogue import command
 from evenlag.cli.signals import leaving_at_once
 from evenlag.cli.terminal import say
 from evenlag.errors import SourceError
-from evenlag.tables.brokers import Brokers
+from evenlag.tables.cluster_address import Brokers
 
 TIME_LIMIT = 60.0  # seconds of a search
 ROWS = 100

@@ -20,7 +20,7 @@ from evenlag.model.literals import BrokerWord
 
 if TYPE_CHECKING:
     from evenlag.compare.migration import Migration
-    from evenlag.tables.brokers import Brokers
+    from evenlag.tables.cluster_address import Brokers
 
 
 @command(

@@ -12,7 +12,7 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end
 from evenlag.cli.options import Ceiling, Source
-from evenlag.cli.past import PastOptions, past_or_pause
+from evenlag.cli.past_options import PastOptions, past_or_pause
 from evenlag.cli.planning import planned
 from evenlag.cli.terminal import print_json, show, show_notes
 
@@ -65,7 +65,7 @@ def plan(
     if cooperative:
         document |= result.rebalance.to_dict()
     if out is not None:
-        model.files.write_json(out, document)
+        model.problem_files.write_json(out, document)
     if as_json:
         print_json(document)
     else:

@@ -31,7 +31,7 @@ def publish(path: Path, place: str, command_config: Path | None, as_json: bool) 
     config = {} if command_config is None else live.read_client_config(command_config)
     # NumPy takes a tenth of a second to import; help and completion do not need it.
     from evenlag.live import followed_plan
-    from evenlag.model.files import read_json
+    from evenlag.model.problem_files import read_json
 
     document = read_json(path)
     try:

@@ -11,7 +11,7 @@ import click
 from evenlag import compare, report, tables
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
-from evenlag.cli.past import PastOptions, past_or_no_pause
+from evenlag.cli.past_options import PastOptions, past_or_no_pause
 from evenlag.cli.paths import as_given
 from evenlag.cli.terminal import print_json, progress, say, show, working
 from evenlag.errors import InvalidProblemError

@@ -16,7 +16,7 @@ from evenlag.cli.commands.verify import verify
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
 from evenlag.cli.page_writing import finish, report_fleet
-from evenlag.cli.past import PastOptions, fleet_past_or_pause
+from evenlag.cli.past_options import PastOptions, fleet_past_or_pause
 from evenlag.cli.repeating import input_given, options_given
 from evenlag.cli.terminal import working
 from evenlag.compare.overview import overview

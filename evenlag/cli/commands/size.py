@@ -13,8 +13,8 @@ from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
-from evenlag.cli.past import PastOptions
-from evenlag.cli.past import past as past_option
+from evenlag.cli.past_options import PastOptions
+from evenlag.cli.past_options import past as past_option
 from evenlag.cli.terminal import print_json, progress, say, show, show_notes
 from evenlag.errors import InvalidProblemError
 from evenlag.model.interrupt import ending_searches

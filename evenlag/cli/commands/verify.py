@@ -38,7 +38,7 @@ def verify(
     its options must be those of that plan. The exit status is 0 if everything is proven, 3 if the plan and its figures
     are right but the bound could not be proven, and 1 if anything is wrong.
     """
-    document = model.files.read_json(result)
+    document = model.problem_files.read_json(result)
     problem, _, _ = source.read_with_record(horizon, capacity)
     with working("verifying"):
         verdict = evenlag.verify(document, problem, effort=effort)

@@ -15,12 +15,12 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import FAILED
 from evenlag.cli.loop_options import LoopOptions, publishing
-from evenlag.cli.past import PastOptions, past_or_pause
+from evenlag.cli.past_options import PastOptions, past_or_pause
 from evenlag.cli.terminal import say
 from evenlag.errors import InvalidProblemError, printable
 
 if TYPE_CHECKING:
-    from evenlag.tables.brokers import Brokers
+    from evenlag.tables.cluster_address import Brokers
     from evenlag.watch.inputs import Input
 
 GROUPS = 2_000  # most groups, if no other number is given

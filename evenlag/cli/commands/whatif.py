@@ -112,7 +112,7 @@ def whatif(
         found = whatif(problem, change, record=record, capacity=capacity, balance=balance_before, **parameters)
     notes += notes_of(watch)
     if save is not None:
-        model.files.write_json(save, found.after.plan.problem.to_dict())
+        model.problem_files.write_json(save, found.after.plan.problem.to_dict())
     if as_json:
         document = report.whatif_document(found, notes)
         if traffic_price is not None:

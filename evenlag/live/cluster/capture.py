@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenlag.errors import SourceError, to_get
-from evenlag.live.cluster.committed_members import with_followers
-from evenlag.live.cluster.rows import (
+from evenlag.live.cluster.broker_rows import (
     Layout,
     LogOffsets,
     member_rows,
@@ -24,6 +23,7 @@ from evenlag.live.cluster.rows import (
     topics_of,
     why_unread,
 )
+from evenlag.live.cluster.committed_members import with_followers
 from evenlag.live.cluster.stopped import LEAST_WAIT, Pulse, Stopped, without_left
 from evenlag.live.group_state import CLASSIC, Description, Failure, Group, TopicPartition
 from evenlag.live.wording import explained, some

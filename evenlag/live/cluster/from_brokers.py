@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from evenlag.live.cluster.capture import snapshot
 from evenlag.live.cluster.past_record import snapshot_since
 from evenlag.model.rates import SECOND, horizon_micros, time_micros
-from evenlag.tables.brokers import Brokers
+from evenlag.tables.cluster_address import Brokers
 from evenlag.tables.formats import Reading
 from evenlag.tables.loading import read_file
 

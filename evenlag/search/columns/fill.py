@@ -11,7 +11,7 @@ import numpy as np
 
 from evenlag.model.arrays import NOBODY, Whole
 from evenlag.model.group_columns import alike
-from evenlag.search.columns.rules import CountRules
+from evenlag.search.columns.group_rules import CountRules
 
 MOST_CELLS = 1 << 18  # cells of all tables in use at a time
 FEW_GROUPS = 16  # groups with as many partitions that are faster one by one

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import NOBODY, Bools, Whole
 from evenlag.model.group_columns import alike
 from evenlag.model.objective import ObjectiveKind
-from evenlag.search.columns.bounds import ColumnBounds
-from evenlag.search.columns.rules import CountRules
+from evenlag.search.columns.group_bounds import ColumnBounds
+from evenlag.search.columns.group_rules import CountRules
 from evenlag.search.columns.slots import Shares, Slots
 
 MOST_CELLS = 1 << 18  # cells of all tables in use at a time

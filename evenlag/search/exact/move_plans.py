@@ -33,7 +33,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from evenlag.heuristics.arrays import owned_counts
+from evenlag.heuristics.array_operations import owned_counts
 from evenlag.model.arrays import Whole
 from evenlag.model.backends import fits
 from evenlag.model.balance import Balance, CountRule

@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 from evenlag.spark.driver.protocol import BATCH_BYTES, UNLIMITED, Counters, Progress, described
 from evenlag.spark.driver.settings import is_local
 from evenlag.spark.driver.storage import Folder, scratch
-from evenlag.spark.worker.task import look_around
+from evenlag.spark.worker.arrow_task import look_around
 
 INTERVAL = 0.25  # seconds between checks of the counters
 PATIENCE = 5  # seconds without a task before the warning

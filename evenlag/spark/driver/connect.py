@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.protocol import (
     BATCH_BYTES,
     COMMIT_EACH_TASK,

@@ -5,7 +5,7 @@ import gc
 import pyarrow as pa
 from pyspark.daemon import manager
 
-import evenlag.spark.worker.task  # noqa: F401  the module that workers need
+import evenlag.spark.worker.arrow_task  # noqa: F401  the module that workers need
 
 if __name__ == "__main__":
     pa.array([0])  # imports pandas, if installed

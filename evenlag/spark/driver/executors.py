@@ -13,11 +13,11 @@ import evenlag
 from evenlag.errors import SourceError
 from evenlag.search.options import AUTO
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.kept import within
 from evenlag.spark.driver.protocol import Place, described
 from evenlag.spark.driver.settings import is_local
-from evenlag.spark.worker.task import look_around
+from evenlag.spark.worker.arrow_task import look_around
 
 MOST = 100  # most tasks that check
 SHIP = "see docs/operations.md for how to ship packages"

@@ -12,7 +12,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
-from evenlag.spark.driver.errors import blamed, reach
+from evenlag.spark.driver.error_lines import blamed, reach
 from evenlag.spark.driver.session import local_session
 from evenlag.spark.driver.settings import is_configured
 from evenlag.tables.topics import is_topic, topic_address

@@ -16,9 +16,9 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
-from evenlag.model.files import written_aside
+from evenlag.model.problem_files import written_aside
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.errors import blamed, reach
+from evenlag.spark.driver.error_lines import blamed, reach
 from evenlag.spark.driver.settings import is_local, launch_settings, refuse_connect, session_settings
 
 CLIENT_ONLY = not hasattr(pyspark, "SparkContext")  # pyspark-client is installed, which cannot start Java

@@ -15,7 +15,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from evenlag.errors import SourceError, exists_already
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.protocol import described
 from evenlag.spark.driver.sources import is_table, name_parts, quoted
 from evenlag.spark.driver.storage import Storage, read_parquet, scratch, written_whole

@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kafka import connected, record_text, topic_options
 from evenlag.spark.driver.protocol import described

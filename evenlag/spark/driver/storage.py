@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from evenlag.errors import SourceError, exists_already, foreign
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.local_out import OLD
 from evenlag.spark.driver.protocol import COMMIT_EACH_TASK, needs_java
 from evenlag.spark.driver.settings import is_local

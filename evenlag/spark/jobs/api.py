@@ -15,9 +15,9 @@ from evenlag.spark.jobs.fleet import Fleet
 from evenlag.spark.jobs.fleet_solver import AuditKeywords, FleetSolver, PlanKeywords, Solved, fleet_options
 from evenlag.spark.jobs.raw_rows import RawTables, gathered
 from evenlag.spark.jobs.solved_tables import audit_rows, group_rows, plan_rows, reject_rows
-from evenlag.spark.worker.one_group import Want
+from evenlag.spark.worker.group_work import Want
 from evenlag.spark.worker.rows_of_task import Rejecter
-from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
 from evenlag.tables.outputs import REJECTS, SOLVED
 
 

@@ -17,7 +17,7 @@ from evenlag.errors import SourceError
 from evenlag.model.literals import BalanceWord
 from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, MOST_REMEDIES, FleetAudit
 from evenlag.report.picture import draw
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.kept import at_once, kept, within
 from evenlag.spark.driver.protocol import Progress, described, needs_java
 from evenlag.spark.driver.sinks import sink
@@ -42,9 +42,9 @@ from evenlag.spark.jobs.summary import (
     traffic_sums,
     worst_groups,
 )
-from evenlag.spark.worker.one_group import Want
+from evenlag.spark.worker.group_work import Want
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
 from evenlag.tables.columns import TableKind
-from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
 from evenlag.tables.outputs import SOLVED
 from evenlag.tables.topics import is_topic
 

@@ -22,7 +22,7 @@ from evenlag.model.defaults import DEFAULT_STICKINESS, REPLAY_GAP
 from evenlag.model.names import keywords_of, unknown_keyword
 from evenlag.report.fleet_text import ANSWERS, MOST_FAILED, MOST_GROUPS, FleetReplays, FleetSizes
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import Progress, described, needs_java, report_end
@@ -34,7 +34,7 @@ from evenlag.spark.jobs.fleet import check_tables, check_topics
 from evenlag.spark.jobs.fleet_solver import PlanKeywords
 from evenlag.spark.jobs.summary import answers_counted, lacking_most, strategies_compared
 from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, replayed, sized, unsized
-from evenlag.tables.defaults import AUTO_OFFSET_RESET
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData, MoveKeywords
 from evenlag.tables.group import GroupRows
 from evenlag.tables.measured import COLUMNS, NOTHING_MEASURED, Measured, measured_in

@@ -40,7 +40,7 @@ from evenlag.spark.jobs.run_report import RunReport
 from evenlag.spark.jobs.streaming import Audit, StreamJob, auditor, consume, opened, reporting
 from evenlag.spark.native import history_tables
 from evenlag.spark.worker.history_task import MEMBER, with_reasons
-from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.tables.outputs import PASSED_OVER
 
 TABLES = ("offsets", "members", *batch.TABLES, "passed_over")

@@ -22,8 +22,8 @@ from evenlag.spark.driver.protocol import Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables, check_topics
 from evenlag.spark.jobs.solved_tables import of_groups
-from evenlag.spark.worker.one_group import Want
-from evenlag.spark.worker.task import Solver
+from evenlag.spark.worker.arrow_task import Solver
+from evenlag.spark.worker.group_work import Want
 from evenlag.spark.worker.turns import RESERVE, SPARE, Budget
 from evenlag.tables.fleet_data import NO_FLEET_DATA, DataKeywords, FleetData
 from evenlag.tables.outputs import SOLVED

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag.errors import SourceError
 from evenlag.protocol.coordinator_records import COMMITS as COMMIT_TYPES
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kafka import connected, topic_options
 from evenlag.spark.driver.kept import kept

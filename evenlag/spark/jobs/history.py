@@ -15,7 +15,7 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.rates import time_micros
 from evenlag.report.past_text import MOST_GROUPS
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.local_out import HISTORY_TABLES
 from evenlag.spark.driver.protocol import described, needs_java

@@ -22,8 +22,8 @@ from evenlag.spark.jobs.commits import STATE, Commits
 from evenlag.spark.jobs.fleet_solver import PlanKeywords
 from evenlag.spark.jobs.streaming import Audit, StreamJob, auditor, consume, opened, reporting
 from evenlag.spark.native.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.tables.columns import LINE
-from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.tables.outputs import KEY
 
 

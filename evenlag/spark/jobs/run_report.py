@@ -17,7 +17,7 @@ from evenlag.model.result import Status
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.jobs.solved_tables import of_groups
 from evenlag.spark.worker.first_results import NOT_COMPARED
-from evenlag.spark.worker.one_group import LATE
+from evenlag.spark.worker.group_work import LATE
 
 MOST_LISTED = 20  # notes, and kinds of errors, in a report
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.objective import CROSSINGS
 from evenlag.search.options import SolveOptions, check_seconds
-from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.kafka import connected
 from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.storage import Storage, read_parquet
@@ -23,7 +23,7 @@ from evenlag.spark.jobs.batch import run_with
 from evenlag.spark.jobs.commits import Commits
 from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
 from evenlag.spark.jobs.run_report import RunReport
-from evenlag.spark.worker.one_group import Want
+from evenlag.spark.worker.group_work import Want
 from evenlag.tables.amounts import TRAFFIC
 from evenlag.tables.fleet_data import FleetData
 

@@ -10,9 +10,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag.errors import SourceError
 from evenlag.spark.jobs.raw_rows import gathered, placed
 from evenlag.spark.worker.checked_rows import Checker, Rater
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
 from evenlag.tables.column_names import check_headings
 from evenlag.tables.columns import Column, Table, TableKind
-from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.rules import looked_at
 
 FOUND = (Column("reason", "string"), Column("row", "string"))

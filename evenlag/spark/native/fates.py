@@ -121,7 +121,7 @@ def _keyed(rows: DataFrame) -> DataFrame:
 
 
 def snapshot_order() -> Column:
-    """Return the sort key of `snapshot_ts`, as `tables.values.snapshot_order` defines it."""
+    """Return the sort key of `snapshot_ts`, as `tables.typed_values.snapshot_order` defines it."""
     text = sf.col("snapshot_ts")
     micros = text_micros("snapshot_ts").cast("double")
     return sf.struct(sf.coalesce(text_number(text), micros, sf.lit(float("-inf"))), text)

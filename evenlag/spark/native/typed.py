@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as sf
 
 from evenlag.model.rates import TIME
-from evenlag.tables.values import NUMBER, ROUNDED, WHOLE
+from evenlag.tables.typed_values import NUMBER, ROUNDED, WHOLE
 
 _WHOLE, _NUMBER = (rf"\A{pattern}\z" for pattern in (WHOLE, NUMBER))
 _FULL_TIME = r"^[0-9]{4}(?:-[0-9]{2}){2}[T ](?:[0-9]{2}:){2}[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$"

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from evenlag.errors import InvalidProblemError
 from evenlag.spark.offsets import keep, split
 from evenlag.spark.offsets.keep import Homes
-from evenlag.spark.offsets.ranges import Bounds, offset_ranges
+from evenlag.spark.offsets.offset_ranges import Bounds, offset_ranges
 from evenlag.spark.offsets.split import Partition, Shares, Sizes
-from evenlag.tables.defaults import AUTO_OFFSET_RESET
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
 
 CAPS = 4  # number of caps between the bound and the limit that are tried for few cuts
 

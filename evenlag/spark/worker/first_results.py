@@ -25,8 +25,8 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Status
 from evenlag.model.values import amount
-from evenlag.search.columns.bounds import column_bounds
-from evenlag.search.columns.rules import CountRules
+from evenlag.search.columns.group_bounds import column_bounds
+from evenlag.search.columns.group_rules import CountRules
 from evenlag.search.exact.relaxations import Bounds
 from evenlag.search.first_plans import METHODS, first_plans
 from evenlag.search.options import AUTO, SolveOptions

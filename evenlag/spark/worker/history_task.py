@@ -21,8 +21,8 @@ from evenlag.compare.speeds import speeds
 from evenlag.protocol.commit_arrays import decode_arrays
 from evenlag.protocol.coordinator_records import COMMITS
 from evenlag.protocol.membership import GroupRecords, SeenGroup
+from evenlag.spark.worker.arrow_task import Counter
 from evenlag.spark.worker.rows_of_task import TableRules
-from evenlag.spark.worker.task import Counter
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows
 from evenlag.tables.measured import NOTHING_MEASURED, Measured

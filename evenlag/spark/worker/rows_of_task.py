@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
 from evenlag.tables.columns import TableKind
-from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.group_table import GroupTable
 from evenlag.tables.growth import predict_lags
 from evenlag.tables.outputs import REJECTS

@@ -20,7 +20,7 @@ from evenlag.model.arrays import Bools
 from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.options import AUTO, SolveOptions
 from evenlag.spark.worker.first_results import FirstResults, apply_to
-from evenlag.spark.worker.one_group import LATE, Effort, GroupResult, Start, Want
+from evenlag.spark.worker.group_work import LATE, Effort, GroupResult, Start, Want
 from evenlag.spark.worker.packed_plans import packed
 from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.group import GroupRows

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.model.files import unique
+from evenlag.model.problem_files import unique
 
 _SPACE = " \t\r\n\ufeff"
 _DECODER = json.JSONDecoder(object_pairs_hook=unique)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from evenlag.tables.formats.describe.headers import Layout, Shape
-from evenlag.tables.values import advice
+from evenlag.tables.typed_values import advice
 
 Fields = dict[str, str | None]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evenlag.verifier.group import Group
 from evenlag.verifier.question import RefusedError
+from evenlag.verifier.stated_group import Group
 
 
 def units_of(group: Group) -> Group:

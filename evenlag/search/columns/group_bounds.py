@@ -12,7 +12,7 @@ import numpy as np
 
 from evenlag.model.arrays import Whole
 from evenlag.model.objective import ObjectiveKind
-from evenlag.search.columns.rules import CountRules, numbered, spans
+from evenlag.search.columns.group_rules import CountRules, numbered, spans
 
 MOST_GIANTS = 32  # biggest partitions for which the topics of their holders are looked at
 

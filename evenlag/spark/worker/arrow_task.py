@@ -23,7 +23,7 @@ from evenlag.model.pair_costs import PAIR_COSTS
 from evenlag.model.result import Result
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.one_group import Effort, GroupResult, Start, Want, decided, solve_group
+from evenlag.spark.worker.group_work import Effort, GroupResult, Start, Want, decided, solve_group
 from evenlag.spark.worker.packed_plans import MOVE_WORDS, named, packed
 from evenlag.spark.worker.rows_of_task import ROWS_PER_BATCH, CheckedTables, TableRules
 from evenlag.spark.worker.turns import Budget, TaskGroups, take_turns
@@ -280,7 +280,7 @@ def look_around(method: str = "auto", folder: str | None = None) -> Callable[[in
         if not missing:
             try:
                 found["evenlag"] = getattr(import_module("evenlag"), "__version__", "of unknown version")
-                import_module("evenlag.spark.worker.task")
+                import_module("evenlag.spark.worker.arrow_task")
             except ModuleNotFoundError as error:
                 missing = [str(error.name)]
             except Exception as error:  # such as a missing system library or an incompatible version

@@ -9,8 +9,8 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import partition_lag
 from evenlag.model.values import MAX_PARTITION
 from evenlag.spark.offsets.split import Partition
-from evenlag.tables.defaults import AUTO_OFFSET_RESET
-from evenlag.tables.values import plain_value
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
+from evenlag.tables.typed_values import plain_value
 
 Bounds = tuple[int, int]
 
