@@ -19,7 +19,8 @@ PACKAGE = f"{CONNECTOR}:{COMPLETE[pyspark.__version__.rpartition('.')[0]]}"
 
 @pytest.fixture
 def unconfigured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A folder for settings of Spark, in which there are none."""
+    """The working directory, and a folder for settings of Spark, in which there are none."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     return tmp_path
