@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs every test in lines beside one another, each with what it shares started once: a Kafka broker; a Spark session,
-# then one with a broker, then Sparks of their own; style and types; and everything else in as many processes as there
-# are processors, at most four. The others wait much of their time, for Java or for a group to settle. Arguments go to
-# all tests. The last lines sum up: what ran in which line, for how long, and the slowest tests.
+# Runs every test in lines beside one another, each with what it shares started once: a Kafka broker; a Spark session;
+# style and types; and everything else in as many processes as there are processors, at most four, then a broker and a
+# Spark session, then Sparks of their own. The others wait much of their time, for Java or for a group to settle; more
+# lines at once would wait for processors only. Arguments go to all tests. The last lines sum up: what ran in which
+# line, for how long, and the slowest tests.
 # Without the variable `all`, tests marked `long` do not run, nor two of three further cases of a test, and random
 # cases are half as many.
 set -u
@@ -50,9 +51,8 @@ style() {
   make --no-print-directory lint > .cache/lint-tests.log 2>&1
 }
 
-sparks() { # one after the other: beside each other they would only wait for processors
+topics_then_clusters() {
   failed=0
-  alone spark "spark and not broker and not cluster" "$@" || failed=1
   alone topics "broker and spark" "$@" || failed=1
   alone cluster "cluster and not broker" "$@" || failed=1
   return "$failed"
@@ -85,10 +85,11 @@ stop() {
 
 trap stop INT TERM
 beside timed lint style
-beside sparks "$@"
 beside alone broker "broker and not spark" "$@"
+beside alone spark "spark and not broker and not cluster" "$@"
 shown "$@"
 failed=$?
+beside topics_then_clusters "$@"
 for each in $started; do
   wait "$each" || failed=1
 done
