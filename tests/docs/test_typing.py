@@ -111,6 +111,7 @@ def test_a_users_file_uses_every_public_name() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_types_hold_for_the_installed_package(tmp_path: Path) -> None:
     source, environment, work = (tmp_path / name for name in ("source", "environment", "work"))
     source.mkdir()

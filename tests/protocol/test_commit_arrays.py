@@ -15,6 +15,7 @@ from evenlag.protocol.coordinator_records import COMMITS, LEFT_OUT, TYPES
 from evenlag.protocol.record_decoding import CoordinatorRecord, PassedOver, decode_record
 from tests.support import coordinator_bytes as encode
 from tests.support.golden_records import golden_records
+from tests.support.problems import cases
 
 Record = tuple[bytes | None, bytes | None]
 
@@ -112,7 +113,7 @@ def test_docstring_examples() -> None:
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
-@settings(max_examples=400)
+@settings(max_examples=cases(1000))
 @given(st.lists(RECORDS, max_size=12))
 @example([])
 @example(SLIGHTLY_WRONG)
@@ -122,7 +123,7 @@ def test_arrays_are_decoded_as_by_the_rule(records: list[Record]) -> None:
     assert decoded(records) == [by_the_rule(*record) for record in records]
 
 
-@settings(max_examples=100)
+@settings(max_examples=cases(300))
 @given(COMMITS_MADE, st.data())
 def test_every_cut_of_a_commit_is_decoded_as_by_the_rule(record: Record, data: st.DataObject) -> None:
     """What follows in the buffer is the rest of the very record, so that a read beyond the end finds what it wants."""

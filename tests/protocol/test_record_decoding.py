@@ -16,6 +16,7 @@ from evenlag.protocol.record_decoding import CoordinatorRecord, PassedOver, deco
 from tests.support import coordinator_bytes as encode
 from tests.support.golden_records import golden_records
 from tests.support.group_records import as_kafka_prints
+from tests.support.problems import cases
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 INT32, INT64 = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
@@ -119,7 +120,7 @@ def test_records_of_kip_848(
     assert [(each["topicId"], each["topicName"], each["numPartitions"]) for each in described["topics"]] == names
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(1000))
 @given(st.data())
 def test_damaged_records_are_passed_over_or_read_but_never_raise(data: st.DataObject) -> None:
     """Any bytes changed, added or cut off: an answer, and the same one again."""
