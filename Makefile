@@ -13,7 +13,7 @@ help: ## list the targets; times are for two cores, after the set-up of a few mi
 demo: .venv/.ready ## diagnose a recorded cluster, then plan and audit it on local Spark: tables, Parquet and a picture (about a minute)
 	$(BIN)/evenlag demo --fleet
 
-test: .venv/.ready ## check style and types and run the tests, with Spark and a real broker; all=1 adds soaks and more random cases (about half an hour)
+test: .venv/.ready ## check style and types and run the tests, with Spark and a real broker; all=1 adds long ones and more cases (forty minutes)
 	@all=$(all) sh scripts/test.sh
 
 check: .venv/.ready lint ## check style and types and run each quick test on a few of its cases (about a minute)
