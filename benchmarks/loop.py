@@ -18,15 +18,16 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.live.followed_plan import FollowedPlan
 from evenlag.model.facts import CLASSIC, STABLE, Facts
 from evenlag.model.problem import NOBODY, Index, Problem
+from evenlag.protocol.subscriptions import PLAN
 from evenlag.search.entry import solve
-from evenlag.watch.loop_decision import PLAN_ASSIGNOR, Caution, Published, Sight
+from evenlag.watch.loop_decision import Caution, Published, Sight
 
 DAYS = 2.0
 WORK = 0.05  # seconds of work for each plan
 NET = 60.0  # seconds by the clock, so that a busy machine changes nothing
 LIMIT = 600  # seconds of a member's work: more lag of the busiest member is too much
 HOUR = 3600.0
-FOLLOWING = Facts(state=STABLE, protocol=CLASSIC, assignor=PLAN_ASSIGNOR)
+FOLLOWING = Facts(state=STABLE, protocol=CLASSIC, assignor=PLAN)
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,11 @@ def to_get(package: str) -> str:
     return f"in a clone of evenlag: pip install '.[{EXTRAS[package]}]'"
 
 
+def in_words(error: Exception) -> str:
+    """Return the message of an error, after its class if evenlag did not raise it on purpose."""
+    return str(error) if isinstance(error, EvenlagError) else f"{type(error).__name__}: {error}"
+
+
 def printable(text: str) -> str:
     """Return the text with line breaks and other control characters escaped, so that it fits on one line."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -75,7 +75,7 @@ class Forecast:
             "makespan": None if self.counts is None else plain(self.plan.makespan),
             "moves": self.plan.moves,
             "rolling": self.rolling and self.rolling.to_dict(),
-            "assignment": {name: [list(each) for each in held] for name, held in self.plan.assignment.items()},
+            "assignment": self.plan.listed,
         }
 
 

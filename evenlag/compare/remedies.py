@@ -117,7 +117,7 @@ def _group_after(plan: Plan) -> dict[str, Any]:
     return {
         "topics": lags,
         "weights": {name: float(weight) for name, weight in zip(problem.members, problem.weights, strict=True)},
-        "assignment": {member: [list(name) for name in held] for member, held in plan.assignment.items()},
+        "assignment": plan.listed,
     }
 
 

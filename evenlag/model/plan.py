@@ -85,6 +85,11 @@ class Plan:
                 lists[m].append(name)
         return dict(zip(self.problem.members, lists, strict=True))
 
+    @property
+    def listed(self) -> dict[str, list[list[str | int]]]:
+        """The plan as JSON has it: `{member: [[topic, partition], …]}`."""
+        return {member: [list(name) for name in names] for member, names in self.assignment.items()}
+
     @cached_property
     def today(self) -> Plan:
         """Today's assignment of the same group: every owned partition has its owner, the others have none."""

@@ -337,7 +337,7 @@ class Result:
             "facts": self.plan.problem.facts.to_dict(),
             "warnings": list(self.warnings),
             "certificate": self.certificate,
-            "assignment": {member: [list(name) for name in names] for member, names in self.assignment.items()},
+            "assignment": self.plan.listed,
             "members": self.plan.problem.identities(),
             "lags": self.plan.problem.lags_by_topic(),
         }

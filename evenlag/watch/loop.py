@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
+from evenlag.errors import InvalidPlanError, InvalidProblemError, in_words
 from evenlag.live import followed_plan
 from evenlag.live.followed_plan import FollowedPlan, Plans, UnreadError
 from evenlag.model.interrupt import interrupted
@@ -64,8 +64,7 @@ class Loop:
             try:
                 decision = self._with_place(sight, standing)
             except Exception as error:  # one group must not end the watch of the others
-                text = str(error) if isinstance(error, EvenlagError) else f"{type(error).__name__}: {error}"
-                decision = Decision(Reason.FAILED, text)
+                decision = Decision(Reason.FAILED, in_words(error))
         if decision is not None:
             self._note(group, decision)
 
@@ -152,10 +151,9 @@ def sight_of(group: str, standing: Standing) -> Sight:
 def document_of(standing: Standing) -> dict[str, Any]:
     """Return the best plan of a group for `publish`."""
     problem = _problem(standing)
-    assignment = Plan(problem, standing.member_of.copy()).assignment
     return {
         "group": problem.group,
-        "assignment": {member: [list(key) for key in keys] for member, keys in assignment.items()},
+        "assignment": Plan(problem, standing.member_of.copy()).listed,
         "members": problem.identities(),
         "lags": problem.lags_by_topic(),
     }

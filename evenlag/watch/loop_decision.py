@@ -14,8 +14,7 @@ from evenlag.live.wording import named, some
 from evenlag.model.facts import MEMBERSHIP, NO_FACTS, Facts
 from evenlag.model.names import Name
 from evenlag.model.plan import Number
-
-PLAN_ASSIGNOR = "evenlag-plan"  # name of the assignors for Java and for brokers
+from evenlag.protocol.subscriptions import PLAN
 
 
 class Reason(Name):
@@ -142,11 +141,9 @@ class Caution:
             return Decision(Reason.UNSEEN, "; ".join(assumed.values()))
         if not sight.members:
             return Decision(Reason.NO_MEMBERS, "it has no members, or all its followers have stopped")
-        if facts.protocol != FOLLOW and facts.assignor != PLAN_ASSIGNOR:
+        if facts.protocol != FOLLOW and facts.assignor != PLAN:
             uses = "its assignor is unknown" if facts.assignor is None else f"its assignor is {facts.assignor}"
-            return Decision(
-                Reason.NO_FOLLOWERS, f"{uses}; only followers and the assignor {PLAN_ASSIGNOR} take up plans"
-            )
+            return Decision(Reason.NO_FOLLOWERS, f"{uses}; only followers and the assignor {PLAN} take up plans")
         if facts.protocol == FOLLOW:
             watched = now - self._since.setdefault(sight.group, now)
             if watched < LEASE:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
-from evenlag.errors import EvenlagError, InvalidProblemError
+from evenlag.errors import EvenlagError, InvalidProblemError, in_words
 from evenlag.model.interrupt import Watch, ending_searches, interrupted
 from evenlag.watch.board import NAMED, Board, Entry, share
 from evenlag.watch.inputs import Input, Seen
@@ -106,7 +106,7 @@ class Watcher:
         except EvenlagError:
             raise
         except Exception as error:  # an answer that kafka-python cannot read must not end the watch
-            raise EvenlagError(f"{type(error).__name__}: {error}") from error
+            raise EvenlagError(in_words(error)) from error
 
     def _note_failure(self, error: EvenlagError, seconds: float) -> None:
         reads = self.board.reads
@@ -141,7 +141,7 @@ class Watcher:
             last = None if before is None else before.standing
             standing = standing_of(seen.found, last, self.asked, seconds, seen.stopped)
         except Exception as error:  # one group must not end the watch of the others
-            text = str(error) if isinstance(error, EvenlagError) else f"{type(error).__name__}: {error}"
+            text = in_words(error)
             self.board.failures[seen.name] = text
             self._say_once(f"group '{seen.name}': {text}")
             self._cannot_publish(seen.name, text)

@@ -216,7 +216,7 @@ def test_words() -> None:
         (START - LEAST, None),
         (START - LEAST + 1, Reason.INTERVAL),
         (START + 10 * LEAST, Reason.INTERVAL),
-        (0.001, None),  # a version that is no time
+        (0.001, None),  # a version that is not a time
     ],
 )
 def test_the_interval_outlasts_a_restart_of_the_loop(made: float, expected: Reason | None) -> None:

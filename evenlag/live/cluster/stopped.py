@@ -38,7 +38,7 @@ class Pulse:
 
 
 def _marks(group: Group) -> dict[str, Mark]:
-    """Return the last commit of each follower; none of a group with members of Kafka.
+    """Return the last commit of each follower; nothing for a group whose members Kafka knows.
 
     That of a follower which holds nothing is the one that handed it a partition.
     """
