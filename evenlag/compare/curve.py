@@ -94,9 +94,14 @@ class Frontier:
         return frontier_card(self)
 
     @property
+    def empty(self) -> bool:
+        """True if no member can take anything, so that there is no plan to give figures of."""
+        return not self.problem.active.any()
+
+    @property
     def verdict(self) -> str:
         """One sentence: how much the budget at the knee buys, and its share of what all points buy."""
-        if not self.problem.active.any():
+        if self.empty:
             return outcome_of_nothing(self.problem)
         if (today := self._today) is not None:
             return self._since(today)

@@ -267,28 +267,21 @@ def frontier_report(curve: Frontier, price: TrafficPrice | None = None) -> Rende
         moves = [] if curve.against == MOVES else [f"{point.moves:,}"]
         month = [] if priced is None else [number(_month(point.cost, priced))]
         table.row(f"{point.cost:,}", *moves, number(point.spread), number(point.bound), *month, bar)
-    if not curve.problem.active.any():
-        return Group(Text(curve.verdict, style="bold"), Text(f"EMPTY: {why_empty(curve.problem)}", style="yellow"))
-    return Group(Text(curve.verdict, style="bold"), table, *told(curve.problem.facts))
+    shown = Text(f"EMPTY: {why_empty(curve.problem)}", style="yellow") if curve.empty else table
+    return Group(Text(curve.verdict, style="bold"), shown, *told(curve.problem.facts))
 
 
 def frontier_document(curve: Frontier, price: TrafficPrice | None = None) -> dict[str, Any]:
     """Return a frontier as a document for JSON; at a price, also with the monthly cost of crossings."""
     points = []
-    empty = not curve.problem.active.any()  # there is no plan to give figures of
     for point in curve.points:
         costs = curve.costs(point.plan)
-        assigned = {member: [list(name) for name in names] for member, names in point.assignment.items()}
+        spread, bound = (None, None) if curve.empty else (plain(point.spread), plain(point.bound))
         points.append(
-            {"cost": point.cost, "moves": point.moves}
-            | (
-                {"spread": None, "bound": None}
-                if empty
-                else {"spread": plain(point.spread), "bound": plain(point.bound)}
-            )
+            {"cost": point.cost, "moves": point.moves, "spread": spread, "bound": bound}
             | ({"costs": costs} if costs else {})
             | traffic_fields(costs.get(CROSSINGS), price)
-            | {"assignment": assigned}
+            | {"assignment": point.plan.listed}
         )
     head = {
         "group": curve.problem.group,
