@@ -245,6 +245,8 @@ def _group_rule(rule: CountRule) -> CountRule:
     counts, ranks = _ranked_counts(network, rule.topic_bounds)
     distance = rule.topic_bounds.distance(counts) if rule.topic_bounds is not None else 0
     totals = counts.sum(axis=0)
+    if not distance and rule.interchangeable:
+        return replace(rule, member_bounds=_tied_counts(totals, ranks, rule.total_bounds))
     base = np.maximum(totals - 1, network.pinned.sum(axis=0))
     padded = np.pad(ranks, ((0, 0), (0, 2)), mode="edge")
     member = np.arange(len(totals))
@@ -257,6 +259,22 @@ def _group_rule(rule: CountRule) -> CountRule:
         member_bounds=members,
         ranks=replace(at_optimum, total=at_optimum.cost(totals)),
     )
+
+
+def _tied_counts(totals: Cells, ranks: Cells, bounds: CountBounds) -> CountBounds:
+    """Return the range of each count over all counts of least rank sum, if any partition can be with any member.
+
+    A member's ranks rise strictly. So counts within these ranges have the least rank sum if they add up to the number
+    of partitions: they differ only in who has the partitions of one rank.
+    """
+    member = np.arange(len(totals))
+    given = ranks[member, np.maximum(totals - 1, 0)]
+    gained = ranks[member, np.minimum(totals, ranks.shape[1] - 1)]
+    gives = totals > bounds.lo
+    tied = given[gives].max(initial=-1)
+    gains = (totals < bounds.hi) & (gained == tied)
+    gives &= (given == tied) & gains.any()
+    return CountBounds(totals - gives, totals + gains)
 
 
 def _ranked_counts(network: CountNetwork, topic_bounds: CountBounds | None, **last: Any) -> tuple[Cells, Cells]:
@@ -325,18 +343,18 @@ def _wide_extremes(rule: CountRule, near: CountBounds, ranks: Cells | None) -> C
     """
     members = None if ranks is not None else rule.member_bounds
     lo, hi = near.lo.copy(), near.hi.copy()
-    topic_kinds, member_kinds = _kinds(rule.network)
-    kinds = topic_kinds[:, None] * len(member_kinds) + member_kinds
+    topic_kinds, member_kinds = kinds(rule.network)
+    cell_kinds = topic_kinds[:, None] * len(member_kinds) + member_kinds
     movable = near.lo < near.hi
-    for kind in np.unique(kinds[movable]).tolist():
-        these = movable & (kinds == kind)
+    for kind in np.unique(cell_kinds[movable]).tolist():
+        these = movable & (cell_kinds == kind)
         t, m = np.argwhere(these)[0].tolist()
         for found, sign in ((lo, 1), (hi, -1)):
             found[these] = rule.network.counts(rule.topic_bounds, members, ranks, tilt=(t, m, sign))[t, m]
     return CountBounds(lo, hi)
 
 
-def _kinds(network: CountNetwork) -> tuple[Cells, Cells]:
+def kinds(network: CountNetwork) -> tuple[Cells, Cells]:
     """Return kinds of topics and members, as numbers; topics or members of one kind differ only in name."""
     allowed, pinned = network.problem.allowed, network.pinned
     weights = np.unique(network.problem.relative_weights, return_inverse=True)[1]

@@ -53,6 +53,28 @@ def test_relabelling_takes_the_fewest_moves(problem: Problem, random: object) ->
     assert sorted(renamed.counts.tolist()) == sorted(plan.counts.tolist())
 
 
+@settings(max_examples=cases(50))
+@given(PROBLEMS, st.lists(st.sampled_from([1, 2]), min_size=4, max_size=4), st.randoms(use_true_random=True))
+def test_relabelling_keeps_the_load_of_each_weight(problem: Problem, weights: list[int], random: object) -> None:
+    named = dict(zip(problem.members, weights, strict=False))
+    weighted = Problem.from_dict(problem.to_dict() | {"members": {m: {"weight": w} for m, w in named.items()}})
+    members = len(weighted.members)
+    drawn = [random.randrange(members) for _ in weighted.lags]  # type: ignore[attr-defined]
+    plan = Plan(weighted, np.array(drawn, dtype=np.int32))
+    renamed = relabel(plan, count_rule(weighted, "none"))
+    alike = [
+        names
+        for names in itertools.permutations(range(members))
+        if all(weights[name] == weights[m] for m, name in enumerate(names))
+    ]
+    assert renamed.moves == min(
+        Plan(weighted, np.array(names, dtype=np.int32)[plan.member_of]).moves for names in alike
+    )
+    for weight in (1, 2):
+        of = [m for m in range(members) if weights[m] == weight]
+        assert sorted(renamed.loads[of].tolist()) == sorted(plan.loads[of].tolist())
+
+
 @pytest.mark.slow
 @settings(max_examples=cases(40))
 @given(PROBLEMS, st.sampled_from([0.001, 0.05, 0.5]), st.sampled_from(["both", "none"]))

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ortools.graph.python import linear_sum_assignment
 
 from evenlag.model.arrays import Whole
-from evenlag.model.balance import Balance, CountRule, count_rule
+from evenlag.model.balance import Balance, CountRule, count_rule, kinds
 from evenlag.model.flow import Cells
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Ints, Problem
@@ -257,30 +257,30 @@ def lpt(rule: CountRule) -> Plan:
 
 
 def relabel(plan: Plan, rule: CountRule) -> Plan:
-    """Return the plan with the active members renamed for the fewest moves; the set of loads and counts stays the same.
+    """Return the plan with members alike renamed for the fewest moves; the set of loads and counts stays the same.
 
     The renaming is an assignment problem. A pairing gains one for each planned partition that the member already owns.
 
     Parameters
     ----------
     plan : Plan
-        Returned unchanged if members are not all alike (`members_alike`), if there are more than `MOST_MEMBERS`, or if
-        no renaming saves moves.
+        Returned unchanged if there are pins, if there are more than `MOST_MEMBERS`, or if no renaming saves moves.
     rule : CountRule
         Rule that the plan keeps.
     """
     problem = plan.problem
     active = np.flatnonzero(problem.active)
     owned = (problem.owner != NOBODY) & (plan.member_of != NOBODY)
-    if len(active) > MOST_MEMBERS or not owned.any() or not members_alike(rule):
+    if len(active) > MOST_MEMBERS or not owned.any() or (problem.pins != NOBODY).any():
         return plan
     place = np.full(len(problem.members), NOBODY)
     place[active] = np.arange(len(active))
     cells = place[plan.member_of[owned]] * len(active) + place[problem.owner[owned]]
     held = np.bincount(cells, minlength=len(active) ** 2)
+    kind = np.zeros(len(active)) if members_alike(rule) else kinds(rule.network)[1][active]
+    source, target = np.nonzero(kind[:, None] == kind)
     solver = linear_sum_assignment.SimpleLinearSumAssignment()
-    source, target = np.divmod(np.arange(len(active) ** 2), len(active))
-    solver.add_arcs_with_cost(source, target, held.max() - held)
+    solver.add_arcs_with_cost(source, target, held.max() - held[source * len(active) + target])
     if solver.solve() != solver.OPTIMAL:
         return plan
     name = np.arange(len(problem.members) + 1, dtype=np.int32)

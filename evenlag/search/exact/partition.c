@@ -1,13 +1,18 @@
-/* Number partitioning among identical members: least makespan or spread, with proof. small_groups.py calls it.
+/* Number partitioning: least makespan or spread, with proof. small_groups.py calls it.
  *
  * Sequential number partitioning (Korf 2009) with iterative weakening (Schreiber and Korf 2014). A member takes the
  * largest number left and a subset of the others whose sum lies in its window. The subset is joined from two halves
  * (Horowitz and Sahni 1974). Then the next member takes its numbers. Windows follow from the allowed objective, which
  * is widened until a plan meets it. Of equal numbers the earlier ones are taken first.
  *
- * Among all best plans, the search may look for one with the least sum of squared loads. In such a plan, no two members
- * can bring their loads nearer together by handing over or exchanging a number. This rule excludes most sets that lead
- * to no plan, but also most plans. So a search with the rule and one without it take turns.
+ * Members of one kind are identical. A sum is of numbers; a load is a sum times the factor of the member's kind, and
+ * factor times weight is the same for all kinds. The lightest members take numbers first, as they have the fewest
+ * choices: any subset, but in a kind, the largest numbers of the sets descend. If the largest number left exceeds three
+ * quarters of the mean load even with a heaviest member, it comes first: a member of each kind takes it in turn.
+ *
+ * Among all best plans, the search may look for one with the least sum of products of load and sum. In such a plan, no
+ * number handed over or exchanged leaves both loads strictly between the former two. This rule excludes most sets that
+ * lead to no plan, but also most plans. So a search with the rule and one without it take turns.
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
@@ -16,8 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION 1
+#define VERSION 2
 #define MOST_NUMBERS 64
+#define MOST_KINDS 64
 #define MOST_HALF 32
 #define MOST_SUMS ((size_t)1 << 20)
 #define UNKNOWN ((int64_t)1 << 62)
@@ -35,16 +41,24 @@ typedef struct {
     int parts;
 } Half;
 
+/* Members alike, of which `members` have no numbers yet. */
+typedef struct {
+    int64_t members, factor, weight, count_lo, count_hi, first; /* first: place of the first one among all members */
+} Kind;
+
 /* What is left for a member and those after it. */
 typedef struct {
-    int64_t sum, low, high, floor; /* sum left; least and greatest load so far; no load may be below floor */
+    int64_t sum, floor; /* sum left; no load may be below floor */
+    int64_t low, high; /* the least load is at most low, and the greatest at least high */
+    int64_t members, weight, count_lo, count_hi; /* sums over the members left */
 } Left;
 
 typedef struct {
-    int numbers, items[MOST_NUMBERS], order; /* order: that of the second half */
-    uint64_t taken, set;                     /* taken: places in `items`; set: the items themselves */
-    int64_t load;
-    int64_t cap;                             /* largest sum that was listed */
+    int numbers, items[MOST_NUMBERS], order, kind;
+    int leads, from, middle; /* leads: 1 if the member takes the first number; the halves begin at from and middle */
+    int held;                /* most numbers of a set that was listed */
+    uint64_t taken, set;     /* taken: places in `items`; set: the items themselves */
+    int64_t load, cap;       /* cap: largest sum that was listed */
     Half halves[2];
 } Level;
 
@@ -52,7 +66,9 @@ typedef struct {
     int64_t lags[MOST_NUMBERS];
     int32_t *takers;
     int lower[MOST_NUMBERS]; /* lower: place of the first number that is smaller */
-    int members, count_lo, count_hi, counted, spread, strict, found, state;
+    int kinds, counted, spread, strict, found, state;
+    Kind kind[MOST_KINDS];
+    int64_t members, common, steepest; /* common: factor times weight; steepest: the largest factor */
     long long bound; /* lower bound on every plan */
     int64_t allowed, best;
     int64_t work, turn; /* work left before the next call of stop, and before the other search's turn */
@@ -63,6 +79,7 @@ typedef struct {
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t ceiling(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Count work and call stop from time to time. Return 1 to go on. */
 static int goes_on(Search *s, size_t work) {
@@ -138,26 +155,43 @@ static int list(Search *s, const Level *level, Half *half, int order, int from, 
     return 1;
 }
 
-/* Compute the window of the next member's load; return 0 if it is empty. `first` is the largest number left. */
-static int window(const Search *s, const Left *left, int members, int64_t first, int64_t *least, int64_t *most) {
-    const int64_t high = larger(left->high, (left->sum + members - 1) / members);
-    const int64_t low = smaller(left->low, left->sum / members);
-    *least = s->spread ? larger(high - s->allowed, left->floor) : left->floor;
-    *most = s->spread ? low + s->allowed : s->allowed;
-    if (!s->counted) *most = smaller(*most, low + first);
-    *most = smaller(*most, left->sum - (members - 1) * *least);
-    *least = larger(*least, left->sum - (members - 1) * *most);
-    return *least <= *most && (s->spread ? high - low : high) <= s->allowed;
+/* Return the largest number that the next member may take; 0 if there is none. */
+static int64_t largest(const Search *s, const Level *level) {
+    const int place = level->from - level->leads;
+    return place < level->numbers ? s->lags[level->items[place]] : 0;
+}
+
+/* Compute the window of the next member's sum; return 0 if there is none. */
+static int window(const Search *s, const Level *level, const Left *left, int64_t *least, int64_t *most) {
+    const int64_t share = left->sum * s->common, needs = ceiling(share, left->weight);
+    const int64_t high = larger(left->high, needs), low = smaller(left->low, share / left->weight);
+    const int64_t bottom = s->spread ? larger(high - s->allowed, left->floor) : left->floor;
+    int64_t top = s->spread ? low + s->allowed : s->allowed, needed = 0, room = 0;
+    if (!s->counted) top = smaller(top, low + largest(s, level) * s->steepest);
+    if (bottom > top || (s->spread ? high - low : high) > s->allowed) return 0;
+    for (int k = 0; k < s->kinds; k++) needed += s->kind[k].members * ceiling(larger(bottom, 0), s->kind[k].factor);
+    if (needed > left->sum) return 0;
+    for (int k = 0; k < s->kinds; k++) {
+        const int64_t own = ceiling(larger(bottom, 0), s->kind[k].factor);
+        const int64_t holds = smaller(top / s->kind[k].factor, left->sum - (needed - own));
+        if (s->kind[k].members && own > holds) return 0;
+        room += s->kind[k].members * holds;
+        if (k == level->kind) *least = own, *most = holds;
+    }
+    *least = larger(*least, left->sum - (room - *most));
+    return *least <= *most;
 }
 
 /* Keep the plan in which each member has the numbers of its level, and the last one has the rest. */
 static void keep(Search *s, int depth, int64_t low, int64_t high) {
     const int64_t value = s->spread ? high - low : high;
+    int64_t used[MOST_KINDS] = {0};
     if (value > s->allowed) return;
     for (int member = 0; member <= depth; member++) {
         const Level *level = &s->levels[member];
+        const int64_t taker = s->kind[level->kind].first + used[level->kind]++;
         for (int i = 0; i < level->numbers; i++)
-            if (member == depth || level->taken >> i & 1) s->takers[level->items[i]] = member;
+            if (member == depth || level->taken >> i & 1) s->takers[level->items[i]] = (int32_t)taker;
     }
     if (value - s->bound > (s->allowed - s->bound) * 3 / 4) s->state = TOO_WIDE; /* many plans, so likely better ones too */
     s->found = 1, s->best = value, s->allowed = value - 1;
@@ -177,12 +211,13 @@ static int lowest(uint64_t set) {
     return place;
 }
 
-/* Return 1 if the fuller of two members can hand over a number, or exchange a larger for a smaller one, and bring
- * their loads nearer together. */
+/* Return 1 if the fuller of two members can hand over a number, or exchange a larger for a smaller one, so that both
+ * loads get strictly between the former two. */
 static int evens_out(const Search *s, const Level *one, const Level *other) {
     const Level *full = one->load > other->load ? one : other, *light = full == one ? other : one;
-    const int64_t apart = full->load - light->load;
-    const int gives = bits(full->set) > s->count_lo && bits(light->set) < s->count_hi;
+    const Kind *fuller = &s->kind[full->kind], *lighter = &s->kind[light->kind];
+    const int64_t apart = ceiling(full->load - light->load, larger(fuller->factor, lighter->factor));
+    const int gives = bits(full->set) > fuller->count_lo && bits(light->set) < lighter->count_hi;
     for (uint64_t set = full->set; set; set &= set - 1) {
         const int item = lowest(set), next = s->lower[item];
         if (gives && s->lags[item] && s->lags[item] < apart) return 1;
@@ -192,100 +227,135 @@ static int evens_out(const Search *s, const Level *one, const Level *other) {
     return 0;
 }
 
-/* Give a set to a member and continue with the others. */
-static void take(Search *s, int depth, uint64_t set, int64_t sum, int64_t without_smallest, Left left) {
+/* Give a set to the next member and continue with the others. */
+static void take(Search *s, int depth, uint64_t set, int64_t load, int64_t without_smallest, Left left) {
     Level *level = &s->levels[depth], *next = &s->levels[depth + 1];
-    level->taken = set, level->set = 0, level->load = sum, next->numbers = 0;
+    Kind *of = &s->kind[level->kind];
+    level->taken = set, level->set = 0, level->load = load, next->numbers = 0;
     for (int i = 0; i < level->numbers; i++)
         if (set >> i & 1) level->set |= (uint64_t)1 << level->items[i];
         else next->items[next->numbers++] = level->items[i];
     for (int member = 0; s->strict && member < depth; member++)
         if (evens_out(s, &s->levels[member], level)) return;
-    left.sum -= sum, left.low = smaller(left.low, sum), left.high = larger(left.high, sum);
+    left.sum -= load / of->factor, left.low = smaller(left.low, load), left.high = larger(left.high, load);
     left.floor = larger(left.floor, without_smallest);
+    left.members--, left.weight -= of->weight, left.count_lo -= of->count_lo, left.count_hi -= of->count_hi;
+    of->members--;
     fill(s, depth + 1, left);
+    of->members++;
 }
 
-/* Return the smallest number of a set. */
+/* Return the smallest number of a set; 0 if it is empty. */
 static int64_t smallest(const Search *s, const Level *level, uint64_t set) {
     int place = 0;
+    if (!set) return 0;
     while (set >>= 1) place++;
     return s->lags[level->items[place]];
 }
 
 /* Try all sets from two parts that the next member may take. */
-static void join(Search *s, int depth, int part, int other, int middle, const Left *left) {
+static void join(Search *s, int depth, int part, int other, const Left *left) {
     Level *level = &s->levels[depth];
     const Half *ones = &level->halves[0], *others = &level->halves[1];
-    const int members = s->members - depth;
-    const int split = middle > 1 && middle < level->numbers && s->lags[level->items[middle]] == s->lags[level->items[middle - 1]];
-    const int64_t first = s->lags[level->items[0]], bottom = smaller(left->low, left->sum / members);
+    const int from = level->from, middle = level->middle;
+    const int64_t factor = s->kind[level->kind].factor, taken = level->leads ? largest(s, level) : 0;
+    const int64_t bottom = smaller(left->low, left->sum * s->common / left->weight);
+    const int split = from < middle && middle < level->numbers && s->lags[level->items[middle]] == s->lags[level->items[middle - 1]];
     const size_t begin = others->starts[other];
     size_t end = others->starts[other + 1];
     int64_t least, most;
     if (!goes_on(s, (ones->starts[part + 1] - ones->starts[part]) / 4 + 1)) return;
-    if (!window(s, left, members, first, &least, &most)) return;
+    if (!window(s, level, left, &least, &most)) return;
     for (size_t i = ones->starts[part]; i < ones->starts[part + 1] && end > begin; i++) {
-        const int64_t sum = first + ones->sums[i];
-        if (level->order == BY_LAST && other) most = smaller(most, bottom + others->least[other]);
+        const int64_t sum = taken + ones->sums[i];
+        if (level->order == BY_LAST && other) most = smaller(most, (bottom + others->least[other] * s->steepest) / factor);
         while (end > begin && sum + others->sums[end - 1] > most) end--;
         for (size_t j = end; j > begin && sum + others->sums[j - 1] >= least; j--) {
-            const uint64_t set = 1 | (uint64_t)ones->sets[i] << 1 | (uint64_t)others->sets[j - 1] << middle;
-            const int64_t whole = sum + others->sums[j - 1], rest = whole - smallest(s, level, set);
+            const uint64_t set = level->leads | (uint64_t)ones->sets[i] << from | (uint64_t)others->sets[j - 1] << middle;
+            const int64_t load = (sum + others->sums[j - 1]) * factor, rest = load - smallest(s, level, set) * s->steepest;
             if (split && (set >> middle & 1) && !(set >> (middle - 1) & 1)) continue;
             if (!s->counted && rest > bottom) continue;
             const int64_t allowed = s->allowed;
-            take(s, depth, set, whole, s->counted ? 0 : rest, *left);
+            take(s, depth, set, load, s->counted ? 0 : rest, *left);
             if (s->turn < 0 && s->state == GO_ON) s->state = PAUSED;
             if (!goes_on(s, 1)) return;
-            if (s->allowed < allowed && !window(s, left, members, first, &least, &most)) return;
+            if (s->allowed < allowed && !window(s, level, left, &least, &most)) return;
         }
     }
+}
+
+/* Return the first place of the numbers that the next member may take, if it need not take the first one. */
+static int start(const Search *s, int depth) {
+    const Level *level = &s->levels[depth], *before = level - 1;
+    int place = 0;
+    if (!depth || before->kind != level->kind) return 0;
+    while (place < level->numbers && (!before->set || level->items[place] < lowest(before->set))) place++;
+    return place;
+}
+
+/* Try all sets that the next member may take if it is of this kind and takes the first number or need not. */
+static void try_kind(Search *s, int depth, int of, int leads, const Left *left) {
+    Level *level = &s->levels[depth];
+    const Kind *kind = &s->kind[of];
+    const int numbers = level->numbers;
+    const int fewest = (int)larger(kind->count_lo, numbers - (left->count_hi - kind->count_hi));
+    const int held = (int)smaller(kind->count_hi, numbers - (left->count_lo - kind->count_lo));
+    int64_t least, most;
+    level->kind = of, level->leads = leads, level->from = leads ? 1 : start(s, depth);
+    level->middle = level->from + (numbers - level->from) / 2;
+    const int64_t taken = leads ? largest(s, level) : 0, last = s->lags[level->items[numbers - 1]];
+    if (fewest > held || held < leads || !window(s, level, left, &least, &most) || taken > most) return;
+    const int wide = smaller(left->low, left->sum * s->common / left->weight) + last * s->steepest < most * kind->factor;
+    const int order = s->counted ? BY_COUNT : wide ? BY_LAST : TOGETHER;
+    Half *ones = &level->halves[0], *others = &level->halves[1];
+    if (depth || level->cap < most - taken || level->order != order || level->held < held) { /* at depth 0 lists are kept */
+        level->cap = most - taken + (depth ? 0 : most / 4), level->order = order, level->held = held;
+        if (!list(s, level, ones, s->counted ? BY_COUNT : TOGETHER, level->from, level->middle, held - leads)) return;
+        if (!list(s, level, others, order, level->middle, numbers, held - leads)) return;
+    }
+    for (int part = 0; part < ones->parts; part++)
+        for (int other = 0; other < others->parts; other++)
+            if (!s->counted || (leads + part + other >= fewest && leads + part + other <= held))
+                join(s, depth, part, other, left);
 }
 
 /* Try all sets that the next member may take. */
 static void fill(Search *s, int depth, Left left) {
     Level *level = &s->levels[depth];
-    const int numbers = level->numbers, members = s->members - depth, middle = 1 + (numbers - 1) / 2;
-    if (members == 1 || !numbers) {
-        if (numbers >= members * s->count_lo && numbers <= members * s->count_hi)
-            keep(s, depth, smaller(left.low, members > 1 ? 0 : left.sum), larger(left.high, left.sum));
+    const int numbers = level->numbers;
+    int light = 0, heavy = s->kinds - 1;
+    while (!s->kind[light].members) light++;
+    while (!s->kind[heavy].members) heavy--;
+    if (left.members == 1 || !numbers) {
+        const int64_t load = left.sum * s->kind[light].factor;
+        level->kind = light;
+        if (numbers >= left.count_lo && numbers <= left.count_hi)
+            keep(s, depth, smaller(left.low, left.members > 1 ? 0 : load), larger(left.high, load));
         return;
     }
-    const int fewest = (int)larger(s->count_lo, numbers - (members - 1) * s->count_hi);
-    const int most_held = (int)smaller(s->count_hi, numbers - (members - 1) * s->count_lo);
-    const int64_t first = s->lags[level->items[0]], last = s->lags[level->items[numbers - 1]];
-    int64_t least, most;
-    if (fewest > most_held || most_held < 1 || !window(s, &left, members, first, &least, &most) || first > most) return;
-    const int wide = smaller(left.low, left.sum / members) + last < most;
-    const int order = s->counted ? BY_COUNT : wide ? BY_LAST : TOGETHER;
-    Half *ones = &level->halves[0], *others = &level->halves[1];
-    if (depth || level->cap < most - first || level->order != order) { /* at depth 0 lists are kept */
-        level->cap = most - first + (depth ? 0 : most / 4), level->order = order;
-        if (!list(s, level, ones, s->counted ? BY_COUNT : TOGETHER, 1, middle, most_held - 1)) return;
-        if (!list(s, level, others, order, middle, numbers, most_held - 1)) return;
-    }
-    for (int part = 0; part < ones->parts; part++)
-        for (int other = 0; other < others->parts; other++)
-            if (!s->counted || (1 + part + other >= fewest && 1 + part + other <= most_held))
-                join(s, depth, part, other, middle, &left);
+    const int64_t alone = s->lags[level->items[0]] * s->kind[heavy].factor; /* load of the first number where it is least */
+    left.high = larger(left.high, alone);
+    if (light < heavy && 4 * alone <= 3 * (left.sum * s->common / left.weight)) try_kind(s, depth, light, 0, &left);
+    else
+        for (int kind = heavy; kind >= light; kind--)
+            if (s->kind[kind].members) try_kind(s, depth, kind, 1, &left);
 }
 
 /* Search for a plan within the allowed objective, in turns with and without the rule on pairs of members. */
-static void look(Search *s, int64_t total) {
+static void look(Search *s, const Left *all) {
     for (int64_t turn = FIRST_TURN; s->state == GO_ON; turn *= 2) {
         s->strict = !s->strict, s->turn = turn;
-        fill(s, 0, (Left){total, UNKNOWN, 0, 0});
+        fill(s, 0, *all);
         if (s->state != PAUSED) return;
         s->state = GO_ON;
     }
 }
 
 /* Widen the allowed objective until there is a plan, and narrow it where plans are many. */
-static void deepen(Search *s, int64_t known, int64_t total) {
+static void deepen(Search *s, int64_t known, const Left *all) {
     for (int64_t step = 0; s->bound < known;) {
         const int64_t pass = s->allowed = smaller(s->bound + step, known - 1);
-        look(s, total);
+        look(s, all);
         if (s->state > TOO_WIDE) break;
         if (s->state == TOO_WIDE) {
             s->state = GO_ON, known = s->best, step = (known - s->bound) / 2;
@@ -304,25 +374,41 @@ static void release(Search *s) {
     free(s->spare.sums), free(s->spare.sets), free(s->levels), free(s->takers);
 }
 
-/* Read the numbers, largest first, and allocate memory. Return their sum, or -1 on error. */
-static int64_t begin(Search *s, const Py_buffer *lags) {
-    int64_t total = 0;
+/* Read the kinds of members, the lightest first. Return 0 on error. */
+static int read_kinds(Search *s, const Py_buffer *kinds, Left *all) {
+    const int64_t *row = kinds->buf;
+    int fine = kinds->itemsize == 8 && kinds->len && kinds->len % 40 == 0 && kinds->len / 40 <= MOST_KINDS;
+    for (int k = 0; fine && k < (int)(kinds->len / 40); k++, row += 5) {
+        s->kind[s->kinds++] = (Kind){row[0], row[1], row[2], row[3], row[4], s->members};
+        s->members += row[0], s->steepest = larger(s->steepest, row[1]), s->common = row[1] * row[2];
+        all->weight += row[0] * row[2], all->count_lo += row[0] * row[3], all->count_hi += row[0] * row[4];
+        fine = row[0] >= 1 && row[1] >= 1 && row[2] >= 1 && (!k || row[1] <= s->kind[k - 1].factor);
+        fine = fine && s->common == s->kind[0].factor * s->kind[0].weight;
+    }
+    all->members = s->members;
+    if (!fine) PyErr_SetString(PyExc_ValueError, "expected rows of members, factor, weight and range of counts, lightest first");
+    return fine;
+}
+
+/* Read the numbers, largest first, and allocate memory. Return 0 on error. */
+static int begin(Search *s, const Py_buffer *lags, Left *all) {
     const int numbers = (int)smaller(lags->len / 8, MOST_NUMBERS + 1);
-    int fine = lags->itemsize == 8 && numbers <= MOST_NUMBERS && s->members >= 1;
+    int fine = lags->itemsize == 8 && numbers <= MOST_NUMBERS;
     for (int i = 0; fine && i < numbers; i++) {
         const int64_t lag = s->lags[i] = ((const int64_t *)lags->buf)[i];
-        fine = lag >= 0 && (i == 0 || lag <= s->lags[i - 1]) && lag <= UNKNOWN / s->members - total;
-        total += lag;
+        fine = lag >= 0 && (i == 0 || lag <= s->lags[i - 1]) && lag <= UNKNOWN / s->members / s->common - all->sum;
+        all->sum += lag;
     }
     if (!fine) {
         PyErr_Format(PyExc_ValueError, "expected at most %d numbers, largest first, and not too large", MOST_NUMBERS);
-        return -1;
+        return 0;
     }
-    s->work = WORK_OF_A_STEP, s->counted = s->count_lo > 0 || s->count_hi < numbers;
+    for (int k = 0; k < s->kinds; k++) s->counted |= s->kind[k].count_lo > 0 || s->kind[k].count_hi < numbers;
+    s->work = WORK_OF_A_STEP;
     s->levels = calloc((size_t)s->members + 1, sizeof(Level)), s->takers = calloc(MOST_NUMBERS, sizeof(int32_t));
     if (s->levels == NULL || s->takers == NULL) {
         PyErr_NoMemory();
-        return -1;
+        return 0;
     }
     s->levels[0].numbers = numbers, s->levels[0].cap = -1;
     while (!s->counted && s->levels[0].numbers && !s->lags[s->levels[0].numbers - 1]) s->levels[0].numbers--;
@@ -330,31 +416,31 @@ static int64_t begin(Search *s, const Py_buffer *lags) {
         s->levels[0].items[i] = i;
         s->lower[i] = i + 1 == numbers ? MOST_NUMBERS : s->lags[i + 1] < s->lags[i] ? i + 1 : s->lower[i + 1];
     }
-    return total;
+    return 1;
 }
 
 /* Search for a plan with an objective below the best known one. */
 static PyObject *partition(PyObject *module, PyObject *args) {
     Search s = {0};
-    Py_buffer lags;
+    Left all = {0};
+    Py_buffer lags, kinds;
     long long known;
-    if (!PyArg_ParseTuple(args, "y*iiipLLO", &lags, &s.members, &s.count_lo, &s.count_hi, &s.spread, &s.bound, &known,
-                          &s.stop))
+    if (!PyArg_ParseTuple(args, "y*y*pLLLLO", &lags, &kinds, &s.spread, &all.high, &all.low, &s.bound, &known, &s.stop))
         return NULL;
-    const int64_t total = begin(&s, &lags);
     PyObject *answer = NULL;
-    if (total >= 0) deepen(&s, smaller(known, UNKNOWN), total);
-    if (total >= 0 && s.state != FAILED)
+    const int fine = read_kinds(&s, &kinds, &all) && begin(&s, &lags, &all);
+    if (fine) deepen(&s, smaller(known, UNKNOWN), &all);
+    if (fine && s.state != FAILED)
         answer = Py_BuildValue("y#LN", s.found ? (char *)s.takers : NULL, lags.len / 8 * sizeof(int32_t), (long long)s.bound,
                                PyBool_FromLong(s.state == GO_ON));
-    PyBuffer_Release(&lags);
+    PyBuffer_Release(&lags), PyBuffer_Release(&kinds);
     release(&s);
     return answer;
 }
 
 static PyMethodDef methods[] = {
     {"partition", partition, METH_VARARGS,
-     "partition(lags, members, count_lo, count_hi, spread, bound, known, stop) -> takers or None, bound, complete"},
+     "partition(lags, kinds, spread, high, low, bound, known, stop) -> takers or None, bound, complete"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -4,10 +4,10 @@ Enumeration: the plans that a rule allows depend on counts, subscriptions and pi
 of plans is cached. A fleet of small groups has few shapes, and each further group of the same shape only multiplies its
 lags by the list.
 
-Number partitioning, among identical members: the search is in partition.c. Without partition.c this stage is skipped;
-other stages prove the same results more slowly. Sources: Korf 2009, "Multi-way number partitioning"; Schreiber, Korf
-and Moffitt 2018, "Optimal multi-way number partitioning". This search also respects partition counts, and minimizes the
-spread as well as the makespan.
+Number partitioning: the search is in partition.c. Without partition.c this stage is skipped; other stages prove the
+same results more slowly. Sources: Korf 2009, "Multi-way number partitioning"; Schreiber, Korf and Moffitt 2018,
+"Optimal multi-way number partitioning". This search also respects partition counts, minimizes the spread as well as the
+makespan, and takes members with weights and caps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from evenlag.model.certificate import all_plans, by_loads, searched
 from evenlag.model.objective import EVERY_TERM, Across
 from evenlag.model.plan import Plan, whole
 from evenlag.model.problem import NOBODY
-from evenlag.search.construct.fresh import members_alike, relabel
+from evenlag.search.construct.fresh import relabel
 from evenlag.search.exact.relaxations import Bounds
 from evenlag.search.improve.kernel import compiled
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
@@ -185,7 +185,7 @@ class Enumeration(Stage):
 UNKNOWN = 2**62  # above every objective
 SUMS_PER_SECOND = 2e7
 
-_compiled: Any = compiled("evenlag.search.exact._partition", version=1)
+_compiled: Any = compiled("evenlag.search.exact._partition", version=2)
 
 
 @dataclass(frozen=True)
@@ -205,34 +205,47 @@ class NumberPartitioning(Stage):
     name: str = "number partitioning"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Return True if only loads count, and members and partitions are identical but for lags, in a small group."""
+        """Return True if only loads count, and partitions are identical but for lags, in a small group."""
         problem, rule = task.problem, task.rule
         members, partitions = int(problem.active.sum()), int(problem.assignable.sum())
         if partitions > self.most or members**partitions <= self.least_ways:
             return False
-        if _compiled is None or problem.futures or task.moves_matter:
+        if _compiled is None or problem.futures or task.moves_matter or (problem.pins != NOBODY).any():
             return False
-        fitting = problem.lags.dtype == np.int64 and problem.total_lag * members < UNKNOWN
-        alike = members_alike(rule) and rule.interchangeable and rule.ranks is None
+        largest = problem.total_lag * members * int(max(problem.load_factors)) * int(max(problem.relative_weights))
+        fitting = problem.lags.dtype == np.int64 and largest < UNKNOWN
+        alike = rule.interchangeable and rule.ranks is None
         in_time = 2 ** (partitions / 2) < SUMS_PER_SECOND * task.clock.allowance()
         return fitting and alike and (in_time or not task.clock.ended())
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Yield an optimal or improving plan, and a bound."""
-        problem, counts = task.problem, task.rule.total_bounds
-        members, items = np.flatnonzero(problem.active), np.flatnonzero(problem.assignable)
+        problem = task.problem
+        items = np.flatnonzero(problem.assignable)
         items = items[np.argsort(-problem.lags[items], kind="stable")]
+        members, kinds = _rows_of_kinds(task.rule)
         unit = problem.load_unit * problem.lag_unit
         yield Bound(task.least_base, task.least_base, by=Bounds.name, certificate=by_loads([task.bounds], problem))
         least = ceil(best.bound / unit)
         known = int(best.value / unit) if best.found else UNKNOWN
+        ends = ceil(task.bounds.max_load_lb / unit), floor(task.bounds.min_load_ub / unit)
         takers, bound, _ = _compiled.partition(
-            problem.lags[items] // problem.lag_unit, len(members), int(counts.lo[members[0]]),
-            int(counts.hi[members[0]]), task.spread_matters, least, known, task.clock.stop(),
-        )  # fmt: skip
+            problem.lags[items] // problem.lag_unit, kinds, task.spread_matters, *ends, least, known, task.clock.stop()
+        )
         if takers is not None:
             member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
             member_of[items] = members[np.frombuffer(takers, np.int32)]
             yield Candidate(relabel(Plan(problem, member_of), task.rule))
         if bound > least:
             yield Bound(bound * unit, bound * unit, certificate=searched(task.bounds))
+
+
+def _rows_of_kinds(rule: CountRule) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the active members, lightest first, and a row for each kind: members, factor, weight, range of counts."""
+    problem, counts = rule.problem, rule.total_bounds
+    active = np.flatnonzero(problem.active)
+    columns = (-problem.load_factors, problem.relative_weights, counts.lo, counts.hi)
+    rows = np.column_stack([column[active].astype(np.int64) for column in columns])
+    kinds, kind_of, members = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    kinds[:, 0] *= -1
+    return active[np.argsort(kind_of.ravel(), kind="stable")], np.column_stack([members, kinds])
