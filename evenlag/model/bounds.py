@@ -18,6 +18,7 @@ also holds others, so the partition can be cut off lower.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -34,6 +35,9 @@ from evenlag.model.problem import NOBODY, Problem
 
 Sums = NDArray[Any]
 Argument = tuple[str, int]
+
+# Holders of the biggest partitions, and kinds of members, up to which the bound by weight counts what they hold besides.
+MOST_HOLDERS, MOST_KINDS = 6, 8
 
 # Number of oversized partitions for which the bound by topic also counts partitions that only total counts require.
 # Each takes a sort, and the first matter most.
@@ -110,7 +114,7 @@ def load_bounds(rule: CountRule) -> LoadBounds:
             _oversized_by_topic(bounds, rule, active, fewest, most)
         _round_to_gcd(bounds, lags)
     elif problem.total_lag:
-        _oversized_by_weight(bounds, problem, active)
+        _oversized_by_weight(bounds, rule, active)
     return bounds
 
 
@@ -300,17 +304,51 @@ def _oversized_by_topic(bounds: LoadBounds, rule: CountRule, active: NDArray[np.
         bounds.lower_min(total - heavy, members - j, "topics", j)
 
 
-def _oversized_by_weight(bounds: LoadBounds, problem: Problem, active: NDArray[np.int64]) -> None:
-    """Bound loads: the j biggest partitions are on at most j members, at best the heaviest, the rest on the others."""
+def _oversized_by_weight(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64]) -> None:
+    """Bound loads: the j biggest partitions are on at most j members, at best the heaviest, the rest on the others.
+
+    For the first few j, the partitions that the counts of these members require are included. Then lighter members may
+    be better holders, so all sets of weights are tried.
+    """
+    problem = rule.problem
     lags = np.sort(problem.lags[problem.assignable])[::-1]
-    weights = sorted((int(problem.relative_weights[m]) for m in active), reverse=True)
-    unit = Fraction(sum(weights), len(weights))  # the mean weight
-    left, heavy, light, top = int(lags.sum()), 0, sum(weights), 0
+    pairs = [(int(problem.relative_weights[m]), int(rule.total_bounds.lo[m])) for m in active]
+    weights = sorted((weight for weight, _ in pairs), reverse=True)
+    mean = Fraction(sum(weights), len(weights))
+    sums = [0, *accumulate(lags[::-1].tolist())]
+    left, heavy, light, top = sums[-1], 0, sum(weights), 0
+    holders, least = _holders(Counter(pairs)), dict[int, int]()
     for j, (lag, weight) in enumerate(zip(lags[: len(weights)].tolist(), weights, strict=False), 1):
         heavy, light, top, left = heavy + weight, light - weight, top + lag, left - lag
-        bounds.raise_max(top * unit / heavy, 1, "weights", j)
+        bounds.raise_max(top * mean / heavy, 1, "weights", j)
         if light:
-            bounds.lower_min(left * unit / light, 1, "weights", j)
+            bounds.lower_min(left * mean / light, 1, "weights", j)
+        if j < len(holders):
+            least = {w: min(count, least.get(w, count)) for w, count in holders[j].items()} | {
+                w: count for w, count in least.items() if w not in holders[j]
+            }
+            with_others = [(w, sums[min(max(count - j, 0), len(lags) - j)]) for w, count in least.items()]
+            bounds.raise_max(min((top + lag) * mean / w for w, lag in with_others), 1, "weights_and_counts", j)
+            if light:
+                lowest = max((left - lag) * mean / (sum(weights) - w) for w, lag in with_others)
+                bounds.lower_min(lowest, 1, "weights_and_counts", j)
+
+
+def _holders(kinds: Counter[tuple[int, int]]) -> list[dict[int, int]]:
+    """Return for 0, 1, … members the sums of their weights, each with the least sum of least counts.
+
+    `kinds` counts the members of one weight and least count. Nothing is returned if there are many kinds, or no counts.
+    """
+    if len(kinds) > MOST_KINDS or not any(fewest for _, fewest in kinds):
+        return []
+    found: list[dict[int, int]] = [{0: 0}, *({} for _ in range(min(MOST_HOLDERS, kinds.total() - 1)))]
+    for (weight, fewest), number in kinds.items():
+        for held in reversed(range(1, len(found))):
+            for taken in range(1, min(number, held) + 1):
+                for w, count in found[held - taken].items():
+                    sum_w, total = w + taken * weight, count + taken * fewest
+                    found[held][sum_w] = min(total, found[held].get(sum_w, total))
+    return found
 
 
 def _pigeonholes(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: int) -> None:

@@ -19,7 +19,7 @@ Data = dict[str, Any]
 Claim = Mapping[str, Any]
 
 MOST_NAMES, MOST_LISTED = 3, 5
-PARTS = ("oversized", "topics", "weights")
+PARTS = ("oversized", "topics", "weights", "weights_and_counts")
 
 
 def check_claims(explanation: Given, result: Given, problem: Given, *, effort: float = 1.0) -> list[Verdict]:

@@ -146,6 +146,8 @@ def _best(
     flow.narrow()
     limits = flow.extremes() if extreme else [arc.limits for arc in flow.arcs]
     totals, cells = limits[len(hard.cells) :], limits[: len(hard.cells)]
+    least, most = sum(lo for lo, _ in totals), sum(hi for _, hi in totals)
+    totals = [(max(lo, number - (most - hi)), min(hi, number - (least - lo))) for lo, hi in totals]
     return _summed(dict(zip(hard.totals, totals, strict=True)), dict(zip(hard.cells, cells, strict=True)))
 
 

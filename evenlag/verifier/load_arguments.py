@@ -18,6 +18,8 @@ from evenlag.verifier.stated_group import Group
 
 Pair = tuple[Fraction | int, Fraction | int]
 
+MOST_HOLDERS, MOST_SETS = 8, 50_000  # of the argument by weights and counts
+
 
 class Loads:
     """Prove limits on loads, for one group under the lags of one scenario.
@@ -48,7 +50,7 @@ class Loads:
         """
         if name not in ARGUMENTS:
             raise RefusedError(f"the certificate names an unknown argument on loads, {name!r}")
-        needs_equal = name not in ("mean", "member", "subscriptions", "topic", "weights")
+        needs_equal = name not in ("mean", "member", "subscriptions", "topic", "weights", "weights_and_counts")
         if needs_equal and not self.group.equal_weights:
             raise RefusedError(f"the argument {name!r} applies to members of equal weight only")
         pair: Pair = getattr(self, name)(number)
@@ -198,6 +200,31 @@ class Loads:
         low = (self.total - self.tops[j]) / rest if rest else Fraction(self.total)
         return self.tops[j] / sum(shares[:j], Fraction(0)), low
 
+    def weights_and_counts(self, j: int) -> Pair:
+        """Prove that the holders of the j largest partitions also hold others, up to the least of their counts.
+
+        They are up to j members, any of them; the others share the rest.
+        """
+        self._check(1 <= j <= min(MOST_HOLDERS, self.members - 1, len(self.big)))
+        sets = {(0, Fraction(0)): 0}  # number of members and sum of their weights: least sum of their least counts
+        for m in self.group.active:
+            more = {}
+            for (held, share), count in sets.items():
+                key, total = (held + 1, share + self.group.share[m]), count + self.counts.totals[m][0]
+                if held < j and total < min(sets.get(key, total + 1), more.get(key, total + 1)):
+                    more[key] = total
+            sets |= more
+            self._check(len(sets) <= MOST_SETS)
+        pairs = [
+            (self.tops[j] + self.lows[min(max(count - j, 0), len(self.big) - j)], share)
+            for (held, share), count in sets.items()
+            if held
+        ]
+        whole = sum(self.group.share.values(), Fraction(0))
+        return min(lag / share for lag, share in pairs), max(
+            (self.total - lag) / (whole - share) for lag, share in pairs
+        )
+
     def _check(self, holds: bool) -> None:
         if not holds:
             raise RefusedError("an argument on loads does not apply to this group")
@@ -205,5 +232,5 @@ class Loads:
 
 ARGUMENTS = (
     "mean", "member", "subscriptions", "topic", "biggest", "oversized", "undersized", "pigeonholes", "uneven", "pairs",
-    "companions", "topics", "weights",
+    "companions", "topics", "weights", "weights_and_counts",
 )  # fmt: skip

@@ -6,6 +6,8 @@ from random import Random
 import pytest
 
 import evenlag
+from evenlag import Problem
+from evenlag.errors import InfeasibleError
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.plan import Plan
@@ -98,6 +100,32 @@ def test_the_window_counts_only_companions_that_exist() -> None:
     rule = count_rule(alike(*PROVOKING["near-giants whose companions are too big or too small"]), "group")
     best = max(min(loads_of(plan)) for plan in feasible_plans(rule))
     assert load_bounds(rule).min_load_ub == best == 37
+
+
+def test_holders_of_the_biggest_hold_what_their_counts_require() -> None:
+    """Of 9 partitions, the member of weight 2 holds 6 and the other one 3; 100 is best with the heavier one."""
+    problem = Problem.from_lags({"t": [100, 1, 1, 1, 1, 1, 1, 1, 1]}, ["a", "b"], weights={"a": 2})
+    bounds = load_bounds(count_rule(problem, "group"))
+    assert (bounds.max_load_lb, bounds.min_load_ub) == (Fraction(105 * 3, 4), Fraction(3 * 3, 2))
+    assert (bounds.largest_by, bounds.smallest_by) == (("weights_and_counts", 1), ("weights_and_counts", 1))
+    plans = [loads_of(plan) for plan in feasible_plans(count_rule(problem, "group"))]
+    assert (min(map(max, plans)), max(map(min, plans))) == (bounds.max_load_lb, bounds.min_load_ub)
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_the_bound_of_unlike_members_is_no_higher_than_the_optimum(seed: int) -> None:
+    random = Random(seed)
+    weights = {f"m{i}": random.choice([1, 1, 2, 3]) for i in range(random.choice([2, 3]))}
+    lags = provoking_lags(random, random.randint(3, 8), random.choice(PROVOKING_LAGS[:7]))
+    caps = {name: random.randint(1, 8) for name in weights if random.random() < 0.2}
+    problem = Problem.from_lags({"t": lags}, list(weights), weights=weights, max_partitions=caps)
+    for balance in BALANCES:
+        try:
+            rule = count_rule(problem, balance)
+        except InfeasibleError:
+            continue
+        for kind in ("spread", "makespan"):
+            assert load_bounds(rule).least(kind) <= exhaustive(problem, Goal(balance, 0, objective=kind)).objective
 
 
 @pytest.mark.parametrize("seed", tiny_seeds(120))

@@ -63,6 +63,11 @@ def _weights(data: Data, _: bool) -> str:
     return f"at best {what} {who} of the highest weight, and {rest}"
 
 
+def _weights_and_counts(data: Data, _: bool) -> str:
+    rest = f"the others share the rest of {number(data['total'])} by weight"
+    return f"{_holders(data)} and the others that their counts require, and {rest}"
+
+
 def _undersized(data: Data, largest: bool) -> str:
     who = "one member holds" if data["number"] == 1 else f"{number(data['number'])} members (or fewer) hold"
     text = f"{who} the smallest partitions, and counts limit the number of others next to them"
@@ -110,6 +115,7 @@ _REASONS: dict[str, Callable[[Data, bool], str]] = {
     "oversized": _oversized,
     "topics": _topics,
     "weights": _weights,
+    "weights_and_counts": _weights_and_counts,
     "undersized": _undersized,
     "pigeonholes": _pigeonholes,
     "uneven": _uneven,

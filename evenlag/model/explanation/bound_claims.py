@@ -49,7 +49,7 @@ def _argument(asked: Decided, name: str, number: int) -> dict[str, Any]:
     problem = asked.problem
     members = int(problem.active.sum())
     data: dict[str, Any] = {"argument": name, "number": number, "total": problem.total_lag, "members": members}
-    if name in ("oversized", "topics", "weights"):
+    if name in ("oversized", "topics", "weights", "weights_and_counts"):
         data |= _biggest(asked, max(number, 1))
     if name == "oversized":
         data |= _companions(asked, max(number, 1), members)

@@ -167,7 +167,7 @@ static int window(const Search *s, const Level *level, const Left *left, int64_t
     const int64_t high = larger(left->high, needs), low = smaller(left->low, share / left->weight);
     const int64_t bottom = s->spread ? larger(high - s->allowed, left->floor) : left->floor;
     int64_t top = s->spread ? low + s->allowed : s->allowed, needed = 0, room = 0;
-    if (!s->counted) top = smaller(top, low + largest(s, level) * s->steepest);
+    if (!s->counted) top = smaller(top, low + s->lags[level->items[0]] * s->steepest);
     if (bottom > top || (s->spread ? high - low : high) > s->allowed) return 0;
     for (int k = 0; k < s->kinds; k++) needed += s->kind[k].members * ceiling(larger(bottom, 0), s->kind[k].factor);
     if (needed > left->sum) return 0;
@@ -179,6 +179,7 @@ static int window(const Search *s, const Level *level, const Left *left, int64_t
         if (k == level->kind) *least = own, *most = holds;
     }
     *least = larger(*least, left->sum - (room - *most));
+    if (!s->counted) *most = smaller(*most, (low + largest(s, level) * s->steepest) / s->kind[level->kind].factor);
     return *least <= *most;
 }
 

@@ -103,9 +103,10 @@ def random_kinds(draw: st.DrawFn) -> tuple[list[int], list[Kind], bool]:
     """Draw members with weights and ranges of counts, most of which some plan keeps."""
     numbers, _, spread = draw(random_numbers())
     kinds = []
+    counted = draw(st.booleans())
     for _ in range(draw(st.integers(1, 3))):
-        lo = draw(st.sampled_from([0, 0, 0, 1, 2]))
-        hi = draw(st.sampled_from([len(numbers), len(numbers), lo, lo + 1, lo + 2]))
+        lo = draw(st.integers(0, 2)) * counted
+        hi = draw(st.sampled_from([len(numbers), lo, lo + 1, lo + 2])) if counted else len(numbers)
         kinds.append(Kind(draw(st.sampled_from([1, 1, 2])), draw(st.integers(1, 6)), (lo, max(lo, hi))))
     return numbers, sorted(kinds, key=lambda kind: kind.weight), spread
 
