@@ -36,7 +36,7 @@ from evenlag.model.problem import NOBODY, Problem
 Sums = NDArray[Any]
 Argument = tuple[str, int]
 
-# Holders of the biggest partitions, and kinds of members, up to which the bound by weight counts what they hold besides.
+# Holders of the biggest partitions, and kinds of members, up to which the bound by weight counts what else they hold.
 MOST_HOLDERS, MOST_KINDS = 6, 8
 
 # Number of oversized partitions for which the bound by topic also counts partitions that only total counts require.

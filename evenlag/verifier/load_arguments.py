@@ -208,7 +208,7 @@ class Loads:
         self._check(1 <= j <= min(MOST_HOLDERS, self.members - 1, len(self.big)))
         sets = {(0, Fraction(0)): 0}  # number of members and sum of their weights: least sum of their least counts
         for m in self.group.active:
-            more = {}
+            more = dict[tuple[int, Fraction], int]()
             for (held, share), count in sets.items():
                 key, total = (held + 1, share + self.group.share[m]), count + self.counts.totals[m][0]
                 if held < j and total < min(sets.get(key, total + 1), more.get(key, total + 1)):

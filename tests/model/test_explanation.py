@@ -129,6 +129,12 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str, int, str]] = {
         {"lags": {"t": [100, 1, 1]}, "members": ["a", "b"], "weights": {"a": 2}}, "largest load", 75,
         "at best t-0 (100) goes to the member of the highest weight, and the others share the rest of 102 by weight",
     ),
+    # with two partitions for the weight 2, at least 100 are there
+    "weights_and_counts": (
+        {"lags": {"t": [96, 4, 4]}, "members": ["a", "b"], "weights": {"a": 2}}, "largest load", 75,
+        "one member holds t-0 (96) and as many of the smallest partitions as counts require, and the other members "
+        "share the rest of 104 by weight",
+    ),
     # `a` and `b` share 6
     "subscriptions": (
         {"lags": {"t": [3, 2, 1], "u": [100]}, "members": {"a": ["t"], "b": ["t"], "c": TWO}}, "smallest load", 3,
@@ -140,7 +146,7 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str, int, str]] = {
 @pytest.mark.parametrize("argument", ARGUMENTS)
 def test_an_argument_on_loads_is_told_with_its_number(argument: str) -> None:
     given, kind, value, words = ARGUMENTS[argument]
-    balance = "none" if argument == "subscriptions" else "both"
+    balance = "none" if argument in ("subscriptions", "weights") else "both"
     explanation = evenlag.solve(evenlag.Problem.from_lags(**given), balance=balance).explain()
     claim = claim_of(explanation, kind)
     assert (claim["argument"], claim["value"]) == (argument, value)

@@ -64,8 +64,8 @@ def _weights(data: Data, _: bool) -> str:
 
 
 def _weights_and_counts(data: Data, _: bool) -> str:
-    rest = f"the others share the rest of {number(data['total'])} by weight"
-    return f"{_holders(data)} and the others that their counts require, and {rest}"
+    rest = f"the other members share the rest of {number(data['total'])} by weight"
+    return f"{_holders(data)} and as many of the smallest partitions as counts require, and {rest}"
 
 
 def _undersized(data: Data, largest: bool) -> str:
