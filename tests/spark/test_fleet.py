@@ -18,6 +18,7 @@ from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import BATCH_BYTES
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import check_tables
+from evenlag.spark.jobs.fleet_options import FleetOptions
 from evenlag.spark.jobs.solved_tables import audit_rows, group_rows, plan_rows
 from evenlag.spark.worker.arrow_task import Solver
 from evenlag.spark.worker.group_work import LATE
@@ -224,7 +225,7 @@ def test_a_killed_worker_loses_and_duplicates_no_group(
         return solve_group(group, *arguments, **limits)
 
     offsets, members = tables(spark, 5)
-    fleet_ = check_tables(offsets, members, "latest", 2)
+    fleet_ = check_tables(offsets, members, FleetOptions(tasks=2))
     schema = SOLVED.arrow()
     assert to_arrow_schema(types.StructType.fromDDL(SOLVED.ddl)).equals(schema)  # as Spark makes it
     budget = Budget(group_limit=2.0, costs=(1, 1))
