@@ -14,7 +14,7 @@ from evenlag.cli.catalogue import command
 from evenlag.cli.commands.plan import plan
 from evenlag.cli.commands.verify import verify
 from evenlag.cli.ending import end, notes_of
-from evenlag.cli.options import Source
+from evenlag.cli.options import OnSpark, Source
 from evenlag.cli.page_writing import finish, report_fleet
 from evenlag.cli.past_options import PastOptions, fleet_past_or_pause
 from evenlag.cli.repeating import input_given, options_given
@@ -43,11 +43,12 @@ AUDITED = ("groups", "audit", "plans")  # folders of a fleet audit's tables
 @options.horizon_or_auto
 @options.limiting(20.0)
 @options.spark
+@options.on_spark
 @options.as_json
 @options.out("File to write the page to.", required=True)
 def report(
-    source: Source, drain: str, capacity: float | None, past: PastOptions, horizon: str, out: Path, as_json: bool,
-    master: str | None, conf: dict[str, str], **parameters: Any,
+    source: Source, drain: str, capacity: float | None, past: PastOptions, out: Path, as_json: bool, on: OnSpark,
+    **parameters: Any,
 ) -> None:  # fmt: skip
     """Write an HTML page about a group or a fleet.
 
@@ -59,9 +60,9 @@ def report(
     source.keep(out)
     deadline = options.deadline(drain)
     if (place := _audited(source.path)) is not None:
-        report_fleet(place, out, options.spark_settings(master, conf), past=past.place, as_json=as_json)
+        report_fleet(place, out, on.settings, past=past.place, as_json=as_json)
         return
-    problem, notes, record = source.read_with_record(horizon, capacity)
+    problem, notes, record = source.read_with_record(capacity)
     pause, of_past = past.pause_of(problem.group)
     with ending_searches() as watch, working(f"reporting on {problem.group}") as update:
         seen = overview(

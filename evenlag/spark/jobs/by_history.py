@@ -128,7 +128,7 @@ def size(
     drain_seconds: float | Fraction,
     capacity: float | None = None,
     gap: float = SIZE_GAP,
-    past: Measured | None = None,
+    past: Measured | None = NOTHING_MEASURED,
     **parameters: Unpack[SizeKeywords],
 ) -> DataFrame:
     """Find the number of members that every group needs to drain within a time; see `evenlag.compare.size`.
@@ -231,7 +231,7 @@ def replay(
     *,
     group_time_limit: float = 1.0,
     gap: float = REPLAY_GAP,
-    past: Measured | None = None,
+    past: Measured | None = NOTHING_MEASURED,
     **parameters: Unpack[ReplaysKeywords],
 ) -> Replays:
     """Run strategies over the recorded history of every group; see `evenlag.compare.replay`.
