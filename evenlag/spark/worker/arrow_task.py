@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeVar
 from zipimport import zipimporter
 
@@ -17,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from evenlag.compare.diagnosis import Summary
-from evenlag.errors import EvenlagError
 from evenlag.model.backends import PACKAGES_OF
 from evenlag.model.pair_costs import PAIR_COSTS
+from evenlag.model.processes import ProcessDiedError, in_own_process
 from evenlag.model.result import Result
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
@@ -36,10 +34,6 @@ PACKAGES = ("numpy", "ortools", "pyarrow")
 """Packages that tasks import in addition to evenlag; their modules have the same names."""
 
 T = TypeVar("T")
-
-
-class ProcessDiedError(EvenlagError):
-    """Error for a process that ended without an answer."""
 
 
 class Counter(Protocol):
@@ -213,37 +207,6 @@ def forget_archives() -> None:
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):
             del sys.path_importer_cache[path]
-
-
-def in_own_process(call: Callable[[], T]) -> T:
-    """Call a function in a forked process, and return its result.
-
-    Raises
-    ------
-    ProcessDiedError
-        The process ended without a result: killed, out of memory, or crashed in native code.
-    """
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(sender, call))
-    process.start()
-    sender.close()
-    try:
-        answer: T = receiver.recv()
-    except EOFError:
-        process.join()
-        code = process.exitcode or 0
-        how = f"signal {-code}" if code < 0 else f"status {code}"
-        raise ProcessDiedError(f"its process ended with {how}: out of memory, or a crash") from None
-    finally:
-        receiver.close()
-    process.join()
-    return answer
-
-
-def _answer(sender: Connection, call: Callable[[], T]) -> None:
-    sender.send(call())
-    sender.close()
 
 
 def look_around(method: str = "auto", folder: str | None = None) -> Callable[[int], str]:
