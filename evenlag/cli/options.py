@@ -593,7 +593,7 @@ class Fleet:
         return cls(offsets, members, OnSpark.of(master, conf, command_config, option))
 
     def check(self, out: str | Path | None, tables: Sequence[str], overwrite: bool) -> None:
-        """Check the tables and the output before Spark starts, as far as they are on this machine.
+        """Check tables and output that are on this machine, before Spark starts.
 
         Raises
         ------
