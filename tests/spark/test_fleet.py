@@ -213,16 +213,16 @@ def test_a_killed_worker_loses_and_duplicates_no_group(
 ) -> None:
     mark = tmp_path / "killed"
 
-    def deadly(group: Any, *arguments: Any, **limits: Any) -> Any:
+    def deadly(turn: Any, *arguments: Any, **more: Any) -> Any:
         import os
         import signal
 
         from evenlag.spark.worker.group_work import solve_group
 
-        if group.group == "g002" and (always or not mark.exists()):
+        if turn.rows.group == "g002" and (always or not mark.exists()):
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return solve_group(group, *arguments, **limits)
+        return solve_group(turn, *arguments, **more)
 
     offsets, members = tables(spark, 5)
     fleet_ = check_tables(offsets, members, FleetOptions(tasks=2))

@@ -21,12 +21,11 @@ from evenlag.model.processes import ProcessDiedError, in_own_process
 from evenlag.model.result import Result
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.group_work import Effort, GroupResult, Start, Want, decided, solve_group
+from evenlag.spark.worker.group_work import Effort, GroupResult, Turn, Want, decided, solve_group
 from evenlag.spark.worker.packed_plans import MOVE_WORDS, named, packed
 from evenlag.spark.worker.rows_of_task import ROWS_PER_BATCH, CheckedTables, TableRules
 from evenlag.spark.worker.turns import Budget, TaskGroups, take_turns
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
-from evenlag.tables.group import GroupRows
 
 FIRST_TURNS = (Effort.LEAST, Effort.FIRST)
 _OF_RESULT = ("method", "bound_by", "gap", "pays")  # columns with the names of a result's attributes
@@ -121,21 +120,18 @@ class Solver:
         if self.failed is not None and failed:
             self.failed.add(failed)
 
-    def _turn(
-        self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None,
-        start: Start | None, *, failures: int, groups: TaskGroups, caches: Caches,
-    ) -> GroupResult:  # fmt: skip
+    def _turn(self, turn: Turn, *, failures: int, groups: TaskGroups, caches: Caches) -> GroupResult:
         call = partial(
-            self.solve, rows, self.options, self.want, time_limit=time_limit, effort=effort, late=late, earlier=earlier,
-            past=groups.past(rows.group), foresee=self.foresee, caches=caches, data=self.data, start=start,
+            self.solve, turn, self.options, self.want, past=groups.past(turn.rows.group), foresee=self.foresee,
+            caches=caches, data=self.data,
         )  # fmt: skip
-        if failures <= (effort in FIRST_TURNS):
+        if failures <= (turn.effort in FIRST_TURNS):
             return call()
         started = time.monotonic()
         try:
             return in_own_process(lambda: replace(call(), cache=None))  # no process can send a cache's solvers
         except ProcessDiedError as error:
-            before = earlier or GroupResult(rows, self.want, self.options.balance, late=late)
+            before = turn.begun(self.want, self.options.balance)
             return replace(before.failed(str(error)), seconds=before.seconds + time.monotonic() - started)
 
 
