@@ -72,7 +72,7 @@ def _plain(value: Any) -> Any:
 def _evaluated(annotation: Any, call: Any) -> Any:
     """Return the type that an annotation of a call names; None if it is imported for type checkers alone.
 
-    Keywords that a call passes on to the solver are declared beside its options.
+    Keywords that a call passes on to the solver are declared with its options.
     """
     if not isinstance(annotation, str):
         return annotation
