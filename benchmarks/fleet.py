@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from benchmarks.instances import lags
 from evenlag import pipeline
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.group_work import Want, solve_group
+from evenlag.spark.worker.group_work import Turn, Want, solve_group
 from evenlag.tables.group import GroupRows, Member
 
 GROUPS, PARTITIONS, MEMBERS = 5_000, 100, 10
@@ -66,10 +66,10 @@ def write(folder: Path, groups: dict[str, tuple[dict[str, Any], int]]) -> tuple[
 def plain_loop(groups: list[GroupRows]) -> float:
     """Seconds that one core takes to audit groups in a plain Python loop."""
     options = SolveOptions(gap=GAP, threads=1)
-    solve_group(groups[0], options, Want.AUDIT, time_limit=LIMIT)
+    solve_group(Turn(groups[0], LIMIT), options, Want.AUDIT)
     started = time.perf_counter()
     for group in groups:
-        solve_group(group, options, Want.AUDIT, time_limit=LIMIT)
+        solve_group(Turn(group, LIMIT), options, Want.AUDIT)
     return time.perf_counter() - started
 
 

@@ -8,63 +8,41 @@ from evenlag.lazy import lazily
 
 TYPE_CHECKING = False  # importing typing takes some milliseconds
 if TYPE_CHECKING:
-    from evenlag import compare, errors, heuristics, live, pipeline, spark
-    from evenlag.compare.before_after import whatif
-    from evenlag.compare.budgets import frontier
-    from evenlag.compare.change import Change
-    from evenlag.compare.diagnosis import Diagnosis, diagnose
-    from evenlag.compare.members_needed import size
-    from evenlag.compare.migration import migrate
-    from evenlag.compare.simulation import replay
-    from evenlag.compare.strategies import audit
-    from evenlag.door import read, read_groups, read_history
-    from evenlag.heuristics import assign
-    from evenlag.model.explanation.reasons import Explanation
-    from evenlag.model.payoff import Payoff
-    from evenlag.model.phases import Phase, Rebalance, rebalance
-    from evenlag.model.plan import Plan
-    from evenlag.model.problem import Problem
-    from evenlag.model.result import Result
-    from evenlag.search.entry import solve
-    from evenlag.tables.measured import read_past
-    from evenlag.verifier import Verdict, check_claims, check_diagnosis, verify
+    from evenlag import compare as compare
+    from evenlag import errors as errors
+    from evenlag import heuristics as heuristics
+    from evenlag import live as live
+    from evenlag import pipeline as pipeline
+    from evenlag import spark as spark
+    from evenlag.compare.before_after import whatif as whatif
+    from evenlag.compare.budgets import frontier as frontier
+    from evenlag.compare.change import Change as Change
+    from evenlag.compare.diagnosis import Diagnosis as Diagnosis
+    from evenlag.compare.diagnosis import diagnose as diagnose
+    from evenlag.compare.members_needed import size as size
+    from evenlag.compare.migration import migrate as migrate
+    from evenlag.compare.simulation import replay as replay
+    from evenlag.compare.strategies import audit as audit
+    from evenlag.door import read as read
+    from evenlag.door import read_groups as read_groups
+    from evenlag.door import read_history as read_history
+    from evenlag.heuristics import assign as assign
+    from evenlag.model.explanation.reasons import Explanation as Explanation
+    from evenlag.model.payoff import Payoff as Payoff
+    from evenlag.model.phases import Phase as Phase
+    from evenlag.model.phases import Rebalance as Rebalance
+    from evenlag.model.phases import rebalance as rebalance
+    from evenlag.model.plan import Plan as Plan
+    from evenlag.model.problem import Problem as Problem
+    from evenlag.model.result import Result as Result
+    from evenlag.search.entry import solve as solve
+    from evenlag.tables.measured import read_past as read_past
+    from evenlag.verifier import Verdict as Verdict
+    from evenlag.verifier import check_claims as check_claims
+    from evenlag.verifier import check_diagnosis as check_diagnosis
+    from evenlag.verifier import verify as verify
 
 __version__ = "0.6.0.dev0"
-__all__ = [
-    "Change",
-    "Diagnosis",
-    "Explanation",
-    "Payoff",
-    "Phase",
-    "Plan",
-    "Problem",
-    "Rebalance",
-    "Result",
-    "Verdict",
-    "assign",
-    "audit",
-    "check_claims",
-    "check_diagnosis",
-    "compare",
-    "diagnose",
-    "errors",
-    "frontier",
-    "heuristics",
-    "live",
-    "migrate",
-    "pipeline",
-    "read",
-    "read_groups",
-    "read_history",
-    "read_past",
-    "rebalance",
-    "replay",
-    "size",
-    "solve",
-    "spark",
-    "verify",
-    "whatif",
-]
 
 _HOMES = {
     "Change": "evenlag.compare.change",
@@ -101,6 +79,7 @@ _HOMES = {
     "verify": "evenlag.verifier",
     "whatif": "evenlag.compare.before_after",
 }
+__all__ = [*_HOMES]
 
 if not TYPE_CHECKING:  # type checkers read the imports above
     __getattr__, __dir__ = lazily(__name__, _HOMES)

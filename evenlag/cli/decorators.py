@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 import click
+
+from evenlag.model.names import keywords_of
 
 Command = Callable[..., Any]
 
@@ -19,6 +22,29 @@ def together(*several: Command) -> Command:
         return command
 
     return add
+
+
+def into(name: str, made: Callable[..., Any], like: Callable[..., Any] | None = None) -> Command:
+    """Return a decorator, so that the command gets several options as one object.
+
+    Parameters
+    ----------
+    name : str
+        Parameter of the command for the object.
+    made : callable
+        Called with the options that have the names of its parameters, or of those of `like`.
+    """
+    taken = keywords_of(like or made)
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_object(**parameters: Any) -> Any:
+            own = {each: parameters.pop(each) for each in taken if each in parameters}
+            return command(**parameters, **{name: made(**own)})
+
+        return with_object
+
+    return decorate
 
 
 def price(_: click.Context, __: click.Parameter, value: str) -> str | float:

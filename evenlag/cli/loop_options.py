@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from evenlag import live
 from evenlag.cli import options
-from evenlag.cli.decorators import Command, together
+from evenlag.cli.decorators import into, together
 from evenlag.tables.cluster_address import Brokers
 
 if TYPE_CHECKING:
@@ -29,7 +26,7 @@ class LoopOptions:
 
     Attributes
     ----------
-    place : str or None
+    publish : str or None
         Where plans are published; None to publish none.
     least : str
         Time between two plans of a group.
@@ -37,7 +34,7 @@ class LoopOptions:
     dry_run : bool
     """
 
-    place: str | None
+    publish: str | None
     least: str
     max_moves: int | None
     dry_run: bool
@@ -55,7 +52,7 @@ class LoopOptions:
         click.UsageError
             The message names them.
         """
-        if self.place is None:
+        if self.publish is None:
             if self.dry_run or self.max_moves is not None:
                 raise click.UsageError(f"{'--dry-run' if self.dry_run else '--max-moves'} needs --publish PLACE")
             return
@@ -66,9 +63,9 @@ class LoopOptions:
         if not groups:
             raise click.UsageError("--publish needs --group: the groups whose plans it may publish")
         one = len(groups) == 1 and not any(sign in groups[0] for sign in PATTERN)
-        if not one and not self.place.startswith("kafka://"):
+        if not one and not self.publish.startswith("kafka://"):
             raise click.UsageError(
-                f"--publish {self.place}: a file has the plan of one group; name one with --group, or give a topic, "
+                f"--publish {self.publish}: a file has the plan of one group; name one with --group, or give a topic, "
                 "kafka://HOST:PORT/TOPIC"
             )
 
@@ -77,11 +74,11 @@ class LoopOptions:
         source: Input,
         board: Board,
         groups: Sequence[str],
-        command_config: Path | None,
+        config: dict[str, str],
         log: Callable[[str], None],
     ) -> Loop | None:
         """Return the loop, which the caller closes; None if no plans are published."""
-        if self.place is None:
+        if self.publish is None:
             return None
         # Help does not need NumPy.
         from evenlag.live.followed_plan import place_of
@@ -89,8 +86,7 @@ class LoopOptions:
         from evenlag.watch.loop_decision import Caution
         from evenlag.watch.sole_writer import sole_writer
 
-        text = self.place
-        config = {} if command_config is None else live.read_client_config(command_config)
+        text = self.publish
         caution = Caution(float(options.seconds("least", self.least)), self.max_moves, self.dry_run)
         place = place_of(text, groups[0], config)
         writer = None if self.dry_run else sole_writer(place)
@@ -98,18 +94,7 @@ class LoopOptions:
         return Loop(caution, lambda group: place_of(text, group, config), source, log, writer, board.tallies)
 
 
-def publishing(command: Command) -> Command:
-    """Add the options; the command gets them as `loop`."""
-
-    @wraps(command)
-    def with_loop(publish: str | None, least: str, max_moves: int | None, dry_run: bool, **others: Any) -> Any:
-        return command(loop=LoopOptions(publish, least, max_moves, dry_run), **others)
-
-    decorated: Command = _OPTIONS(with_loop)
-    return decorated
-
-
-_OPTIONS = together(
+publishing = together(
     click.option(
         "--publish", metavar="PLACE",
         help="Publish the plan of each group of --group where it pays: to kafka://HOST:PORT/TOPIC, or for one group to "
@@ -125,4 +110,6 @@ _OPTIONS = together(
     click.option(
         "--dry-run", is_flag=True, help="With --publish: publish nothing; the log shows what would be published.",
     ),
+    into("loop", LoopOptions),
 )  # fmt: skip
+"""Add the options; the command gets them as `loop`."""

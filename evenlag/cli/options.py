@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -16,7 +15,7 @@ from click.core import ParameterSource
 from evenlag import compare, live, model, report, tables
 from evenlag.cli import terms
 from evenlag.cli.catalogue import Word
-from evenlag.cli.decorators import Command, names, price, settings, together, weights_of_members
+from evenlag.cli.decorators import Command, into, names, price, settings, together, weights_of_members
 from evenlag.cli.paths import BrokersOrPath, GivenPath, InputOrTables, InputPath, Place, as_given
 from evenlag.cli.terminal import working
 from evenlag.cli.terms import MoreData, data
@@ -27,6 +26,8 @@ from evenlag.model.literals import listed
 from evenlag.tables.cluster_address import Brokers
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from evenlag.compare import Weighing
     from evenlag.compare.catch_up import Pace
     from evenlag.compare.history import Snapshot
@@ -98,33 +99,52 @@ def command_config(where: str = "") -> Command:
     )  # fmt: skip
 
 
-def kafka_client(command: Command) -> Command:
-    """Add the options for `kafka://` places; the command gets `config`, and `kafka_options` as Spark names them."""
+kafka = together(
+    command_config("for kafka:// places"),
+    click.option("--option", multiple=True, metavar="NAME=VALUE", callback=settings,
+                 help="Option for Spark's Kafka source, such as kafka.security.protocol=SSL. Repeatable."),
+)  # fmt: skip
+"""Options for `kafka://` places that Spark reads."""
 
-    @wraps(command)
-    def with_options(command_config: Path | None, option: dict[str, str], **others: Any) -> Any:
-        config = {} if command_config is None else live.read_client_config(command_config)
+
+@dataclass(frozen=True)
+class OnSpark:
+    """The session of Spark that a command needs, and the settings of its client of Kafka.
+
+    Attributes
+    ----------
+    settings : dict of str to str
+        Settings of Spark.
+    config : dict of str to str
+        Properties of the client, by librdkafka's names.
+    kafka : dict of str to str
+        Options of Spark's Kafka source.
+    """
+
+    settings: dict[str, str]
+    config: dict[str, str]
+    kafka: dict[str, str]
+
+    @classmethod
+    def of(
+        cls, master: str | None, conf: dict[str, str], command_config: Path | None = None,
+        option: dict[str, str] | None = None,
+    ) -> OnSpark:  # fmt: skip
+        """Return it from the options of a command; read the file of the client's properties."""
+        config = client_config(command_config)
         client = {f"kafka.{name}": value for name, value in live.java_names(config).items()}
-        return command(config=config, kafka_options=client | option, **others)
+        return cls(conf | ({} if master is None else {"spark.master": master}), config, client | (option or {}))
 
-    source = together(
-        command_config("for kafka:// places"),
-        click.option("--option", multiple=True, metavar="NAME=VALUE", callback=settings,
-                     help="Option for Spark's Kafka source, such as kafka.security.protocol=SSL. Repeatable."),
-    )  # fmt: skip
-    decorated: Command = source(with_options)
-    return decorated
+    def session(self, *places: str | Path | None, native: bool = False) -> SparkSession:
+        """Start Spark to read from these places; see `session_for`."""
+        from evenlag.spark.driver.kafka import session_for  # PySpark takes a second to import; help does not need it
+
+        return session_for(places, self.settings, self.kafka, native=native)
 
 
-def kafka(command: Command) -> Command:
-    """Add the options for `kafka://` places to a command that reads them by Spark alone (`kafka_options`)."""
-
-    @wraps(command)
-    def without_config(**parameters: Any) -> Any:
-        del parameters["config"]
-        return command(**parameters)
-
-    return kafka_client(without_config)
+def client_config(path: Path | None) -> dict[str, str]:
+    """Return the properties in the file of `--command-config`; none without one."""
+    return {} if path is None else live.read_client_config(path)
 
 
 def assigned(address: TopicAddress, config: dict[str, str]) -> dict[str, str]:
@@ -176,70 +196,61 @@ class Source:
     members: Path | None
     group: str | None
     auto_offset_reset: str
-    form: str | None
+    input_format: str | None
     more: MoreData
-    config: Path | None = None
+    command_config: Path | None = None
     since: str | None = None
     timeout: float = 10.0
     weighing: Weighing | None = None
+    horizon: str = "0"
 
     def keep(self, out: Path | None) -> None:
         """Refuse to overwrite an input; see `keep_inputs`."""
         keep_inputs(out, self.path if isinstance(self.path, Path) else None, self.members, *self.more.files)
 
     def _inputs(self, progress: Callable[[str, int, int], None]) -> tuple[Input, Input | None]:
-        """Return the inputs of the readers: the files, or rows from the brokers."""
-        path = replace(self.path, timeout=self.timeout) if isinstance(self.path, Brokers) else self.path
-        return inputs_of(path, self.members, self.group, self.form, self.config, self.since, progress)
+        """Return the inputs of the readers: the files, or rows from the brokers.
 
-    def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
+        Raises
+        ------
+        SourceError
+            The brokers do not answer, or an option does not apply to the input.
+        """
+        if not isinstance(self.path, Brokers):
+            for option, value in (("--command-config", self.command_config), ("--since", self.since)):
+                if value is not None:
+                    raise SourceError(
+                        f"{tables.read.name_of(self.path)}: {option} applies to a cluster, given as kafka://HOST:PORT"
+                    )
+            return self.path, self.members
+        client = None if self.command_config is None else client_config(self.command_config)
+        from evenlag import door  # imports the readers, which help does not need
+
+        brokers = replace(self.path, timeout=self.timeout)
+        return door.of_cluster(brokers, self.group, self.members, self.input_format, client, self.since, progress)
+
+    def read(self) -> tuple[Problem, list[str]]:
         """Return the group and any notes; see `read_group`."""
         if self.weighing:
-            return self.read_with_record(horizon)[:2]
+            return self.read_with_record()[:2]
         with working("reading") as update:
             problem, notes = tables.read_group(
-                *self._inputs(update), self.group, self.auto_offset_reset, horizon, form=self.form
+                *self._inputs(update), self.group, self.auto_offset_reset, self.horizon, form=self.input_format
             )
             problem, more = self.more.added(problem)
         return problem, [*map(as_given, notes), *more]
 
-    def read_with_record(
-        self, horizon: str = "0", capacity: float | None = None
-    ) -> tuple[Problem, list[str], list[Snapshot]]:
+    def read_with_record(self, capacity: float | None = None) -> tuple[Problem, list[str], list[Snapshot]]:
         """Return the group, any notes and its earlier snapshots; see `read_recorded_group`."""
         with working("reading") as update:
             problem, notes, record = tables.read_recorded_group(
-                *self._inputs(update), self.group, self.auto_offset_reset, horizon, capacity, self.form
+                *self._inputs(update), self.group, self.auto_offset_reset, self.horizon, capacity, self.input_format
             )
             problem, more = self.more.added(problem)
         if self.weighing:
             problem, record = self.weighing.of(problem, record)
         notes += [] if (unlike := compare.unlike_speeds(record)) is None else [unlike]
         return problem, [*map(as_given, notes), *more], record
-
-
-def inputs_of(
-    given: Brokers | Input, members: Path | None, group: str | None, form: str | None, config: Path | None,
-    since: str | None, progress: Callable[[str, int, int], None],
-) -> tuple[Input, Input | None]:  # fmt: skip
-    """Return the inputs of the readers: the given files, or rows from the brokers.
-
-    Raises
-    ------
-    SourceError
-        The brokers do not answer, or an option does not apply to the input.
-    """
-    if not isinstance(given, Brokers):
-        for option, value in (("--command-config", config), ("--since", since)):
-            if value is not None:
-                raise SourceError(
-                    f"{tables.read.name_of(given)}: {option} applies to a cluster, given as kafka://HOST:PORT"
-                )
-        return given, members
-    client = None if config is None else live.read_client_config(config)
-    from evenlag import door  # imports the readers, which help does not need
-
-    return door.of_cluster(given, group, members, form, client, since, progress)
 
 
 members = click.option(
@@ -255,62 +266,55 @@ def input_format(flag: str = "--format") -> Command:
     )  # fmt: skip
 
 
-def weighing(command: Command) -> Command:
-    """Add the options for weights of members; the command gets them as `weighing`, None without any."""
-
-    @wraps(command)
-    def with_weighing(weights: str | None, weight: dict[str, float], **others: Any) -> Any:
-        if weights is None and not weight:
-            return command(weighing=None, **others)
-        return command(weighing=compare.Weighing(weights is not None, weight), **others)
-
-    decorated: Command = together(
-        click.option("--weights", type=Word(("from-record",)), metavar="from-record",
-                     help="Weigh members by the speeds at which they read between the snapshots of INPUT."),
-        click.option("--weight", metavar="NAME=W", multiple=True, callback=weights_of_members,
-                     help="Weight of a member: it reads W times as fast as one of weight 1. Repeatable."),
-    )(with_weighing)  # fmt: skip
-    return decorated
+def _weighing(weights: str | None, weight: dict[str, float]) -> Weighing | None:
+    return compare.Weighing(weights is not None, weight) if weights is not None or weight else None
 
 
-def reading_as(flag: str, *, weighed: bool = True, kind: Any = INPUT) -> Callable[[Command], Command]:
-    """Return a decorator that adds the argument and options for one group; the command gets them as `source`."""
+weighing = together(
+    click.option("--weights", type=Word(("from-record",)), metavar="from-record",
+                 help="Weigh members by the speeds at which they read between the snapshots of INPUT."),
+    click.option("--weight", metavar="NAME=W", multiple=True, callback=weights_of_members,
+                 help="Weight of a member: it reads W times as fast as one of weight 1. Repeatable."),
+    into("weighing", _weighing),
+)  # fmt: skip
+"""Options for weights of members; the command gets them as `weighing`, None without any."""
 
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def with_source(
-            path: Brokers | Path, members: Path | None, group: str | None, auto_offset_reset: str,
-            input_format: str | None, more: MoreData, command_config: Path | None, since: str | None,
-            timeout: float, weighing: Weighing | None = None, **others: Any,
-        ) -> Any:  # fmt: skip
-            read = Source(
-                path, members, group, auto_offset_reset, input_format, more, command_config, since, timeout, weighing
-            )
-            return command(source=read, **others)
 
-        source = together(
-            click.argument("path", metavar="INPUT", type=kind),
-            members,
-            click.option(
-                "--group",
-                metavar="NAME",
-                help="Group to read if INPUT has several; its name if INPUT has none.",
-            ),
-            input_format(flag),
-            auto_offset_reset,
-            data,
-            of_cluster,
-            *([weighing] if weighed else []),
-        )
-        decorated: Command = source(with_source)
-        return decorated
+def reading_as(flag: str, *, weighed: bool = True, kind: Any = INPUT, several: bool = False) -> Command:
+    """Return a decorator that adds the argument and options for one group; the command gets them as `source`.
 
-    return decorate
+    With `several`, each of the arguments is a group, and the command gets `sources`.
+    """
+    path = click.argument("path", metavar="INPUT...", type=kind, nargs=-1, required=True) if several else (
+        click.argument("path", metavar="INPUT", type=kind)
+    )  # fmt: skip
+    return together(
+        path,
+        members,
+        click.option("--group", metavar="NAME", help="Group to read if INPUT has several; its name if INPUT has none."),
+        input_format(flag),
+        auto_offset_reset,
+        data,
+        of_cluster,
+        *([weighing] if weighed else []),
+        into("sources", _sources, Source) if several else into("source", Source),
+    )
+
+
+def _sources(path: tuple[Brokers | Path, ...], **how: Any) -> list[Source]:
+    """Return the sources of several arguments; output files named by their time form one record."""
+    found: list[Brokers | Input] = [each for each in path if not isinstance(each, Path)]
+    found += tables.records([each for each in path if isinstance(each, Path)], how["input_format"])
+    for option, value in (("--group", how["group"]), ("--weight", how["weighing"] and how["weighing"].named)):
+        if len(found) > 1 and value:
+            raise click.UsageError(f"{option} needs a single INPUT, not {len(path)}", click.get_current_context())
+    return [Source(each, **how) for each in found]
 
 
 reading = reading_as("--format")
 reading_unweighted = reading_as("--format", weighed=False)
 reading_tables = reading_as("--format", kind=InputOrTables())
+reading_several = reading_as("--format", several=True)
 
 
 # ---- problem and objective -------------------------------------------------------------------------------------------
@@ -450,16 +454,8 @@ class Ceiling:
         return most, [] if pace.rates is None else [counted]
 
 
-def ceiling(command: Command) -> Command:
-    """Add `--max-load`, `--max-drain` and `--capacity`; the command gets them as `ceiling`."""
-
-    @wraps(command)
-    def with_ceiling(max_load: float | None, max_drain: str | None, capacity: float | None, **others: Any) -> Any:
-        return command(ceiling=Ceiling(max_load, max_drain, capacity), **others)
-
-    decorated: Command = together(terms.max_load, terms.max_drain, capacity)(with_ceiling)
-    return decorated
-
+ceiling = together(terms.max_load, terms.max_drain, capacity, into("ceiling", Ceiling))
+"""Options `--max-load`, `--max-drain` and `--capacity`; the command gets them as `ceiling`."""
 
 # ---- limits and repeatability ----------------------------------------------------------------------------------------
 
@@ -579,12 +575,50 @@ def spark_out(what: str, **more: Any) -> Command:
 
 # ---- a fleet ---------------------------------------------------------------------------------------------------------
 
+
+@dataclass(frozen=True)
+class Fleet:
+    """The tables of a fleet, and the session of Spark that reads them."""
+
+    offsets: str | Path
+    members: str | Path | None
+    on: OnSpark
+
+    @classmethod
+    def of(
+        cls, offsets: str | Path, members: str | Path | None, master: str | None, conf: dict[str, str],
+        command_config: Path | None, option: dict[str, str],
+    ) -> Fleet:  # fmt: skip
+        """Return it from the options of a command."""
+        return cls(offsets, members, OnSpark.of(master, conf, command_config, option))
+
+    def check(self, out: str | Path | None, tables: Sequence[str], overwrite: bool) -> None:
+        """Check tables and output that are on this machine, before Spark starts.
+
+        Raises
+        ------
+        SourceError
+            A table cannot be read, or the output cannot be written.
+        """
+        from evenlag.spark.driver.local_out import check_local_out
+        from evenlag.tables.fleet_files import check_local_tables
+
+        check_local_tables(self.offsets, self.members)
+        check_local_out(out, tables, overwrite)
+
+    def opened(self) -> tuple[SparkSession, str | Path, str | Path | None]:
+        """Start Spark; return its session and the tables."""
+        return self.on.session(self.offsets, self.members), self.offsets, self.members
+
+
 fleet = together(
     click.argument("offsets", type=PLACE),
     click.option("--members", type=PLACE, metavar="PATH", help="Members table for the offsets table."),
     kafka,
     auto_offset_reset,
+    into("fleet", Fleet.of),
 )
+"""Argument and options for the tables; with those of `spark`, the command gets them as `fleet`."""
 
 # ---- where Spark runs ------------------------------------------------------------------------------------------------
 
@@ -595,14 +629,11 @@ spark = together(
     click.option("--conf", multiple=True, metavar="NAME=VALUE", callback=settings,
                  help="Spark setting, such as spark.executor.memory=4g. Repeatable."),
 )  # fmt: skip
+on_spark = into("on", OnSpark.of)
+"""After `spark` and `kafka`: the command gets their options as `on`."""
 tasks = click.option(
     "--tasks",
     type=click.IntRange(1),
     metavar="N",
     help="Spark tasks; default: from the number of groups, rows and processors.",
 )
-
-
-def spark_settings(master: str | None, conf: dict[str, str]) -> dict[str, str]:
-    """Return the Spark settings of `--conf` and `--master`."""
-    return conf | ({} if master is None else {"spark.master": master})

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, wraps
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenlag.cli.decorators import Command, together
+from evenlag.cli.decorators import Command, into, together
 from evenlag.cli.paths import GivenPath, Place
 from evenlag.model.defaults import PAUSE
 
@@ -64,16 +64,11 @@ class PastOptions:
         return self.measured.capacity_of(group)
 
 
-def _with(option: Command, default: float) -> Callable[[Command], Command]:
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def with_past(past: Path | str | None, pause: float | None = None, **others: Any) -> Any:
-            return command(past=PastOptions(past, pause, default), **others)
+def _with(option: Command, default: float) -> Command:
+    def given(past: Path | str | None, pause: float | None = None) -> PastOptions:
+        return PastOptions(past, pause, default)
 
-        decorated: Command = option(with_past)
-        return decorated
-
-    return decorate
+    return together(option, into("past", given))
 
 
 def _past(kind: Any, metavar: str) -> Command:

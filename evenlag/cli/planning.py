@@ -43,7 +43,6 @@ class Planned:
 
 def planned(
     source: Source,
-    horizon: str,
     ceiling: Ceiling,
     past: PastOptions,
     check: Callable[[Problem], object] | None,
@@ -54,7 +53,6 @@ def planned(
     Parameters
     ----------
     source : Source
-    horizon : str
     ceiling : Ceiling
     past : PastOptions
     check : callable or None
@@ -69,7 +67,7 @@ def planned(
     """
     from evenlag.compare.built_in import notes_beside  # imports NumPy, which help does not need
 
-    problem, notes, record = source.read_with_record(horizon, ceiling.capacity)
+    problem, notes, record = source.read_with_record(ceiling.capacity)
     if check is not None:
         check(problem)
     pause, of_past = past.pause_of(problem.group)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from evenlag.cli.catalogue import Word
-from evenlag.cli.decorators import Command, names, price, settings, together
+from evenlag.cli.decorators import Command, into, names, price, settings, together
 from evenlag.cli.paths import given
 from evenlag.errors import InvalidProblemError
 from evenlag.model.literals import FetchFromWord
@@ -119,11 +118,10 @@ subscribed = click.option(
 )  # fmt: skip
 
 
-def _together(name: str) -> Command:
-    return click.option(
-        "--together", name, metavar="TOPIC,TOPIC…", multiple=True, callback=_topics,
-        help="Assign the same partition number of these topics to one member, for every number. Repeatable.",
-    )  # fmt: skip
+_together = click.option(
+    "--together", metavar="TOPIC,TOPIC…", multiple=True, callback=_topics,
+    help="Assign the same partition number of these topics to one member, for every number. Repeatable.",
+)  # fmt: skip
 
 
 _fetch_from = click.option(
@@ -131,22 +129,12 @@ _fetch_from = click.option(
     help="Replicas that members can read: all of them (the default), or the leader alone. Overrides a problem file's "
     "fetch_from.",
 )  # fmt: skip
-fleet_data = together(_move_sizes, _traffic, _together("together"), _fetch_from)
-fleet_move_data = together(_move_sizes, _together("together"))
+fleet_data = together(_move_sizes, _traffic, _together, _fetch_from)
+fleet_move_data = together(_move_sizes, _together)
 
 
-def data(command: Command) -> Command:
-    """Add the options for data of partitions; the command gets them as `more`."""
-
-    @wraps(command)
-    def with_data(
-        subscribed: tuple[str, ...], move_sizes: Amounts | None, traffic: Amounts | None, go_together: list[list[str]],
-        fetch_from: FetchFromWord | None, **others: Any,
-    ) -> Any:  # fmt: skip
-        return command(more=MoreData(subscribed, move_sizes, traffic, go_together, fetch_from), **others)
-
-    decorated: Command = together(subscribed, _move_sizes, _traffic, _together("go_together"), _fetch_from)(with_data)
-    return decorated
+data = together(subscribed, _move_sizes, _traffic, _together, _fetch_from, into("more", MoreData))
+"""Options for data of partitions; the command gets them as `more`."""
 
 
 # ---- prices, budgets and order ---------------------------------------------------------------------------------------

@@ -264,9 +264,9 @@ class SizeOptions:
         return _positive("capacity", capacity, "messages per second > 0")
 
 
-def solving_of(**parameters: Any) -> SolveOptions:
+def solving_of(options: SolveOptions | None = None, /, **parameters: Any) -> SolveOptions:
     """Return the options of the searches: minimize the makespan, with free moves."""
-    return SolveOptions(stickiness=0, objective=ObjectiveKind.MAKESPAN, **parameters)
+    return replace(options or SolveOptions(), stickiness=0, objective=ObjectiveKind.MAKESPAN, **parameters)
 
 
 @spelled

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Self, cast
+from typing import Any, Self, TypedDict, Unpack, cast
 
 import numpy as np
 
@@ -24,9 +24,9 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.asked_terms import move_price
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
-from evenlag.model.defaults import DEFAULT_STICKINESS, REPLAY_GAP
+from evenlag.model.defaults import REPLAY_GAP
 from evenlag.model.literals import BalanceWord, HorizonWord, StickinessWord, StrategyWord
-from evenlag.model.names import did_you_mean, spelled
+from evenlag.model.names import did_you_mean, taking
 from evenlag.model.objective import FEWEST_MOVES, Objective
 from evenlag.model.payoff import parse_pause
 from evenlag.model.plan import Number, Plan, current_plan, plain
@@ -135,25 +135,31 @@ class ReplayOptions:
         return search(problem, solving, explain=False, steps=steps)
 
 
-@spelled
+class ReplayKeywords(TypedDict, total=False):
+    """Parameters of every call that replays; `ReplayOptions` has their defaults."""
+
+    strategies: Sequence[StrategyWord]
+    horizon: float | HorizonWord | str
+    lag_limit: float | None
+    rebalance_above: float | None
+    capacity: float | Capacity | None
+    pause: float | Fraction | None
+    balance: Balance | BalanceWord
+    slack: int
+    stickiness: float | StickinessWord | str
+    seed: int
+    deterministic: bool
+
+
+@taking(ReplayKeywords, ReplayOptions, SolveOptions)
 def replay(
     history: Sequence[Snapshot],
     *,
-    strategies: Sequence[StrategyWord] = STRATEGIES,
-    horizon: float | HorizonWord | str = AUTO,
-    lag_limit: float | None = None,
-    rebalance_above: float | None = None,
-    capacity: float | Capacity | None = None,
-    pause: float | Fraction | None = None,
-    balance: Balance | BalanceWord = Balance.BOTH,
-    slack: int = 0,
-    stickiness: float | StickinessWord | str = DEFAULT_STICKINESS,
     time_limit: float = 1.0,
     gap: float = REPLAY_GAP,
-    seed: int = 0,
-    deterministic: bool = False,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **parameters: Unpack[ReplayKeywords],
 ) -> Replay:
     """Run strategies over the recorded history of one group.
 
@@ -189,11 +195,7 @@ def replay(
     InvalidProblemError
         The history is not valid, or an option has an invalid value.
     """
-    options = ReplayOptions.of(
-        strategies=strategies, horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above, capacity=capacity,
-        pause=pause, balance=balance, slack=slack, stickiness=stickiness, time_limit=time_limit, gap=gap, seed=seed,
-        deterministic=deterministic, threads=threads,
-    )  # fmt: skip
+    options = ReplayOptions.of(**parameters, time_limit=time_limit, gap=gap, threads=threads)
     return run(history, options, progress)
 
 

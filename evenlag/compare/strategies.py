@@ -7,12 +7,12 @@ figures in messages are weighted means over them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from evenlag.compare.built_in import built_in
 from evenlag.compare.comparison_cards import audit_card
@@ -22,17 +22,16 @@ from evenlag.figures import number
 from evenlag.heuristics import PROMISED_BALANCE, published_name
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
-from evenlag.model.drain_time import MaxLoad
 from evenlag.model.explanation.phrases import listed
 from evenlag.model.figure_tables import GROUP, FigureTable, figures_of, values_of
-from evenlag.model.names import spelled
+from evenlag.model.names import taking
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, Across, Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import LEAST_SECONDS, Clock
-from evenlag.search.options import AUTO, SolveOptions
+from evenlag.search.options import AUTO, SolveOptions, TermKeywords
 from evenlag.search.solver import search
 
 if TYPE_CHECKING:
@@ -277,22 +276,17 @@ def _closer(audit: Audit, best: Result) -> list[str]:
     return parts
 
 
-@spelled
+@taking(TermKeywords, SolveOptions)
 def audit(
     problem: Problem,
     *,
-    rack_price: float | str = 0,
-    max_crossings: int | None = None,
-    max_load: MaxLoad | None = None,
-    first: Sequence[str] = (),
-    prices: Mapping[str, float | str] | None = None,
-    budgets: Mapping[str, int | None] | None = None,
     time_limit: float = 2.0,
     gap: float = 0.0,
     seed: int = 0,
     deterministic: bool = False,
     threads: int | None = None,
     work: float | None = None,
+    **terms: Unpack[TermKeywords],
 ) -> Audit:
     """Solve the group under every balance (stickiness 0) and compare each strategy with its optimum.
 
@@ -321,9 +315,7 @@ def audit(
         A parameter has an invalid value; the message names both.
     """
     options = SolveOptions(
-        rack_price=rack_price, max_crossings=max_crossings, max_load=max_load, first=first,
-        prices=prices, budgets=budgets, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic,
-        threads=threads, work=work,
+        time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads, work=work, **terms
     )  # fmt: skip
     return audit_with(problem, options)
 

@@ -22,9 +22,9 @@ from struct import Struct
 from typing import Any
 
 from evenlag.errors import EvenlagError
-from evenlag.model.orphans import wait_for_end
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
+from evenlag.model.processes import end_with, kill_group
 from evenlag.model.result import Result
 from evenlag.search.entry import with_payoff
 from evenlag.search.options import SolveOptions
@@ -181,16 +181,9 @@ def _left(answer_by: float) -> float:
 
 def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
     connection.close()
-    with contextlib.suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
+    kill_group(process.pid)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(1)
-
-
-def _end_with(parent: int) -> None:
-    """Exit soon after the parent process ends, even during a search."""
-    wait_for_end(parent)
-    os._exit(0)
 
 
 def serve(fd: int, parent: int) -> None:
@@ -199,7 +192,7 @@ def serve(fd: int, parent: int) -> None:
     The process ends soon after the one that started it, of the id `parent`, even if that one ended during the imports.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    end_with(parent)
     search(
         Problem.from_lags({"t": [9, 8, 7, 6, 5, 4]}, {"a": ["t"], "b": ["t"]}), SolveOptions()
     )  # the first search is slow

@@ -20,6 +20,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from evenlag.errors import EvenlagError
 from evenlag.mcp.access import Access
 from evenlag.mcp.worker import GRACE
+from evenlag.model.processes import kill_group
 
 SERVE = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = {path!r}; "
@@ -143,6 +144,5 @@ async def _end(worker: _Worker, *, idle: bool = False) -> None:
             process.send_signal(signal.SIGKILL if idle else signal.SIGINT)
         with anyio.move_on_after(GRACE):
             await process.wait()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_group(process.pid)
         await process.aclose()

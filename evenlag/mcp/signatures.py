@@ -7,6 +7,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -14,6 +15,7 @@ from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin
 
 import evenlag
+from evenlag.search import options
 from evenlag.search.options import SolveKeywords
 
 Schema = dict[str, Any]
@@ -68,13 +70,16 @@ def _plain(value: Any) -> Any:
 
 
 def _evaluated(annotation: Any, call: Any) -> Any:
-    """Return the type that an annotation names; None if it is imported for type checkers alone."""
+    """Return the type that an annotation of a call names; None if it is imported for type checkers alone.
+
+    Keywords that a call passes on to the solver are declared with its options.
+    """
     if not isinstance(annotation, str):
         return annotation
-    try:
-        return eval(annotation, vars(sys.modules[call.__module__]))
-    except NameError:
-        return None
+    for module in (call.__module__, options.__name__):
+        with suppress(NameError):
+            return eval(annotation, vars(sys.modules[module]))
+    return None
 
 
 # ---- types -----------------------------------------------------------------------------------------------------------

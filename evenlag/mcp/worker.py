@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import sys
-import threading
 import time
 import traceback
 from contextlib import suppress
@@ -19,7 +18,7 @@ from evenlag.errors import EvenlagError, lacking
 from evenlag.mcp.access import Access
 from evenlag.mcp.cutting import LONGEST_TEXT, cut_document, cut_report, cut_text
 from evenlag.mcp.tools import TOOLS
-from evenlag.model.orphans import wait_for_end
+from evenlag.model.processes import end_with
 
 ERROR, DOCUMENT, TEXT = "error", "document", "text"
 GRACE = 2.0  # seconds in which an interrupted search ends the processes that it started
@@ -33,7 +32,7 @@ def serve(parent: int) -> None:
     that one ended during the imports.
     """
     signal.signal(signal.SIGINT, _leave)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    end_with(parent, _interrupt)
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - for processes that a search starts
         os.dup2(nothing.fileno(), 0)
@@ -51,12 +50,10 @@ def _leave(*_: object) -> None:
     os._exit(0)
 
 
-def _end_with(parent: int) -> None:
-    """End a running search after the parent process has ended, and then this process."""
-    wait_for_end(parent)
+def _interrupt() -> None:
+    """Interrupt a running search, and give it time to end its processes."""
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(GRACE)
-    os._exit(0)
 
 
 def answered(call: dict[str, Any]) -> dict[str, Any]:

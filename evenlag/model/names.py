@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import MISSING, fields
 from enum import StrEnum
 from functools import wraps
-from typing import ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from evenlag.errors import InvalidProblemError
 
@@ -98,3 +99,36 @@ def spelled(function: Callable[P, R]) -> Callable[P, R]:
         return function(*arguments, **keywords)
 
     return call
+
+
+def taking(keywords: type, *defaults: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function with `**parameters: Unpack[keywords]`, so that its signature lists each with its default.
+
+    Parameters
+    ----------
+    keywords : type
+        A TypedDict. Parameters that the function itself names keep their place and default.
+    *defaults : dataclass
+        The first with a field of the parameter's name has its default; without one it is None.
+
+    Returns
+    -------
+    callable
+        The decorator. An unknown keyword argument is answered as by `spelled`.
+    """
+    values = {each.name: each.default for kind in reversed(defaults) for each in fields(kind)}
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, annotation=getattr(kind, "__forward_arg__", kind),
+                default=inspect.Parameter.empty if values.get(name) is MISSING else values.get(name),
+            )
+            for name, kind in keywords.__annotations__.items() if name not in signature.parameters
+        ]  # fmt: skip
+        vars(function)["__signature__"] = signature.replace(parameters=[*own, *more])
+        return spelled(function)
+
+    return decorate

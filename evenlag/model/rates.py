@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -77,39 +75,6 @@ def growth(before: Offsets, now: Offsets) -> Growth:
     made_again = known and produced is None
     consumed = None if made_again else _grown(before.current_offset, now.current_offset)
     return Growth(now.micros - before.micros, produced, consumed)
-
-
-def group_growth(rows: Sequence[tuple[Hashable, Offsets]]) -> list[Growth | None]:
-    """Compare every row of a group's history with the latest earlier row of its partition.
-
-    If snapshots are missing, the growth covers the longer time. Among several earlier rows of one time, the one with
-    the highest offsets is used. `evenlag.tables.growth` implements the same rule for whole columns.
-
-    Parameters
-    ----------
-    rows : sequence of (partition, Offsets)
-        In any order.
-
-    Returns
-    -------
-    list of Growth or None
-        One entry per row; None if the partition has no earlier row.
-    """
-    by_partition: defaultdict[Hashable, list[tuple[Offsets, int]]] = defaultdict(list)
-    for place, (partition, offsets) in enumerate(rows):
-        by_partition[partition].append((offsets, place))
-    found: list[Growth | None] = [None] * len(rows)
-    for history in by_partition.values():
-        history.sort(key=lambda row: _rank(row[0]))
-        before: Offsets | None = None  # the last row with an earlier time
-        last: Offsets | None = None
-        for now, place in history:
-            if last is not None and last.micros < now.micros:
-                before = last
-            if before is not None:
-                found[place] = growth(before, now)
-            last = now
-    return found
 
 
 def predicted_lag(lag: int, grown: Growth | None, horizon: int) -> int:
@@ -188,7 +153,3 @@ def time_text(moment: datetime) -> str:
 
 def _grown(before: int | None, now: int | None) -> int | None:
     return now - before if before is not None and now is not None and now >= before else None
-
-
-def _rank(offsets: Offsets) -> tuple[tuple[bool, int], ...]:
-    return tuple((value is not None, value or 0) for value in offsets)

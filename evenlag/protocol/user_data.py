@@ -1,12 +1,11 @@
 """User data of members: Kafka's sticky format (KIP-54), the weighted assignor's, and evenlag's own two.
 
-The bytes come from other processes and are not trusted. Xses an error, and no more
-memory is allocated than the bytes can fill.
+The bytes come from other processes and are not trusted: a wrong value raises an error, and no more memory is allocated
+than the bytes can fill.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import Struct
 from zlib import crc32
@@ -17,7 +16,7 @@ Partition = tuple[str, int]
 Buffer = bytes | bytearray | memoryview
 
 INT16, INT32, UINT32, INT64 = Struct(">h"), Struct(">i"), Struct(">I"), Struct(">q")
-MOST_16, MOST_32 = 2**15 - 1, 2**31 - 1
+MOST_32 = 2**31 - 1
 FEWEST_BYTES = INT16.size + 1 + INT32.size  # smallest size of a topic in the sticky assignor's format
 KAFKA_PYTHON = INT16.pack(1)  # prefix of kafka-python's StickyPartitionAssignor
 NO_GENERATION = -1  # Kafka's value for a member without a generation
@@ -76,33 +75,6 @@ class PlanUserData:
     owned: tuple[Partition, ...] = ()
 
 
-def encode_sticky(data: StickyUserData) -> bytes:
-    """Encode version 1 of Kafka's format, or version 0 if the generation is None.
-
-    Raises
-    ------
-    UserDataError
-        A name, partition or generation does not fit the format, or a partition is given twice.
-
-    References
-    ----------
-    KIP-54, KIP-341; Apache Kafka 4.1, ``StickyAssignor``: ``previous_assignment`` and ``generation``.
-
-    Examples
-    --------
-    >>> encode_sticky(StickyUserData((("t", 3),), generation=7)).hex(" ", 4)
-    '000000 01000174 00000001 00000003 00000007'
-    >>> decode_sticky(encode_sticky(StickyUserData((("t", 3),), generation=7)))
-    StickyUserData(owned=(('t', 3),), generation=7)
-    """
-    topics = _by_topic(data.owned)
-    parts = [INT32.pack(len(topics))]
-    parts += [_name(topic, INT16, MOST_16) + _numbers(partitions) for topic, partitions in topics.items()]
-    if data.generation is not None:
-        parts.append(_int32(data.generation, NO_GENERATION, "generation"))
-    return b"".join(parts)
-
-
 def decode_sticky(data: Buffer | None) -> StickyUserData:
     """Decode version 1 or 0 of Kafka's format; None or empty bytes mean that nothing is owned, as by a new member.
 
@@ -124,29 +96,6 @@ def decode_sticky(data: Buffer | None) -> StickyUserData:
     generation = reader.int32("generation", NO_GENERATION) if reader.left() else None
     reader.end()
     return StickyUserData(tuple(reader.owned), generation)
-
-
-def encode_weighted(data: WeightedUserData) -> bytes:
-    """Encode the weighted assignor's format: the weight, then each topic.
-
-    Raises
-    ------
-    UserDataError
-        A weight, name or partition does not fit the format, or a partition is given twice.
-
-    References
-    ----------
-    "Diving Into Kafka Partitioning By Building a Custom Partition Assignor", 2022.
-
-    Examples
-    --------
-    >>> encode_weighted(WeightedUserData(900, (("t", 0), ("t", 2)))).hex(" ", 4)
-    '00 00038400 00000174 00000002 00000000 00000002'
-    """
-    parts = [_int32(data.weight, 1, "weight")]
-    for topic, partitions in _by_topic(data.owned).items():
-        parts.append(_name(topic, INT32, MOST_32) + _numbers(partitions))
-    return b"".join(parts)
 
 
 def decode_weighted(data: Buffer) -> WeightedUserData:
@@ -301,32 +250,6 @@ class Reader:
             raise UserDataError(f"byte {self._at}: the {what} is {value}; it must be at least {least}")
         self._at += form.size
         return value
-
-
-def _by_topic(owned: Iterable[Partition]) -> dict[str, dict[int, None]]:
-    """Group partitions by topic, in input order."""
-    topics: dict[str, dict[int, None]] = {}
-    for topic, partition in owned:
-        here = topics.setdefault(topic, {})
-        if partition in here:
-            raise UserDataError(f"{_shown(topic)}-{partition} is given twice")
-        here[partition] = None
-    return topics
-
-
-def _name(topic: str, length: Struct, most: int) -> bytes:
-    try:
-        raw = topic.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UserDataError(f"the topic name {_shown(topic)!r} cannot be written as UTF-8") from None
-    if not 1 <= len(raw) <= most:
-        raise UserDataError(f"a topic name must have 1 to {most} bytes; this one has {len(raw)}")
-    return length.pack(len(raw)) + raw
-
-
-def _numbers(partitions: Iterable[int]) -> bytes:
-    packed = [_int32(partition, 0, "partition number") for partition in partitions]
-    return INT32.pack(len(packed)) + b"".join(packed)
 
 
 def _int32(value: int, least: int, what: str) -> bytes:

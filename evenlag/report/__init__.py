@@ -5,82 +5,50 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.report.costs_text import traffic_document, traffic_fields
-    from evenlag.report.diagnosis_text import diagnosis_report
-    from evenlag.report.documents import (
-        audit_document,
-        diagnosis_document,
-        explanation_document,
-        migration_document,
-        plan_document,
-        size_document,
-        whatif_document,
-    )
-    from evenlag.report.explanation_text import explanation_report
-    from evenlag.report.figure_files import KINDS, check_kind
-    from evenlag.report.fleet_text import batch_line, commit_batch_line
-    from evenlag.report.frontier_picture import draw_frontier
-    from evenlag.report.migration_text import migration_lines, migration_report
-    from evenlag.report.page.fleet import fleet_document
-    from evenlag.report.page.group_document import group_document
-    from evenlag.report.page.html import fleet_page, group_page
-    from evenlag.report.past_text import past_document, past_table
-    from evenlag.report.payoff_text import payoff_document, payoff_report
-    from evenlag.report.plain import plain_text
-    from evenlag.report.progress import progress_bar, spinner
-    from evenlag.report.progress_log import progress_lines
-    from evenlag.report.replay_picture import draw_replay
-    from evenlag.report.replay_text import replay_report
-    from evenlag.report.size_picture import draw_size
-    from evenlag.report.size_text import answer_to, size_report, speed_lines
-    from evenlag.report.text import audit_report, frontier_document, frontier_report, phases_report, plan_report
-    from evenlag.report.whatif_text import whatif_report, whatif_traffic
+    from evenlag.report.costs_text import traffic_document as traffic_document
+    from evenlag.report.costs_text import traffic_fields as traffic_fields
+    from evenlag.report.diagnosis_text import diagnosis_report as diagnosis_report
+    from evenlag.report.documents import audit_document as audit_document
+    from evenlag.report.documents import diagnosis_document as diagnosis_document
+    from evenlag.report.documents import explanation_document as explanation_document
+    from evenlag.report.documents import migration_document as migration_document
+    from evenlag.report.documents import plan_document as plan_document
+    from evenlag.report.documents import size_document as size_document
+    from evenlag.report.documents import whatif_document as whatif_document
+    from evenlag.report.explanation_text import explanation_report as explanation_report
+    from evenlag.report.figure_files import KINDS as KINDS
+    from evenlag.report.figure_files import check_kind as check_kind
+    from evenlag.report.fleet_text import batch_line as batch_line
+    from evenlag.report.fleet_text import commit_batch_line as commit_batch_line
+    from evenlag.report.frontier_picture import draw_frontier as draw_frontier
+    from evenlag.report.migration_text import migration_lines as migration_lines
+    from evenlag.report.migration_text import migration_report as migration_report
+    from evenlag.report.page.fleet import fleet_document as fleet_document
+    from evenlag.report.page.group_document import group_document as group_document
+    from evenlag.report.page.html import fleet_page as fleet_page
+    from evenlag.report.page.html import group_page as group_page
+    from evenlag.report.past_text import past_document as past_document
+    from evenlag.report.past_text import past_table as past_table
+    from evenlag.report.payoff_text import payoff_document as payoff_document
+    from evenlag.report.payoff_text import payoff_report as payoff_report
+    from evenlag.report.plain import plain_text as plain_text
+    from evenlag.report.progress import progress_bar as progress_bar
+    from evenlag.report.progress import spinner as spinner
+    from evenlag.report.progress_log import progress_lines as progress_lines
+    from evenlag.report.replay_picture import draw_replay as draw_replay
+    from evenlag.report.replay_text import replay_report as replay_report
+    from evenlag.report.size_picture import draw_size as draw_size
+    from evenlag.report.size_text import answer_to as answer_to
+    from evenlag.report.size_text import size_report as size_report
+    from evenlag.report.size_text import speed_lines as speed_lines
+    from evenlag.report.text import audit_report as audit_report
+    from evenlag.report.text import frontier_document as frontier_document
+    from evenlag.report.text import frontier_report as frontier_report
+    from evenlag.report.text import phases_report as phases_report
+    from evenlag.report.text import plan_report as plan_report
+    from evenlag.report.whatif_text import whatif_report as whatif_report
+    from evenlag.report.whatif_text import whatif_traffic as whatif_traffic
 
-__all__ = [
-    "KINDS",
-    "answer_to",
-    "audit_document",
-    "audit_report",
-    "batch_line",
-    "check_kind",
-    "commit_batch_line",
-    "diagnosis_document",
-    "diagnosis_report",
-    "draw_frontier",
-    "draw_replay",
-    "draw_size",
-    "explanation_document",
-    "explanation_report",
-    "fleet_document",
-    "fleet_page",
-    "frontier_document",
-    "frontier_report",
-    "group_document",
-    "group_page",
-    "migration_document",
-    "migration_lines",
-    "migration_report",
-    "past_document",
-    "past_table",
-    "payoff_document",
-    "payoff_report",
-    "phases_report",
-    "plain_text",
-    "plan_document",
-    "plan_report",
-    "progress_bar",
-    "progress_lines",
-    "replay_report",
-    "size_document",
-    "size_report",
-    "speed_lines",
-    "spinner",
-    "traffic_document",
-    "traffic_fields",
-    "whatif_document",
-    "whatif_report",
-    "whatif_traffic",
-]
 
 _HOMES = {
     "KINDS": "evenlag.report.figure_files",
@@ -127,6 +95,7 @@ _HOMES = {
     "whatif_report": "evenlag.report.whatif_text",
     "whatif_traffic": "evenlag.report.whatif_text",
 }
+__all__ = [*_HOMES]
 
 if not TYPE_CHECKING:  # type checkers read the imports above
     __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -62,9 +62,9 @@ def progress_bar(what: str = "groups", console: Console | None = None) -> Iterat
 
 
 @contextmanager
-def spinner(what: str, console: Console | None = None) -> Iterator[Callable[[str, int, int], None]]:
+def spinner(what: str) -> Iterator[Callable[[str, int, int], None]]:
     """Show a spinner if the output is a terminal; yield a function of (part, done, total) that updates its text."""
-    console = console or Console(stderr=True)
+    console = Console(stderr=True)
     with Bar(
         SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), console=console,
         transient=True, disable=not console.is_terminal,

@@ -6,11 +6,10 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.tables.read import both_tables as both_tables
-    from evenlag.tables.read import holds_many_groups, read_group, read_recorded_group, read_snapshots, records
+    from evenlag.tables.read import read_group, read_recorded_group, read_snapshots, records
     from evenlag.tables.writing import replay_document, write_replay
 
 __all__ = [
-    "holds_many_groups",
     "read_group",
     "read_recorded_group",
     "read_snapshots",
@@ -21,7 +20,6 @@ __all__ = [
 
 _HOMES = {
     "both_tables": "evenlag.tables.read",
-    "holds_many_groups": "evenlag.tables.read",
     "read_group": "evenlag.tables.read",
     "read_recorded_group": "evenlag.tables.read",
     "read_snapshots": "evenlag.tables.read",

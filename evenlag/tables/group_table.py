@@ -35,8 +35,6 @@ class GroupTable:
     offsets : CheckedRows
     members : CheckedRows, optional
         Without them the members are the owners.
-    label : str
-        The group of rows that name none, in tables that hold one group.
     told : bool
         Add to members what their table tells beyond the columns on which plans depend.
 
@@ -56,14 +54,12 @@ class GroupTable:
         Topics, and names of owners and members; sorted.
     """
 
-    def __init__(
-        self, offsets: CheckedRows, members: CheckedRows | None = None, label: str = "", *, told: bool = False
-    ) -> None:
-        self._offsets, self._members, self._label, self._with_told = offsets, members, label, told
+    def __init__(self, offsets: CheckedRows, members: CheckedRows | None = None, *, told: bool = False) -> None:
+        self._offsets, self._members, self._with_told = offsets, members, told
         values, past = offsets.values, offsets.log_only
         self.topics: Sequence[str] = values["topic"].names
         snapshots = np.flatnonzero(~past)
-        number_of, self.keys = _numbered(offsets, snapshots, label)
+        number_of, self.keys = _numbered(offsets, snapshots)
         self.number_of = np.full(len(offsets), -1)
         self.number_of[snapshots] = number_of
         known = self.number_of >= 0
@@ -165,7 +161,7 @@ class GroupTable:
             return pairs // max(len(self.names), 1), pairs % max(len(self.names), 1), np.full(len(pairs), -1)
         members = self._members
         known = np.flatnonzero(members.usable)
-        number_of = numbers_in(members, self.keys, self._label)[known]
+        number_of = numbers_in(members, self.keys)[known]
         codes = np.array([*(self._rank[name] for name in members.values["consumer_id"].names), -1])
         code_of = codes[members.values["consumer_id"].data[known]]
         there = number_of >= 0
@@ -302,7 +298,7 @@ class GroupTable:
     def _past_of(self) -> list[tuple[PastRows, ...]]:
         """The log ends that are known alone, before each group's snapshot."""
         values = self._offsets.values
-        number_of, keys = _numbered(self._offsets, self._past, self._label)
+        number_of, keys = _numbered(self._offsets, self._past)
         columns = [values[name].data[self._past] for name in ("topic", "partition", "log_end_offset")]
         order = np.lexsort((columns[1], columns[0], number_of))
         bounds = np.searchsorted(number_of[order], np.arange(len(keys) + 1))
@@ -318,29 +314,28 @@ class GroupTable:
         return [ends for group, of_group in times.items() for ends in before_each(past[group], of_group)]
 
 
-def _numbered(offsets: CheckedRows, rows: Whole, label: str) -> tuple[Whole, list[tuple[str | None, str]]]:
+def _numbered(offsets: CheckedRows, rows: Whole) -> tuple[Whole, list[tuple[str | None, str]]]:
     """Return the number of the group and snapshot of some rows (−1: no group), and the keys of these, sorted."""
     stamps, groups = offsets.values["snapshot_ts"], offsets.values["group"]
     order = sorted(range(len(stamps.names)), key=lambda place: snapshot_order(stamps.names[place]))
     rank = np.zeros(len(order) + 1, dtype=np.int64)  # rows without a time, at index −1, come first
     rank[order] = np.arange(1, len(order) + 1)
-    names = [label, *groups.names] if label else groups.names
-    group_of = groups.data[rows] + bool(label)
+    group_of = groups.data[rows]
     nowhere = (group_of < 0) | (offsets.timed & (stamps.data[rows] < 0))
     mixed = np.where(nowhere, -1, group_of * len(rank) + rank[stamps.data[rows]])
     known, number_of = np.unique(mixed, return_inverse=True)
     if len(known) and known[0] < 0:
         known, number_of = known[1:], number_of - 1
     times = [None, *(stamps.names[place] for place in order)]
-    return number_of, [(times[key % len(rank)], names[key // len(rank)]) for key in known.tolist()]
+    return number_of, [(times[key % len(rank)], groups.names[key // len(rank)]) for key in known.tolist()]
 
 
-def numbers_in(members: CheckedRows, keys: Sequence[tuple[str | None, str]], label: str) -> Whole:
+def numbers_in(members: CheckedRows, keys: Sequence[tuple[str | None, str]]) -> Whole:
     """Return the number of the group and snapshot that each row of a members table belongs to; −1 for none."""
     place = {(_instant(ts), group): number for number, (ts, group) in enumerate(keys)}
     stamps, groups = members.values["snapshot_ts"], members.values["group"]
     instants = [*map(_instant, stamps.names), None]
-    names = [*groups.names, label or None]
+    names = [*groups.names, None]
     width = len(instants)
     mixed = groups.data * width + np.where(stamps.data < 0, width - 1, stamps.data)
     pairs, pair_of = np.unique(mixed, return_inverse=True)

@@ -154,13 +154,6 @@ def is_problem(path: File, form: str | None = None) -> bool:
     return not path.is_dir() and form_of(path, form) == PROBLEM
 
 
-def holds_many_groups(path: Path) -> bool:
-    """Return whether a snapshot table has more than one group."""
-    from evenlag.tables.source_groups import SourceGroups
-
-    return len(SourceGroups(str(path), read_file(path, "offsets"), None).names) > 1
-
-
 def _one_group(
     path: Input, members: Input | None, group: str | None, auto_offset_reset: str, form: str | None
 ) -> OneGroup:

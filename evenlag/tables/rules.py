@@ -28,8 +28,6 @@ LAG_UNKNOWN = "neither log_end_offset nor lag is known"
 NO_LOG_START = "log_start_offset is missing, and auto_offset_reset needs it"
 
 _KINDS = {"integer": "a whole number", "boolean": "true or false"}
-Fault = tuple[str, str, Bools]
-"""A reason, the column whose value shows it, and the rows that have it."""
 
 
 @dataclass(eq=False)

@@ -196,7 +196,7 @@ class SourceGroups:
     def _member_rows(self) -> SnapshotRows | None:
         if self.members is None or self.placed_members is None:
             return None
-        number_of = numbers_in(self.members, self.table.keys, "")
+        number_of = numbers_in(self.members, self.table.keys)
         return SnapshotRows(self.placed_members, self.members, MEMBER_ROWS, number_of, len(self.table))
 
     @cached_property

@@ -28,7 +28,6 @@ class Option:
 
 
 Lists = dict[int, list[Option]]
-Sets = list[tuple[int, tuple[int, ...], Option]]  # cost of a set, its partitions, the set
 Prices = dict[int, int]  # price of each partition
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -26,12 +26,10 @@ class BoardCollector:
     board : Board
     every : float
         Seconds between readings.
-    now : callable () -> float
-        Returns the time in seconds since 1970.
     """
 
-    def __init__(self, board: Board, every: float, now: Callable[[], float] = time.time) -> None:
-        self._board, self._every, self._now = board, every, now
+    def __init__(self, board: Board, every: float) -> None:
+        self._board, self._every = board, every
 
     def collect(self) -> Iterator[Any]:
         """Yield the metrics."""
@@ -55,7 +53,7 @@ class BoardCollector:
         yield _gauge("interval_seconds", "Seconds from one reading to the next.", self._every)
 
     def _of_groups(self) -> Iterator[Any]:
-        board, now = self._board, self._now()
+        board, now = self._board, time.time()
         yield _gauge("groups", "Groups with figures.", sum(1 for _ in board.fresh(now)))
         text = "Groups to watch without fresh figures, and patterns that match no group."
         yield _gauge("groups_without_figures", text, board.without_figures(now))
@@ -71,7 +69,7 @@ class BoardCollector:
         yield failed
 
     def _figures(self) -> Iterator[Any]:
-        now = self._now()
+        now = time.time()
         groups = [(name, entry, entry.standing.figures.values()) for name, entry in self._board.fresh(now)]
         ages = _of_group("group_age_seconds", "Age of the data behind the group's figures.")
         for name, entry, _ in groups:

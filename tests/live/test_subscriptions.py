@@ -13,7 +13,8 @@ from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
 from evenlag.live.cluster.broker_rows import member_rows, subscriptions_of, topics_of
 from evenlag.live.group_state import Commits, Description, Failure, Group, Member
 from evenlag.protocol.subscriptions import Subscription, decode_assignment, decode_subscription, matching
-from evenlag.protocol.user_data import StickyUserData, WeightedUserData, encode_sticky, encode_weighted
+from evenlag.protocol.user_data import StickyUserData, WeightedUserData
+from tests.support.member_bytes import encode_sticky, encode_weighted
 
 NAMES = st.text("abcxyz0189._-", min_size=1, max_size=20)
 OWNED = st.sets(st.tuples(NAMES, st.integers(0, 2**31 - 1)), max_size=6).map(sorted)

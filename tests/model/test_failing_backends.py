@@ -22,7 +22,7 @@ import evenlag
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models, runner
 from evenlag.model.formulation import Mip, formulate
-from evenlag.model.orphans import starter, wait_for_end
+from evenlag.model.processes import starter, wait_for_end
 from evenlag.search.exact import mip as mip_stage
 from tests.support.exact import Goal, assess
 from tests.support.processes import wait_until_ended

@@ -21,7 +21,7 @@ from evenlag.model.objective import Objective
 from evenlag.model.payoff import parse_share, payoff
 from evenlag.model.plan import Plan, current_plan
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.group_work import decided, solve_group
+from evenlag.spark.worker.group_work import Turn, decided, solve_group
 from evenlag.spark.worker.packed_plans import MOVE_WORDS
 from evenlag.tables.group import GroupRows
 from tests.support.command import evenlag as run
@@ -249,8 +249,8 @@ def test_a_group_of_a_fleet_is_left_alone_after_its_last_turn() -> None:
     group = rows([40, 40, 0, 0], ["a", "a", "b", "b"])
     for share, pays, moves in (("90%", True, {"kept", "moved"}), ("100%", False, {"kept"}), (None, None, None)):
         options = SolveOptions(only_if_better=share, stickiness=1)
-        first = solve_group(group, options, "both", time_limit=5)
-        again = solve_group(group, options, "both", time_limit=5, earlier=first)
+        first = solve_group(Turn(group, 5), options, "both")
+        again = solve_group(Turn(group, 5, earlier=first), options, "both")
         done = decided(again, options)
         assert again.result is not None
         assert again.result.spread == 0  # a turn goes on from the plan, whatever becomes of it
@@ -262,7 +262,7 @@ def test_a_group_of_a_fleet_is_left_alone_after_its_last_turn() -> None:
 
 def test_spark_makes_no_decision_for_a_failed_group() -> None:
     options = SolveOptions(only_if_better="10%")
-    failed = solve_group(rows([-5], ["a"]), options, "plan", time_limit=1)
+    failed = solve_group(Turn(rows([-5], ["a"]), 1), options, "plan")
     assert failed.error is not None
     assert decided(failed, options) is failed
 

@@ -164,9 +164,10 @@ def test_lost_rows_do_not_affect_the_scenarios_of_others(spark: "SparkSession") 
 def test_with_one_snapshot_horizon_auto_changes_nothing(spark: "SparkSession") -> None:
     from evenlag import pipeline
     from evenlag.spark.jobs.fleet import check_tables
+    from evenlag.spark.jobs.fleet_options import FleetOptions
 
     df = table(spark, [row for group in "abc" for row in record(group, 1)], OFFSETS_DDL)
-    fleet = check_tables(df, None, "latest", 2, "auto", whole=True)
+    fleet = check_tables(df, None, FleetOptions(tasks=2), whole=True)
     assert (fleet.recorded, fleet.packing.by) == (False, ("snapshot_ts", "group"))
     asked = {"deterministic": True, "only_if_better": "10%"}
     auto, today = pipeline.solve(df, **asked), pipeline.solve(df, **asked, horizon=0)

@@ -16,7 +16,7 @@ from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.group_work import Effort, Want, solve_group
+from evenlag.spark.worker.group_work import Effort, Turn, Want, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
 from evenlag.tables.group import GroupRows, Member
 from tests.support.fleet_tasks import FewGroups
@@ -50,7 +50,7 @@ def test_the_first_plan_is_no_worse_than_today_or_lag_aware(
 ) -> None:
     effort = Effort.FIRST if fresh else Effort.LEAST
     options = SolveOptions(balance=balance, stickiness=stickiness)
-    done = solve_group(group(rows), options, Want.PLAN, time_limit=2.0, effort=effort)
+    done = solve_group(Turn(group(rows), 2.0, effort=effort), options, Want.PLAN)
     result = done.result
     assert result is not None
     problem = result.plan.problem
@@ -74,8 +74,8 @@ def test_similar_groups_share_only_their_structure(
         here = group(rows[:size], weight=weight, max_partitions=cap)
         for balance in ("both", "none"):
             options = SolveOptions(balance=balance, stickiness=0)
-            own = solve_group(here, options, Want.PLAN, time_limit=2.0, effort=Effort.FIRST)
-            shared = solve_group(here, options, Want.PLAN, time_limit=2.0, effort=Effort.FIRST, caches=caches)
+            own = solve_group(Turn(here, 2.0, effort=Effort.FIRST), options, Want.PLAN)
+            shared = solve_group(Turn(here, 2.0, effort=Effort.FIRST), options, Want.PLAN, caches=caches)
             assert (own.error, own.warnings) == (shared.error, shared.warnings)
             assert list(own.consumers) == list(shared.consumers)
             if own.result is not None and shared.result is not None:
@@ -96,11 +96,13 @@ def test_a_fresh_plan_is_tried_if_time_allows() -> None:
     for left, effort in ((5.0, Effort.FIRST), (0.0, Effort.LEAST)):
         asked: list[Effort] = []
 
-        def turn(here: GroupRows, limit: float, effort: Effort, late: bool, *_: Any, seen: Any = asked) -> Any:
-            seen.append(effort)
-            return solve_group(here, SolveOptions(method="lag-aware"), Want.PLAN, time_limit=limit, late=late)
+        def solve(turn: Turn, seen: Any = asked) -> Any:
+            seen.append(turn.effort)
+            return solve_group(
+                Turn(turn.rows, turn.time_limit, late=turn.late), SolveOptions(method="lag-aware"), Want.PLAN
+            )
 
-        assert len(list(take_turns(FewGroups(rows), Budget(2.0, time.time() + left), 0, turn))) == 3
+        assert len(list(take_turns(FewGroups(rows), Budget(2.0, time.time() + left), 0, solve))) == 3
         assert asked == [effort] * 3
 
 
@@ -113,8 +115,8 @@ def test_a_start_is_where_the_first_turn_begins() -> None:
         return begun[0]
 
     options = SolveOptions(balance="none", stickiness=10**6)  # so no move pays
-    first = solve_group(rows, options, Want.PLAN, time_limit=2.0, effort=Effort.QUICK, start=start)
+    first = solve_group(Turn(rows, 2.0, effort=Effort.QUICK, start=start), options, Want.PLAN)
     assert first.result is not None
     assert first.result.objective <= first.result.plan.problem.lags.sum() + 8 * 10**6
-    solve_group(rows, options, Want.PLAN, time_limit=2.0, effort=Effort.QUICK, earlier=first, start=start)
+    solve_group(Turn(rows, 2.0, effort=Effort.QUICK, earlier=first, start=start), options, Want.PLAN)
     assert len(begun) == 1  # the later turn has an earlier result

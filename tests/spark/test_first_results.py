@@ -20,7 +20,7 @@ from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 from evenlag.spark.worker.arrow_task import plan_columns, result_batch
 from evenlag.spark.worker.first_results import BASELINE, NOT_COMPARED, apply_to
-from evenlag.spark.worker.group_work import LATE, Effort, GroupResult, Want, solve_group
+from evenlag.spark.worker.group_work import LATE, Effort, GroupResult, Turn, Want, solve_group
 from evenlag.spark.worker.packed_plans import MOVE_WORDS
 from evenlag.spark.worker.turns import Budget
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
@@ -197,7 +197,7 @@ def test_published_assignors_give_their_own_plans(method: str, budget: Budget) -
         returned = solve_task(offsets, members, options, budget=budget)
         for name, rows in groups_of(offsets, members).items():
             racked = rows.problem().pairs.partition_racks and method == "range"  # which then looks at racks
-            wanted = solve_group(rows, options, Want.PLAN, time_limit=2.0)
+            wanted = solve_group(Turn(rows, 2.0), options, Want.PLAN)
             found = returned.groups[TS, name]
             assert (found["status"], found["method"], found["error"]) == ("HEURISTIC", method, wanted.error)
             if racked or wanted.result is None:
@@ -250,10 +250,10 @@ def test_columns_plan_for_loads_counts_and_a_price_of_moves(
 def test_first_plans_are_kept_where_a_search_fails() -> None:
     offsets, members = tables(2)
 
-    def fail(rows: GroupRows, options: SolveOptions, want: Want, **more: Any) -> GroupResult:
-        done = solve_group(rows, options, want, **more)
-        first = more["effort"] in (Effort.LEAST, Effort.FIRST)
-        return done if first else GroupResult(rows, want, "both").failed("no room")
+    def fail(turn: Turn, options: SolveOptions, want: Want, **more: Any) -> GroupResult:
+        done = solve_group(turn, options, want, **more)
+        first = turn.effort in (Effort.LEAST, Effort.FIRST)
+        return done if first else GroupResult(turn.rows, want, "both").failed("no room")
 
     returned = solve_task(offsets, members, SolveOptions(stickiness=0), budget=Budget(2.0, time.time() + 5), solve=fail)
     kept = [row for row in returned.groups.values() if "a later turn failed" in " ".join(row["warnings"])]
@@ -284,7 +284,7 @@ def test_groups_with_a_past_are_planned_for_their_forecast_unless_they_are_late(
         for place, each in enumerate(snapshots):
             found = returned.groups[str(each.snapshot_ts), each.group]
             late = limit is not None and limit < 0
-            wanted = solve_group(each, options, Want.PLAN, time_limit=5.0, past=past, foresee=True, late=late)
+            wanted = solve_group(Turn(each, 5.0, late=late), options, Want.PLAN, past=past, foresee=True)
             assert wanted.result is not None
             foreseen = [warning for warning in wanted.warnings if "horizon auto" in warning]
             assert bool(foreseen) == (place > 0 and not late)

@@ -18,6 +18,7 @@ from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import BATCH_BYTES
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import check_tables
+from evenlag.spark.jobs.fleet_options import FleetOptions
 from evenlag.spark.jobs.solved_tables import audit_rows, group_rows, plan_rows
 from evenlag.spark.worker.arrow_task import Solver
 from evenlag.spark.worker.group_work import LATE
@@ -212,19 +213,19 @@ def test_a_killed_worker_loses_and_duplicates_no_group(
 ) -> None:
     mark = tmp_path / "killed"
 
-    def deadly(group: Any, *arguments: Any, **limits: Any) -> Any:
+    def deadly(turn: Any, *arguments: Any, **more: Any) -> Any:
         import os
         import signal
 
         from evenlag.spark.worker.group_work import solve_group
 
-        if group.group == "g002" and (always or not mark.exists()):
+        if turn.rows.group == "g002" and (always or not mark.exists()):
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return solve_group(group, *arguments, **limits)
+        return solve_group(turn, *arguments, **more)
 
     offsets, members = tables(spark, 5)
-    fleet_ = check_tables(offsets, members, "latest", 2)
+    fleet_ = check_tables(offsets, members, FleetOptions(tasks=2))
     schema = SOLVED.arrow()
     assert to_arrow_schema(types.StructType.fromDDL(SOLVED.ddl)).equals(schema)  # as Spark makes it
     budget = Budget(group_limit=2.0, costs=(1, 1))

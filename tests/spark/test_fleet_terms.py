@@ -17,7 +17,7 @@ from evenlag import Problem, pipeline
 from evenlag.errors import InfeasibleError, InvalidProblemError, SourceError
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.arrow_task import result_batch
-from evenlag.spark.worker.group_work import Want, solve_group
+from evenlag.spark.worker.group_work import Turn, Want, solve_group
 from evenlag.tables import read_group
 from evenlag.tables.amounts import COLUMNS, with_amounts
 from evenlag.tables.columns import MEMBERS, OFFSETS, Table
@@ -150,7 +150,7 @@ def test_figures_of_terms_are_columns_of_the_groups_table() -> None:
         )
     ]  # fmt: skip
     options = SolveOptions(first=("crossings",))
-    solved = [solve_group(each, options, want, time_limit=5.0) for each in rows for want in (Want.PLAN, Want.AUDIT)]
+    solved = [solve_group(Turn(each, 5.0), options, want) for each in rows for want in (Want.PLAN, Want.AUDIT)]
     names = ("group", "bound_by", "crossings", "moved_size")
     wanted = Table(column for column in GROUP_COLUMNS if column.name in names)
     batch = result_batch(solved, wanted.arrow())
@@ -258,20 +258,20 @@ def test_a_drain_time_limits_the_load_in_each_group(want: Want, given: bool) -> 
     past = Past([first, last])
     data = FleetData.of(drain_seconds=120, capacity=5 if given else None)
     options = SolveOptions(balance="none", first=("moves",))
-    solved = solve_group(last, options, want, time_limit=5.0, data=data, past=None if given else past)
+    solved = solve_group(Turn(last, 5.0), options, want, data=data, past=None if given else past)
     assert solved.error is None
     assert solved.main is not None
     assert solved.main.max_load == 120 * 5 * 2
     estimated = "capacity estimated from the snapshots (backlog)"
     assert (estimated in solved.warnings) == (not given)
-    twice = solve_group(last, options, want, time_limit=5.0, data=data, past=None if given else past, earlier=solved)
+    twice = solve_group(Turn(last, 5.0, earlier=solved), options, want, data=data, past=None if given else past)
     assert twice.main is not None
     assert (twice.main.max_load, twice.warnings.count(estimated)) == (1200, int(not given))
-    short = solve_group(last, options, Want.PLAN, time_limit=5.0, data=FleetData.of(drain_seconds=1, capacity=5))
+    short = solve_group(Turn(last, 5.0), options, Want.PLAN, data=FleetData.of(drain_seconds=1, capacity=5))
     [named] = re.findall(r"drain_seconds 1 s is too short: .*; raise drain_seconds to ([\d.]+) s,", short.error or "")
     enough = FleetData.of(drain_seconds=float(named), capacity=5)
-    assert solve_group(last, options, Want.PLAN, time_limit=5.0, data=enough).error is None
-    unknown = solve_group(last, options, want, time_limit=5.0, data=FleetData.of(drain_seconds=120))
+    assert solve_group(Turn(last, 5.0), options, Want.PLAN, data=enough).error is None
+    unknown = solve_group(Turn(last, 5.0), options, want, data=FleetData.of(drain_seconds=120))
     assert unknown.error is not None
     assert "give capacity, in messages per second, or several snapshots of the group" in unknown.error
 

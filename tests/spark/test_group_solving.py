@@ -34,7 +34,7 @@ from evenlag.spark.driver.session import java_home
 from evenlag.spark.worker import group_work as solving
 from evenlag.spark.worker import turns
 from evenlag.spark.worker.arrow_task import Solver, plan_columns
-from evenlag.spark.worker.group_work import COARSE, Effort, GroupResult, Want, solve_group
+from evenlag.spark.worker.group_work import COARSE, Effort, GroupResult, Turn, Want, solve_group
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.spark.worker.turns import Budget, recoverable, take_turns
 from evenlag.tables.group import ONLY_OWNERS, GroupRows, Member
@@ -80,7 +80,7 @@ def test_rows_in_any_order_make_the_same_problem_and_plan() -> None:
     for _ in range(5):
         shuffled = rng.sample(PARTITIONS, len(PARTITIONS))
         rows = rows_of(shuffled, tuple(rng.sample(members, len(members))))
-        found.append((rows.problem().to_dict(), plan_of(solve_group(rows, SolveOptions(), "plan", time_limit=2.0))))
+        found.append((rows.problem().to_dict(), plan_of(solve_group(Turn(rows, 2.0), SolveOptions(), "plan"))))
     assert all(each == found[0] for each in found)
     problem, plan = found[0]
     assert problem["topics"] == {"orders": [100, 60, 50], "refunds": {"0": 7, "4": 2**40}}
@@ -93,29 +93,29 @@ def test_rows_in_any_order_make_the_same_problem_and_plan() -> None:
 
 def test_moves_are_named() -> None:
     members = (Member("a", ["orders"], max_partitions=2), Member("b", ["orders"]))
-    result = solve_group(rows_of(PARTITIONS, members), SolveOptions(stickiness="fewest-moves"), "plan", time_limit=2.0)
+    result = solve_group(Turn(rows_of(PARTITIONS, members), 2.0), SolveOptions(stickiness="fewest-moves"), "plan")
     assert plan_of(result)["move"] == ["kept", "kept", "forced", "unassigned", "unassigned"]
     assert list(result.consumers) == ["a", "a", "b", None, None]
     swapped = [("orders", p, 10, "a") for p in range(4)]
-    moved = solve_group(rows_of(swapped, (Member("a"), Member("b"))), SolveOptions(), "plan", time_limit=2.0)
+    moved = solve_group(Turn(rows_of(swapped, (Member("a"), Member("b"))), 2.0), SolveOptions(), "plan")
     assert sorted(plan_of(moved)["move"]) == ["kept", "kept", "moved", "moved"]
 
 
 def test_without_a_members_table_the_owners_are_the_members() -> None:
-    result = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0)
+    result = solve_group(Turn(rows_of(PARTITIONS), 2.0), SolveOptions(), "plan")
     assert set(result.consumers) <= {"a", "b", "gone"}
     assert any("owners of partitions are assumed to be the members" in warning for warning in result.warnings)
 
 
 def test_a_group_without_members_is_empty() -> None:
-    result = solve_group(rows_of(PARTITIONS, ()), SolveOptions(), "both", time_limit=2.0)
+    result = solve_group(Turn(rows_of(PARTITIONS, ()), 2.0), SolveOptions(), "both")
     assert (result.status, set(plan_of(result)["move"])) == ("EMPTY", {"unassigned"})
     assert {row["status"] for row in result.audit if row["strategy"] == "optimal"} == {"EMPTY"}
 
 
 def test_corrections_of_the_input_are_reported_with_counts() -> None:
     rows = rows_of(PARTITIONS, (Member("a"), Member("b")), beyond_end=2, before_start=3, rejected_rows=4)
-    result = solve_group(rows, SolveOptions(), "both", time_limit=2.0, late=True)
+    result = solve_group(Turn(rows, 2.0, late=True), SolveOptions(), "both")
     warnings = " | ".join(result.warnings)
     for part in (
         "2 commits beyond the log end",
@@ -134,7 +134,7 @@ def test_a_solver_error_is_a_row(monkeypatch: pytest.MonkeyPatch, want: Any) -> 
         raise MemoryError("no room")
 
     monkeypatch.setattr(solving, "audit_with" if want == "audit" else "search", explode)
-    result = solve_group(rows_of(PARTITIONS), SolveOptions(), want, time_limit=2.0)
+    result = solve_group(Turn(rows_of(PARTITIONS), 2.0), SolveOptions(), want)
     assert (result.status, result.error) == ("ERROR", "MemoryError: no room")
     assert set(result.consumers) == set(plan_of(result)["move"]) == {None}
     assert [row["error"] for row in result.audit] == ([] if want == "plan" else ["MemoryError: no room"])
@@ -143,7 +143,7 @@ def test_a_solver_error_is_a_row(monkeypatch: pytest.MonkeyPatch, want: Any) -> 
 @pytest.mark.parametrize("want", ["plan", "both", "audit"])
 def test_running_out_of_memory_is_named_wherever_it_occurs(want: Any) -> None:
     rows = rows_of(PARTITIONS, (Member("a", max_partitions=1), Member("b", max_partitions=1)))
-    result = solve_group(rows, SolveOptions(), want, time_limit=2.0)
+    result = solve_group(Turn(rows, 2.0), SolveOptions(), want)
     assert (result.status, result.may_gain) == ("ERROR", False)
     optima = {row["balance"]: row for row in result.audit if row["strategy"] == "optimal"}
     assert set(optima) == (set() if want == "plan" else set(Balance))
@@ -162,7 +162,7 @@ def test_an_error_in_the_audit_keeps_the_plan(monkeypatch: pytest.MonkeyPatch) -
         raise ZeroDivisionError
 
     monkeypatch.setattr(solving, "audit_with", explode)
-    result = solve_group(rows_of(PARTITIONS), SolveOptions(), "both", time_limit=2.0)
+    result = solve_group(Turn(rows_of(PARTITIONS), 2.0), SolveOptions(), "both")
     assert result.status in {"OPTIMAL", "FEASIBLE"}
     assert None not in result.consumers
     assert [(row["status"], row["error"]) for row in result.audit] == [("ERROR", "ZeroDivisionError: ")]
@@ -215,10 +215,9 @@ def turns_of(budget: Budget, clock: list[float], gaps: dict[str, Callable[[float
     """Take turns with groups whose gap follows from the seconds they had; the limits, and the gaps at the end."""
     granted: list[tuple[str, float, bool]] = []
 
-    def turn(
-        rows: GroupRows, limit: float, effort: Effort, late: bool, earlier: GroupResult | None, _start: object
-    ) -> GroupResult:
-        granted.append((rows.group, limit, late))
+    def solve(turn: Turn) -> GroupResult:
+        rows, limit, effort, earlier = turn.rows, turn.time_limit, turn.effort, turn.earlier
+        granted.append((rows.group, limit, turn.late))
         near = gap if effort == Effort.FULL else max(gap, COARSE)
         had, step = earlier.seconds if earlier else 0.0, limit / 100
         used = 0.0
@@ -230,7 +229,7 @@ def turns_of(budget: Budget, clock: list[float], gaps: dict[str, Callable[[float
     groups = [rows_of([("t", p, 10 * p, "a") for p in range(4)]) for _ in gaps]
     groups = [replace(rows, group=name) for rows, name in zip(groups, gaps, strict=True)]
     several = FewGroups(groups, SolveOptions(gap=gap))
-    ended = {result.rows.group: result for result in take_turns(several, budget, 0, turn)}
+    ended = {result.rows.group: result for result in take_turns(several, budget, 0, solve)}
     assert sorted(ended) == sorted(gaps)  # each once
     return granted, ended
 
@@ -271,8 +270,8 @@ def test_a_second_turn_is_never_worse() -> None:
         [("t", p, 1 + p * 37 % 101, "ab"[p % 2]) for p in range(24)], (Member("a"), Member("b"), Member("c"))
     )
     for want in ("plan", "both", "audit"):
-        first = solve_group(rows, SolveOptions(method="auto"), want, time_limit=0.001)
-        later = solve_group(rows, SolveOptions(), want, time_limit=0.5, earlier=first)
+        first = solve_group(Turn(rows, 0.001), SolveOptions(method="auto"), want)
+        later = solve_group(Turn(rows, 0.5, earlier=first), SolveOptions(), want)
         assert len(first.answers) == len(later.answers) > 0
         for one, other in zip(first.answers, later.answers, strict=True):
             assert other.objective <= one.objective
@@ -283,10 +282,10 @@ def test_a_second_turn_is_never_worse() -> None:
 def test_a_later_turn_that_is_killed_keeps_the_plan() -> None:
     rows = rows_of(PARTITIONS)
 
-    def deadly(group: GroupRows, *arguments: Any, effort: Effort, **more: Any) -> GroupResult:
-        if effort not in (Effort.LEAST, Effort.FIRST):
+    def deadly(turn: Turn, *arguments: Any, **more: Any) -> GroupResult:
+        if turn.effort not in (Effort.LEAST, Effort.FIRST):
             os.kill(os.getpid(), signal.SIGKILL)
-        return solve_group(group, *arguments, effort=effort, **more)
+        return solve_group(turn, *arguments, **more)
 
     budget = Budget(2.0, time.time() + 10)
     solver = Solver(TableRules({}), SolveOptions(), budget, Want.PLAN, None, solve=deadly)
@@ -299,13 +298,13 @@ def test_a_later_turn_that_is_killed_keeps_the_plan() -> None:
 
 
 def test_a_later_turn_that_fails_keeps_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0)
+    first = solve_group(Turn(rows_of(PARTITIONS), 2.0), SolveOptions(), "plan")
 
     def explode(*_: Any, **__: Any) -> None:
         raise MemoryError("no room")
 
     monkeypatch.setattr(solving, "search", explode)
-    later = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0, earlier=first)
+    later = solve_group(Turn(rows_of(PARTITIONS), 2.0, earlier=first), SolveOptions(), "plan")
     assert (later.error, plan_of(later), later.may_gain) == (None, plan_of(first), False)
     assert any(
         "a later turn failed, so the earlier plan is kept: MemoryError: no room" in warning
@@ -420,7 +419,7 @@ def test_figures_beyond_the_precision_of_doubles_do_not_fail() -> None:
     lags = np.full(5, 2**62 - 1, dtype=np.int64)
     owners = ["a", "b", None, None, None]
     rows = GroupRows.sort(("t", "g"), ["t"], np.zeros(5, dtype=np.int64), np.arange(5), lags, owners)
-    audited = solve_group(rows, SolveOptions(), "audit", time_limit=0.5).audit
+    audited = solve_group(Turn(rows, 0.5), SolveOptions(), "audit").audit
     kinds = {"STRING": pa.string(), "DOUBLE": pa.float64(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_()}
     for name, kind in ((column.name, column.ddl) for column in AUDIT_FIELDS):  # as the table has them
         assert len(pa.array([row[name] for row in audited], kinds[kind])) == len(audited)

@@ -22,7 +22,7 @@ from evenlag.search.portfolio import TERMS
 from evenlag.search.solver import search
 from evenlag.search.stage import Step
 from evenlag.spark.worker import turns
-from evenlag.spark.worker.group_work import Effort, GroupResult, Want, solve_group
+from evenlag.spark.worker.group_work import Effort, GroupResult, Turn, Want, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
 from evenlag.tables.group import GroupRows, Member
 from tests.support.fleet_tasks import FewGroups
@@ -47,7 +47,7 @@ def turns_of(problem: Problem, options: SolveOptions, efforts: tuple[Effort, ...
     done = GroupResult(rows, Want.PLAN, options.balance, cache=SolveCache(problem))
     several = []
     for effort in efforts:
-        done = solve_group(rows, options, Want.PLAN, time_limit=10.0, effort=effort, earlier=done)
+        done = solve_group(Turn(rows, 10.0, effort=effort, earlier=done), options, Want.PLAN)
         several.append(done)
     return several
 
@@ -145,18 +145,19 @@ def test_a_group_without_a_plan_gets_its_next_turn_first(monkeypatch: pytest.Mon
     group_of = group([5, 3], ["a", "b"])
     looked: list[tuple[GroupRows, Effort]] = []
 
-    def turn(
-        rows: GroupRows, limit: float, effort: Effort, _late: bool, earlier: GroupResult | None, _start: object
-    ) -> GroupResult:
+    def solve(turn: Turn) -> GroupResult:
+        rows, effort = turn.rows, turn.effort
         looked.append((rows, effort))
-        done = solve_group(rows, SolveOptions(gap=0.5), Want.PLAN, time_limit=limit, effort=effort, earlier=earlier)
+        done = solve_group(replace(turn, start=None), SolveOptions(gap=0.5), Want.PLAN)
         if rows is lacking and effort in (Effort.LEAST, Effort.FIRST):
             return replace(done, result=None).failed(NoPlanFoundError("not yet"))
         return done
 
     lacking, other = group_of, group([9, 1, 4], ["a", "b", "c"])
     budget = Budget(2.0, deadline=time.time() + 5)
-    found = [each for each in take_turns(FewGroups([other, lacking]), budget, 0, turn) if isinstance(each, GroupResult)]
+    found = [
+        each for each in take_turns(FewGroups([other, lacking]), budget, 0, solve) if isinstance(each, GroupResult)
+    ]
     assert len(found) == 2
     assert looked[2][0] is lacking
     assert looked[2][1] == Effort.QUICK
@@ -180,7 +181,7 @@ def test_a_group_that_cannot_keep_a_limit_is_audited_under_the_other_balances(wa
     rows = group([0], [None])
     options = SolveOptions(max_crossings=0)
     start = GroupResult(rows, want, "both", cache=SolveCache(problem))
-    done = solve_group(rows, options, want, time_limit=2.0, earlier=start)
+    done = solve_group(Turn(rows, 2.0, earlier=start), options, want)
     assert done.status == Status.ERROR
     assert "the budget of crossings is 0, but both balance needs 2" in str(done.error)
     assert done.audited is not None

@@ -142,11 +142,12 @@ def test_works_at_once_return_their_results_or_the_first_error(spark: "SparkSess
 
 
 def test_what_is_reserved_for_writing_follows_what_reading_took() -> None:
-    from evenlag.search.options import SolveOptions
+    from evenlag.spark.jobs.fleet_options import FleetOptions
     from evenlag.spark.jobs.fleet_solver import FleetSolver
+    from evenlag.spark.worker.group_work import Want
 
     def share(want: str, limit: float | None, taken: float) -> float:
-        solver = FleetSolver(SolveOptions(), want, limit, 1.0, 0, None)
+        solver = FleetSolver(FleetOptions(want=Want(want), time_limit=limit))
         solver._started -= taken
         return solver._reserve()
 

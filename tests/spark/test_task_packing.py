@@ -75,14 +75,14 @@ def places(fleet: Any) -> Any:
 @pytest.mark.spark
 def test_groups_are_solved_in_their_task_with_their_members(spark: "SparkSession") -> None:
     from evenlag.spark.jobs.fleet import check_tables
+    from evenlag.spark.jobs.fleet_options import FleetOptions
 
     offsets = [("now", f"g{g}", "t", p, 1) for g in range(12) for p in range(g + 1)]
     members = [("now", f"g{g}", name) for g in range(12) for name in "abc"]
     fleet = check_tables(
         spark.createDataFrame(offsets, "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, lag BIGINT"),
         spark.createDataFrame(members, "snapshot_ts STRING, `group` STRING, consumer_id STRING"),
-        "latest",
-        5,
+        FleetOptions(tasks=5),
     )
     found = places(fleet)
     assert len(found) == len(offsets) + len(members)
@@ -92,11 +92,12 @@ def test_groups_are_solved_in_their_task_with_their_members(spark: "SparkSession
 @pytest.mark.spark
 def test_rows_of_ended_tasks_are_left_out(spark: "SparkSession") -> None:
     from evenlag.spark.jobs.fleet import check_tables
+    from evenlag.spark.jobs.fleet_options import FleetOptions
 
     offsets = [("now", f"g{g}", "t", p, 1) for g in range(9) for p in range(3)] + [(None, "lost", "t", 0, 1)]
     names = "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, lag BIGINT"
     for by_name in (True, False):
-        fleet = check_tables(spark.createDataFrame(offsets, names), None, "latest", 4, count=by_name)
+        fleet = check_tables(spark.createDataFrame(offsets, names), None, FleetOptions(tasks=4), count=by_name)
         assert bool(fleet.packing.task_of) == by_name
         whole = {(row["group"], row["place"]) for row in places(fleet)}
         ended = spark.createDataFrame([(0,), (2,)], "task INT")
@@ -136,15 +137,16 @@ def recorded(times: dict[str, int]) -> list[dict[str, Any]]:
 @pytest.mark.spark
 def test_uncounted_groups_go_to_one_task_with_all_their_snapshots(spark: "SparkSession") -> None:
     from evenlag.spark.jobs.fleet import check_tables
+    from evenlag.spark.jobs.fleet_options import FleetOptions
 
     rows = recorded({f"g{g}": 1 + g % 3 for g in range(12)})
     df = table(spark, rows, OFFSETS_DDL)
-    fleet = check_tables(df, None, "latest", None, "auto", whole=True, per_slot=(2, 2), count=False)
+    fleet = check_tables(df, None, FleetOptions(), whole=True, per_slot=(2, 2), count=False)
     assert (fleet.groups, fleet.recorded, fleet.packing.tasks) == (None, True, 2 * fleet.slots)
     found = places(fleet)
     assert len(found) == len(rows)
     assert len({(row["group"], row["place"]) for row in found}) == 12
-    today = check_tables(df, None, "latest", None, 0, count=False)
+    today = check_tables(df, None, FleetOptions(horizon=0), count=False)
     assert (today.recorded, today.packing.by) == (False, ("snapshot_ts", "group"))
 
 
@@ -190,13 +192,13 @@ def test_a_hurried_first_call_gives_the_same_result_without_counting(
 def test_counting_groups_takes_a_share_of_the_limit_at_most(
     spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evenlag.search.options import SolveOptions
     from evenlag.spark.jobs import fleet
+    from evenlag.spark.jobs.fleet_options import FleetOptions
     from evenlag.spark.jobs.fleet_solver import FleetSolver
 
     monkeypatch.setattr(fleet, "_counted", lambda *_: time.sleep(60))
     df = table(spark, recorded({"once": 1, "twice": 2}), OFFSETS_DDL)
     started = time.monotonic()
-    found = FleetSolver(SolveOptions(), "plan", 20.0, 1.0, 0, None).check(df, None, "latest", None)
+    found = FleetSolver(FleetOptions(time_limit=20.0, horizon=0)).check(df, None)
     assert time.monotonic() - started < 15  # a quarter of 20 s, on a busy machine
     assert (found.groups, found.packing.tasks) == (None, found.slots)

@@ -11,7 +11,8 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
-from evenlag.protocol.user_data import WeightedUserData, encode_weighted
+from evenlag.protocol.user_data import WeightedUserData
+from tests.support.member_bytes import encode_weighted
 
 SETTLE_LIMIT = 60.0  # seconds
 

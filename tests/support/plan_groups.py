@@ -9,8 +9,9 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from evenlag.protocol.user_data import StickyUserData, encode_sticky
+from evenlag.protocol.user_data import StickyUserData
 from tests.oracle.sequences import Step
+from tests.support.member_bytes import encode_sticky
 from tests.support.plan_jar import Driver
 
 Partition = tuple[str, int]

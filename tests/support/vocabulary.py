@@ -16,7 +16,7 @@ import evenlag.spark
 from evenlag.cli.sections import HEADINGS
 from evenlag.model.parse_pairs import PairArguments
 from evenlag.search.options import SolveKeywords
-from evenlag.spark.jobs.fleet_solver import AuditKeywords
+from evenlag.spark.jobs.fleet_options import AuditKeywords
 from evenlag.tables import columns, outputs
 from evenlag.tables.columns import WORDS, Table
 from tests.support.command import commands

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenlag.model.lag import MAX_LAG
-from evenlag.model.rates import SECOND, Growth, Offsets, group_growth, predicted_lag, time_micros
+from evenlag.model.rates import SECOND, Growth, Offsets, predicted_lag, time_micros
 from evenlag.tables.column_names import matched
 from evenlag.tables.growth import UNKNOWN, grown, predict_lags, rates
 from evenlag.tables.rules import CheckedRows, check_rows
+from tests.support.plain_growth import group_growth
 
 TIMES = ("1970-01-01T00:00:01Z", "1970-01-01T00:00:01.000Z", "1970-01-01T01:00:03+01:00", "1970-01-01T00:00:03.5Z",
          "1969-12-31T23:59:59Z", "2026-01-01", "noon")  # fmt: skip

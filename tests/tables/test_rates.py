@@ -14,15 +14,15 @@ from evenlag.model.rates import (
     SECOND,
     Growth,
     Offsets,
-    group_growth,
     growth,
     horizon_micros,
     predicted_lag,
     time_micros,
 )
-from evenlag.tables.read import holds_many_groups, read_group, read_recorded_group, read_snapshots
+from evenlag.tables.read import read_group, read_recorded_group, read_snapshots
 from tests.support.command import evenlag
 from tests.support.fleet import MEMBER_NAMES, OFFSET_NAMES, write_csv
+from tests.support.plain_growth import group_growth
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -240,8 +240,6 @@ def test_a_history_is_read_with_its_members_of_each_time(tmp_path: Path) -> None
     history, _ = read_snapshots(path, write_csv(tmp_path / "members.csv", members, MEMBER_NAMES), "g")
     assert [each.problem.members for each in history] == [("c0", "c1"), ("c0", "c1", "idle")]
     assert [each.problem.lags.tolist() for each in history] == [[8, 0], [0, 11]]
-    assert holds_many_groups(path)
-    assert not holds_many_groups(write_csv(tmp_path / "one.csv", offsets, OFFSET_NAMES))
 
 
 # ---- Spark -----------------------------------------------------------------------------------------------------------

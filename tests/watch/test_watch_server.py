@@ -46,7 +46,7 @@ def board(monkeypatch: pytest.MonkeyPatch) -> Board:
 
     now = SimpleNamespace(time=lambda: 1000.0)
     monkeypatch.setattr(server, "time", now)
-    monkeypatch.setattr(exposition.BoardCollector.__init__, "__defaults__", (now.time,))
+    monkeypatch.setattr(exposition, "time", now)
     board = Board(most=9, lifetime=180.0)
     board.put("billing", entry(KNOWN, 990.0))
     board.put(STRANGE, entry(UNKNOWN, 900.0))

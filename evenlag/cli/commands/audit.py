@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 import evenlag
-from evenlag import compare, report, tables
+from evenlag import compare, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Ceiling, Source
 from evenlag.cli.terminal import print_json, show, show_notes, working
-from evenlag.cli.terms import MoreData
 from evenlag.model.interrupt import Watch, ending_searches
 from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
 
 if TYPE_CHECKING:
-    from evenlag.compare import Weighing
     from evenlag.compare.traffic_price import TrafficPrice
-    from evenlag.tables.cluster_address import Brokers
-    from evenlag.tables.read import Input
 
 
 @command(
@@ -30,14 +23,7 @@ if TYPE_CHECKING:
     "evenlag audit group.json --group-time-limit 5 --json",
     "evenlag audit group.json --rack-price 2 --traffic-price 0.01/GB",
 )
-@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=options.INPUT)
-@options.members
-@click.option("--group", metavar="NAME", help="Group to read from a table with several groups.")
-@options.input_format()
-@options.auto_offset_reset
-@terms.data
-@options.of_cluster
-@options.weighing
+@options.reading_several
 @options.horizon_or_auto
 @terms.rack_terms
 @options.ceiling
@@ -47,10 +33,8 @@ if TYPE_CHECKING:
 @options.gap(0.0)
 @options.as_json
 def audit(
-    inputs: tuple[Brokers | Path, ...], members: Path | None, group: str | None, input_format: str | None,
-    auto_offset_reset: str, command_config: Path | None, since: str | None, timeout: float, more: MoreData,
-    weighing: Weighing | None, horizon: str, ceiling: Ceiling, traffic_price: TrafficPrice | None,
-    group_time_limit: float, time_limit: float | None, as_json: bool, **parameters: Any,
+    sources: list[Source], ceiling: Ceiling, traffic_price: TrafficPrice | None, group_time_limit: float,
+    time_limit: float | None, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Compare every strategy with the optimum.
 
@@ -60,18 +44,9 @@ def audit(
     """
     from evenlag.compare.built_in import setting_notes  # imports NumPy, which help does not need
 
-    files = [each for each in inputs if isinstance(each, Path)]
-    sources: list[Brokers | Input] = [each for each in inputs if not isinstance(each, Path)]
-    sources += tables.records(files, input_format)
-    for option, value in (("--group", group), ("--weight", weighing and weighing.named)):
-        if len(sources) > 1 and value:
-            raise click.UsageError(f"{option} needs a single INPUT, not {len(inputs)}", click.get_current_context())
     clock, documents, ended = Clock(LONGEST if time_limit is None else time_limit), [], Watch()
     for number, source in enumerate(sources):
-        given = Source(
-            source, members, group, auto_offset_reset, input_format, more, command_config, since, timeout, weighing
-        )  # fmt: skip
-        problem, read, record = given.read_with_record(horizon, ceiling.capacity)
+        problem, read, record = source.read_with_record(ceiling.capacity)
         most, of_ceiling = ceiling.of(problem, compare.catch_up.pace_of(record, ceiling.capacity))
         if traffic_price is not None:
             traffic_price.check(problem)

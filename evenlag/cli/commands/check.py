@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from evenlag import compare
-from evenlag.cli import options, terms
+from evenlag.cli import options
 from evenlag.cli.catalogue import command
-from evenlag.cli.commands.watch import GROUPS, input_of
 from evenlag.cli.ending import FAILED
-from evenlag.cli.past_options import PastOptions, past_or_pause
+from evenlag.cli.groups_input import GroupsInput, Questions, questions, reading_groups
+from evenlag.cli.past_options import past_or_pause
 from evenlag.cli.terminal import print_json, say, show_notes, working
 from evenlag.errors import InvalidProblemError, printable
 from evenlag.figures import number, quantity
 
 if TYPE_CHECKING:
-    from evenlag.compare import Weighing
-    from evenlag.tables.cluster_address import Brokers
     from evenlag.watch.findings import Finding
     from evenlag.watch.group_figures import Figures
     from evenlag.watch.standing import Standing
@@ -34,13 +30,7 @@ FOUND = 3  # exit status: something can be done about a group
     "evenlag check offsets.csv --members members.csv --drain 15m --capacity 300 --json",
     "evenlag check kafka://HOST:PORT --group 'billing*' --only-if-better 20%",
 )
-@click.argument("source", metavar="INPUT", type=options.INPUT)
-@options.members
-@click.option("--group", "groups", multiple=True, metavar="PATTERN",
-              help="Groups to check, by a name or a pattern such as 'billing*'; default: all. Repeatable.")  # fmt: skip
-@options.input_format()
-@options.auto_offset_reset
-@terms.subscribed
+@reading_groups(" to check", options.timeout(30.0, options.OF_CLUSTER))
 @options.weighing
 @click.option("--only-if-better", metavar="SHARE", default="20%", show_default=True,
               help="Report a group if a rebalance saves this share of today's spread, moves paid.")  # fmt: skip
@@ -53,16 +43,12 @@ FOUND = 3  # exit status: something can be done about a group
 @options.stickiness
 @past_or_pause
 @options.group_time_limit(2.0, "Most seconds for each group.")
-@options.command_config("for kafka:// inputs")
-@options.timeout(30.0, options.OF_CLUSTER)
 @click.option("--quiet", is_flag=True, help="Print nothing if there is nothing to report, for cron.")
 @options.as_json
+@questions
 def check(
-    source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
-    auto_offset_reset: str, subscribed: tuple[str, ...], only_if_better: str, drain: str | None, capacity: float | None,
-    at_least: float, group_time_limit: float, command_config: Path | None, timeout: float, quiet: bool, as_json: bool,
-    past: PastOptions, weighing: Weighing | None, **solving: Any,
-) -> None:  # fmt: skip
+    source: GroupsInput, questions: Questions, at_least: float, quiet: bool, as_json: bool, **solving: Any
+) -> None:
     """Report groups that need action, for cron and CI.
 
     INPUT is a cluster (kafka://HOST:PORT), a problem file, a snapshot table or the output of kafka-consumer-groups
@@ -70,20 +56,13 @@ def check(
     A group that is rebalancing is named but not judged.
     """
     # Help does not need NumPy.
-    from evenlag.watch.board import Board
     from evenlag.watch.findings import Finding, Kind, findings
     from evenlag.watch.rounds import Watcher
-    from evenlag.watch.standing import Asked
 
-    deadline = None if drain is None else options.deadline(drain)
-    asked = Asked(
-        solving=solving, past=past.measured, pause=past.pause, only_if_better=only_if_better, drain_seconds=deadline,
-        capacity=None if capacity is None else Fraction(str(capacity)), weighing=weighing,
-    )  # fmt: skip
-    asked.check()
-    given = input_of(source, members, input_format, auto_offset_reset, subscribed, timeout, command_config, whole=True)
-    board, notes = Board(GROUPS, groups), list[str]()
-    watcher = Watcher(given, board, asked, float("inf"), group_time_limit, notes.append)
+    past, deadline, asked = questions.past, questions.deadline, questions.asked(solving)
+    given = source.opened(whole=True)
+    board, notes = source.board(), list[str]()
+    watcher = Watcher(given, board, asked, float("inf"), questions.group_time_limit, notes.append)
     with working("checking"):
         failure = watcher.round()
     if failure is not None:
@@ -100,7 +79,7 @@ def check(
         found += of_group
         if (len(figures) == 1 or of_group) and not quiet:  # among several, only groups with findings get notes
             more = [note for note in told[name].notes() if note != told[name].unsettled]
-            unlike = None if weighing else compare.unlike_speeds(standings[name].record)
+            unlike = None if questions.weighing else compare.unlike_speeds(standings[name].record)
             more += [] if unlike is None else [unlike]
             notes += more if len(figures) == 1 else [f"{name}: {note}" for note in more]
     notes += past.remark(past.measured, board.entries)

@@ -38,7 +38,7 @@ from evenlag.cli.terminal import print_json, show, show_notes
 @options.as_json
 @options.out("File to write the result to, as evenlag plan does.")
 def explain(
-    source: Source, name: str | None, horizon: str, ceiling: Ceiling, past: PastOptions, out: Path | None,
+    source: Source, name: str | None, ceiling: Ceiling, past: PastOptions, out: Path | None,
     as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Explain the best plan of one group, or one partition or member.
@@ -49,7 +49,7 @@ def explain(
     """
     source.keep(out)
     check = None if name is None else partial(model.named_part, name=name)
-    found = planned(source, horizon, ceiling, past, check, parameters)
+    found = planned(source, ceiling, past, check, parameters)
     explanation, warnings = found.result.explain(name), [*found.notes, *found.result.warnings]
     if out is not None:
         model.problem_files.write_json(out, found.result.to_dict() | {"warnings": warnings})

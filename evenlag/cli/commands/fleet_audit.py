@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.failed_groups import allow_errors, end
-from evenlag.cli.options import Ceiling
+from evenlag.cli.options import Ceiling, Fleet
 from evenlag.cli.past_options import PastOptions, fleet_past_or_pause
 from evenlag.cli.terminal import print_json, progress, show, show_notes
 from evenlag.model.defaults import FLEET_GAP
@@ -47,9 +46,8 @@ if TYPE_CHECKING:
 @options.spark
 @options.as_json
 def fleet_audit(
-    offsets: str | Path, members: str | Path | None, kafka_options: dict[str, str], master: str | None,
-    conf: dict[str, str], ceiling: Ceiling, past: PastOptions, traffic_price: TrafficPrice | None,
-    allow_errors: Fraction, as_json: bool, **parameters: Any,
+    fleet: Fleet, ceiling: Ceiling, past: PastOptions, traffic_price: TrafficPrice | None, allow_errors: Fraction,
+    as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Plan and audit every group of a fleet, and write the tables.
 
@@ -58,22 +56,17 @@ def fleet_audit(
     parameters |= ceiling.of_fleet | {"pause": past.default if past.pause is None else past.pause}
     options.check_solving(parameters)
     # NumPy takes a tenth of a second to import, and PySpark a second; help does not need them.
-    from evenlag.spark.driver.local_out import AUDIT_TABLES, check_local_out
-    from evenlag.tables.fleet_files import check_local_tables
+    from evenlag.spark.driver.local_out import AUDIT_TABLES
 
-    check_local_tables(offsets, members)
-    check_local_out(parameters["out"], AUDIT_TABLES, parameters["overwrite"])
-    from evenlag.spark.driver.kafka import session_for
+    fleet.check(parameters["out"], AUDIT_TABLES, parameters["overwrite"])
     from evenlag.spark.jobs.batch import audited
     from evenlag.spark.jobs.by_history import past_at
 
-    spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
-    measured = past_at(spark, past.place)
+    given = fleet.opened()
+    measured = past_at(given[0], past.place)
     parameters["past"] = measured if past.pause is None else measured.without_pauses()
     with progress("groups audited") as update:
-        found = audited(
-            spark, offsets, members, progress=update, options=kafka_options, traffic_price=traffic_price, **parameters
-        )
+        found = audited(*given, progress=update, options=fleet.on.kafka, traffic_price=traffic_price, **parameters)
     if as_json:
         print_json(found.to_dict())
     else:

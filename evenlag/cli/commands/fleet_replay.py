@@ -9,6 +9,7 @@ from typing import Any
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.failed_groups import allow_errors, end
+from evenlag.cli.options import Fleet
 from evenlag.cli.past_options import PastOptions, fleet_past_or_no_pause
 from evenlag.cli.terminal import print_json, progress, show
 
@@ -28,8 +29,7 @@ from evenlag.cli.terminal import print_json, progress, show
 @options.spark
 @options.as_json
 def fleet_replay(
-    offsets: str | Path, members: str | Path | None, out: str | Path | None, kafka_options: dict[str, str],
-    master: str | None, conf: dict[str, str], past: PastOptions, allow_errors: Fraction | None, as_json: bool,
+    fleet: Fleet, out: str | Path | None, past: PastOptions, allow_errors: Fraction | None, as_json: bool,
     **parameters: Any,
 ) -> None:  # fmt: skip
     """Replay the recorded history of every group of a fleet.
@@ -40,18 +40,15 @@ def fleet_replay(
     if out is None:
         options.refuse_without_out("--format", "--overwrite")
     # NumPy takes a tenth of a second to import, and PySpark a second; help does not need them.
-    from evenlag.spark.driver.local_out import REPLAY_TABLES, check_local_out
-    from evenlag.tables.fleet_files import check_local_tables
+    from evenlag.spark.driver.local_out import REPLAY_TABLES
 
-    check_local_tables(offsets, members)
-    check_local_out(out, [f"{name}.{parameters['form']}" for name in REPLAY_TABLES], parameters["overwrite"])
-    from evenlag.spark.driver.kafka import session_for
+    fleet.check(out, [f"{name}.{parameters['form']}" for name in REPLAY_TABLES], parameters["overwrite"])
     from evenlag.spark.jobs.by_history import past_at, replayed_fleet
 
-    spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
-    parameters |= {"pause": past.pause, "past": past_at(spark, past.place)}
+    given = fleet.opened()
+    parameters |= {"pause": past.pause, "past": past_at(given[0], past.place)}
     with progress("groups replayed") as update:
-        found = replayed_fleet(spark, offsets, members, out=out, progress=update, options=kafka_options, **parameters)
+        found = replayed_fleet(*given, out=out, progress=update, options=fleet.on.kafka, **parameters)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -9,6 +9,7 @@ from typing import Any
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.failed_groups import allow_errors, end
+from evenlag.cli.options import Fleet
 from evenlag.cli.past_options import PastOptions, fleet_past
 from evenlag.cli.terminal import print_json, progress, show
 from evenlag.tables.call_defaults import GROUP_TIME_LIMIT
@@ -35,9 +36,8 @@ from evenlag.tables.call_defaults import GROUP_TIME_LIMIT
 @options.spark
 @options.as_json
 def fleet_size(
-    offsets: str | Path, members: str | Path | None, drain: str, out: str | Path | None,
-    kafka_options: dict[str, str], master: str | None, conf: dict[str, str], past: PastOptions,
-    allow_errors: Fraction | None, as_json: bool, **parameters: Any,
+    fleet: Fleet, drain: str, out: str | Path | None, past: PastOptions, allow_errors: Fraction | None, as_json: bool,
+    **parameters: Any,
 ) -> None:  # fmt: skip
     """Find how many members each group of a fleet needs.
 
@@ -49,27 +49,15 @@ def fleet_size(
     deadline = options.deadline(drain)
     options.check_solving(parameters | {"drain_seconds": deadline})
     # NumPy takes a tenth of a second to import, and PySpark a second; help does not need them.
-    from evenlag.spark.driver.local_out import SIZE_TABLES, check_local_out
-    from evenlag.tables.fleet_files import check_local_tables
+    from evenlag.spark.driver.local_out import SIZE_TABLES
 
-    check_local_tables(offsets, members)
-    check_local_out(out, SIZE_TABLES, parameters["overwrite"])
-    from evenlag.spark.driver.kafka import session_for
+    fleet.check(out, SIZE_TABLES, parameters["overwrite"])
     from evenlag.spark.jobs.by_history import past_at, sized_fleet
 
-    spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
-    parameters["past"] = past_at(spark, past.place)
+    given = fleet.opened()
+    parameters |= {"past": past_at(given[0], past.place), "drain_seconds": deadline, "out": out}
     with progress("groups sized") as update:
-        found = sized_fleet(
-            spark,
-            offsets,
-            members,
-            drain_seconds=deadline,
-            out=out,
-            progress=update,
-            options=kafka_options,
-            **parameters,
-        )
+        found = sized_fleet(*given, progress=update, options=fleet.on.kafka, **parameters)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -11,6 +11,7 @@ import click
 from evenlag import live, report
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.options import OnSpark
 from evenlag.cli.terminal import print_json, say, show, warn, working
 from evenlag.errors import EvenlagError
 from evenlag.tables.topics import is_topic, topic_address
@@ -30,13 +31,13 @@ from evenlag.tables.topics import is_topic, topic_address
 @click.option("--since", metavar="TIME|DATE",
               help="Read log ends of the past from the brokers too: how far to go back (7d), or a date.")  # fmt: skip
 @options.overwrite
-@options.kafka_client
+@options.kafka
 @options.spark
+@options.on_spark
 @options.as_json
 def history(
-    records: str | Path, out: str | Path, every: str, log_ends: str | Path | None, since: str | None,
-    config: dict[str, str], kafka_options: dict[str, str], master: str | None, conf: dict[str, str], overwrite: bool,
-    as_json: bool,
+    records: str | Path, every: str, log_ends: str | Path | None, since: str | None, on: OnSpark, as_json: bool,
+    **output: Any,
 ) -> None:  # fmt: skip
     """Read the past of all groups from what Kafka has kept.
 
@@ -48,25 +49,24 @@ def history(
         raise click.UsageError("--since reads log ends from the brokers of kafka://HOST:PORT; omit --log-ends with it")
     from evenlag.spark.driver.local_out import HISTORY_TABLES, check_local_out
 
-    check_local_out(out, HISTORY_TABLES, overwrite)
+    check_local_out(output["out"], HISTORY_TABLES, output["overwrite"])
     # PySpark takes a second to import; help does not need it.
-    from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs import history as job
     from evenlag.spark.jobs.group_records import topic_of
 
     records = topic_of(records)
-    assign, names, notes = _of_cluster(records, config)
+    assign, names, notes = _of_cluster(records, on.config)
     with TemporaryDirectory(prefix="evenlag-") as folder:
         if since is not None:
-            log_ends, missing = _ends_of_cluster(str(records), Path(folder), since, every, config)
+            log_ends, missing = _ends_of_cluster(str(records), Path(folder), since, every, on.config)
             notes += missing
-        spark = session_for((records, log_ends), options.spark_settings(master, conf), kafka_options, native=True)
+        spark = on.session(records, log_ends, native=True)
         with working("reading the records"):
             found = job.history(
-                spark, records, out=out, every=seconds, log_ends=log_ends, topic_names=names, overwrite=overwrite,
-                options=assign | kafka_options,
+                spark, records, every=seconds, log_ends=log_ends, topic_names=names,
+                options=assign | on.kafka, **output,
             )  # fmt: skip
-    told = job.told(found, out)
+    told = job.told(found, output["out"])
     if found.unnamed_topics:
         notes.append(f"topics without a known name are left out of KIP-848 groups: {', '.join(found.unnamed_topics)}")
     if as_json:

@@ -9,10 +9,10 @@ import click
 
 import evenlag
 from evenlag import live, report
-from evenlag.cli import options, terms
+from evenlag.cli import options
 from evenlag.cli.catalogue import Word, command
-from evenlag.cli.commands.watch import GROUPS, input_of
 from evenlag.cli.ending import FAILED, end, notes_of
+from evenlag.cli.groups_input import GroupsInput, reading_groups
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.errors import InvalidProblemError
 from evenlag.model.interrupt import Watch, ending_searches
@@ -28,39 +28,24 @@ if TYPE_CHECKING:
     "evenlag migrate kafka://HOST:PORT --group billing",
     "evenlag migrate kafka://HOST:PORT --group 'billing*' --json",
 )
-@click.argument("source", metavar="INPUT", type=options.INPUT)
-@options.members
-@click.option("--group", "groups", multiple=True, metavar="PATTERN",
-              help="Groups, by a name or a pattern such as 'billing*'; default: all. Repeatable.")  # fmt: skip
-@options.input_format()
-@options.auto_offset_reset
-@terms.subscribed
+@reading_groups("", options.timeout(30.0, options.OF_CLUSTER))
 @click.option("--assignor", type=Word(get_args(BrokerWord)), default="uniform", show_default=True,
               help="The broker's assignor in the steps; both are forecast.")  # fmt: skip
 @options.balance
 @options.stickiness
 @options.group_time_limit(2.0, "Most seconds for evenlag's plan of each group.")
 @options.repeating
-@options.command_config("for kafka:// inputs")
-@options.timeout(30.0, options.OF_CLUSTER)
 @options.as_json
-def migrate(
-    source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
-    auto_offset_reset: str, subscribed: tuple[str, ...], group_time_limit: float, command_config: Path | None,
-    timeout: float, as_json: bool, **parameters: Any,
-) -> None:  # fmt: skip
+def migrate(source: GroupsInput, group_time_limit: float, as_json: bool, **parameters: Any) -> None:
     """Forecast what groups get under KIP-848, and what breaks.
 
     INPUT is a cluster (kafka://HOST:PORT), a problem file, a snapshot table or the output of kafka-consumer-groups
     --describe. One group gets a full report, several get a line each.
     """
-    from evenlag.watch.board import Board  # help does not need NumPy
-
-    given = input_of(source, members, input_format, auto_offset_reset, subscribed, timeout, command_config)
-    board, notes = Board(GROUPS, groups), list[str]()
+    given, board, notes = source.opened(), source.board(), list[str]()
     with working("reading"):
         seen = list(given.read(board.choose, notes.append))
-        topic_ids = None if isinstance(source, Path) else _topic_ids(source, command_config, timeout, notes)
+        topic_ids = None if isinstance(source.path, Path) else _topic_ids(source.path, source, notes)
     if board.unmatched:
         raise InvalidProblemError("; ".join(f"{each}: {board.no_match(each)}" for each in board.unmatched))
     found: list[Migration] = []
@@ -91,8 +76,6 @@ def migrate(
         raise click.exceptions.Exit(FAILED)
 
 
-def _topic_ids(
-    brokers: Brokers, command_config: Path | None, timeout: float, notes: list[str]
-) -> dict[str, str] | None:  # fmt: skip
-    config = {} if command_config is None else live.read_client_config(command_config)
-    return live.topic_ids(brokers.servers, notes.append, timeout=timeout, config=config)
+def _topic_ids(brokers: Brokers, source: GroupsInput, notes: list[str]) -> dict[str, str] | None:
+    timeout = source.timeout or 0.0
+    return live.topic_ids(brokers.servers, notes.append, timeout=timeout, config=source.config)

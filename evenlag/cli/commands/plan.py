@@ -47,8 +47,8 @@ LEFT_ALONE = 3  # exit status: the plan saves less than --only-if-better asks fo
 @options.as_json
 @options.out("File to write the result to.")
 def plan(
-    source: Source, horizon: str, ceiling: Ceiling, past: PastOptions, out: Path | None, cooperative: bool,
-    as_json: bool, traffic_price: TrafficPrice | None, **parameters: Any,
+    source: Source, ceiling: Ceiling, past: PastOptions, out: Path | None, cooperative: bool, as_json: bool,
+    traffic_price: TrafficPrice | None, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the best assignment of one group.
 
@@ -57,7 +57,7 @@ def plan(
     """
     source.keep(out)
     check = None if traffic_price is None else traffic_price.check
-    found = planned(source, horizon, ceiling, past, check, parameters)
+    found = planned(source, ceiling, past, check, parameters)
     result, worth = found.result, found.result.payoff
     document = report.plan_document(result, found.pace, found.notes)
     if traffic_price is not None:

@@ -38,7 +38,7 @@ NO_SCENARIOS = "auto applies to plans; a size needs one lag: today's (0), or the
 @options.plot("Picture to write")
 @options.as_json
 def size(
-    source: Source, drain: str, capacity: float | None, past: PastOptions, horizon: str, plot: Path | None,
+    source: Source, drain: str, capacity: float | None, past: PastOptions, plot: Path | None,
     as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the fewest members that can read all lag within a time.
@@ -47,11 +47,11 @@ def size(
     To size all groups of a table, use evenlag fleet size.
     """
     deadline = options.deadline(drain)
-    if horizon == options.AUTO:
+    if source.horizon == options.AUTO:
         raise click.BadParameter(NO_SCENARIOS, click.get_current_context(), param_hint="--horizon")
-    options.seconds("horizon", horizon)  # checked here because later errors would suggest auto
+    options.seconds("horizon", source.horizon)  # checked here because later errors would suggest auto
     source.keep(plot)
-    problem, notes, record = source.read_with_record(horizon)
+    problem, notes, record = source.read_with_record()
     try:
         known = compare.speeds.speeds(problem, record, capacity, past.capacity_of(problem.group))
     except InvalidProblemError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +9,7 @@ import click
 from evenlag import live, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
+from evenlag.cli.options import OnSpark
 from evenlag.cli.terminal import print_json, say
 from evenlag.model.defaults import FLEET_GAP
 from evenlag.tables.topics import topic_address
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--from-commits", is_flag=True,
               help="Read the topic __consumer_offsets, from which evenlag makes the snapshots itself.")  # fmt: skip
 @click.option("--every", metavar="TIME", help="With --from-commits: time between snapshots; default: 15m.")
-@options.kafka_client
+@options.kafka
 @terms.fleet_move_data
 @options.modelling
 @terms.asked_without_racks
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 @options.gap(FLEET_GAP)
 @options.repeating
 @options.spark
+@options.on_spark
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each batch.")
 def stream(
-    topic: str, out: str | Path, config: dict[str, str], kafka_options: dict[str, str], master: str | None,
-    conf: dict[str, str], as_json: bool, from_commits: bool, every: str | None, settle: float | None,
+    topic: str, on: OnSpark, as_json: bool, from_commits: bool, every: str | None, settle: float | None,
     interval: float | None, **parameters: Any,
 ) -> None:  # fmt: skip
     """Plan and audit snapshots as they arrive in a topic.
@@ -65,8 +65,6 @@ def stream(
         raise click.UsageError("--settle is for snapshots in a topic; omit it with --from-commits")
     given = {"interval": interval, "settle": settle, "every": every and float(options.seconds("--every", every))}
     parameters |= {name: value for name, value in given.items() if value is not None}
-    # PySpark takes a second to import; help does not need it.
-    from evenlag.spark.driver.kafka import session_for
 
     def show_batch(batch: Batch | CommitBatch) -> None:
         if as_json:
@@ -74,18 +72,16 @@ def stream(
         else:
             say(report.commit_batch_line(batch) if from_commits else report.batch_line(batch))
 
-    parameters |= {"out": out, "progress": show_batch}
+    parameters["progress"] = show_batch
     if not from_commits:
         from evenlag.spark.jobs import micro_batches
 
-        spark = session_for([topic], options.spark_settings(master, conf), None)
-        micro_batches.stream(spark, topic, options=kafka_options, **parameters)
+        micro_batches.stream(on.session(topic), topic, options=on.kafka, **parameters)
         return
     from evenlag.spark.jobs.commit_stream import stream_commits
     from evenlag.spark.jobs.group_records import topic_of
 
     address = topic_address(str(topic_of(topic)))
-    assign = options.assigned(address, config)
-    spark = session_for([topic], options.spark_settings(master, conf), None)
-    logs = live.ClusterLogs(address.servers, config=config)
-    stream_commits(spark, topic, logs, options=assign | kafka_options, **parameters)
+    assign = options.assigned(address, on.config)
+    logs = live.ClusterLogs(address.servers, config=on.config)
+    stream_commits(on.session(topic), topic, logs, options=assign | on.kafka, **parameters)

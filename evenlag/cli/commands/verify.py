@@ -30,7 +30,7 @@ STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
 )  # fmt: skip
 @options.as_json
 def verify(
-    result: Path, source: Source, horizon: str, capacity: float | None, effort: float, as_json: bool
+    result: Path, source: Source, capacity: float | None, effort: float, as_json: bool
 ) -> None:  # fmt: skip
     """Check a result independently of the search.
 
@@ -39,7 +39,7 @@ def verify(
     are right but the bound could not be proven, and 1 if anything is wrong.
     """
     document = model.problem_files.read_json(result)
-    problem, _, _ = source.read_with_record(horizon, capacity)
+    problem, _, _ = source.read_with_record(capacity)
     with working("verifying"):
         verdict = evenlag.verify(document, problem, effort=effort)
     if as_json:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenlag import live, tables
-from evenlag.cli import options, terms
+from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import FAILED
+from evenlag.cli.groups_input import MOST_GROUPS, GroupsInput, Questions, questions, reading_groups
 from evenlag.cli.loop_options import LoopOptions, publishing
-from evenlag.cli.past_options import PastOptions, past_or_pause
+from evenlag.cli.past_options import past_or_pause
 from evenlag.cli.terminal import say
 from evenlag.errors import InvalidProblemError, printable
 
 if TYPE_CHECKING:
-    from evenlag.tables.cluster_address import Brokers
-    from evenlag.watch.inputs import Input
+    pass
 
-GROUPS = 2_000  # most groups, if no other number is given
 PORT = 9779
 TERMINATED = 128 + 15  # exit status of --once that SIGTERM ended, by the convention of shells
 
@@ -49,18 +44,10 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     "evenlag watch offsets.csv --members members.csv --once",
     "evenlag watch kafka://HOST:PORT --group billing --publish kafka://HOST:PORT/plans --dry-run",
 )
-@click.argument("source", metavar="INPUT", type=options.INPUT)
-@options.members
-@click.option(
-    "--group",
-    "groups",
-    multiple=True,
-    metavar="PATTERN",
-    help="Groups to watch, by a name or a pattern such as 'billing*'; default: all. Repeatable.",
-)
-@options.input_format()
-@options.auto_offset_reset
-@terms.subscribed
+@reading_groups(
+    " to watch", options.timeout(None, "Seconds to wait for the brokers; default: half of --every."),
+    "for kafka:// sources and places",
+)  # fmt: skip
 @click.option(
     "--every",
     metavar="TIME",
@@ -98,7 +85,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     "--most-groups",
     type=click.IntRange(1),
     metavar="N",
-    default=GROUPS,
+    default=MOST_GROUPS,
     show_default=True,
     help="Limit of groups to watch, in order of name; metrics and log list the others.",
 )
@@ -110,15 +97,11 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     show_default=True,
     help="Stop serving the figures of a group after N intervals without newer ones.",
 )
-@options.timeout(None, "Seconds to wait for the brokers; default: half of --every.")
-@options.command_config("for kafka:// sources and places")
-@publishing  # fmt: skip
+@publishing
+@questions
 def watch(
-    source: Brokers | Path, members: Path | None, groups: tuple[str, ...], input_format: str | None,
-    auto_offset_reset: str, subscribed: tuple[str, ...], every: str, metrics: tuple[str, int], once: bool,
-    drain: str | None, capacity: float | None, only_if_better: str, group_time_limit: float, most_groups: int,
-    stale_after: float, timeout: float | None, command_config: Path | None, past: PastOptions, loop: LoopOptions,
-    **solving: Any,
+    source: GroupsInput, questions: Questions, loop: LoopOptions, every: str, metrics: tuple[str, int], once: bool,
+    stale_after: float, **solving: Any,
 ) -> None:  # fmt: skip
     """Serve metrics on the gain of a rebalance for each group, and publish plans where they pay.
 
@@ -126,32 +109,19 @@ def watch(
     the output of kafka-consumer-groups --describe. It is only read. Prometheus reads http://HOST:PORT/metrics, and
     KEDA reads http://HOST:PORT/groups/NAME. Plans are published only with --publish.
     """
-    loop.check(source, groups, once=once)
+    loop.check(source.path, source.groups, once=once)
     interval = float(options.seconds("every", every))
     if interval <= 0:
         raise InvalidProblemError(f"every must be a time > 0, such as 60s, not {every!r}")
-    from evenlag.watch.board import Board  # imported here because help does not need NumPy
-    from evenlag.watch.exposition import text_of
+    from evenlag.watch.exposition import text_of  # imported here because help does not need NumPy
     from evenlag.watch.rounds import Terminated, Watcher
     from evenlag.watch.server import serving
-    from evenlag.watch.standing import Asked
 
-    asked = Asked(
-        solving=solving | loop.solving,
-        past=past.measured,
-        pause=past.pause,
-        only_if_better=only_if_better,
-        capacity=None if capacity is None else Fraction(str(capacity)),
-        drain_seconds=None if drain is None else options.deadline(drain),
-    )
-    asked.check()
-    given = input_of(
-        source, members, input_format, auto_offset_reset, subscribed, timeout or interval / 2, command_config,
-        repeated=not once,
-    )  # fmt: skip
-    board = Board(most_groups, groups, float("inf") if once else stale_after * interval)
-    looping = loop.started(given, board, groups, command_config, _log)
-    watcher = Watcher(given, board, asked, interval, group_time_limit, _log, looping)
+    past, asked = questions.past, questions.asked(solving | loop.solving)
+    given = source.opened(repeated=not once, timeout=interval / 2)
+    board = source.board(float("inf") if once else stale_after * interval)
+    looping = loop.started(given, board, source.groups, source.config, _log)
+    watcher = Watcher(given, board, asked, interval, questions.group_time_limit, _log, looping)
     for note in past.remark(past.measured, past.measured):
         _log(note)
     try:
@@ -172,22 +142,6 @@ def watch(
     finally:
         if looping is not None:
             looping.close()
-
-
-def input_of(
-    source: Brokers | Path, members: Path | None, form: str | None, auto_offset_reset: str, subscribed: Sequence[str],
-    timeout: float, command_config: Path | None, *, whole: bool = False, repeated: bool = False,
-) -> Input:  # fmt: skip
-    """Return the source to read, once or again and again; `whole` is that of `FileInput`."""
-    from evenlag.live.cluster.stopped import Pulse
-    from evenlag.watch.inputs import ClusterInput, FileInput
-
-    if isinstance(source, Path):
-        source, members = tables.both_tables(source, members)
-        return FileInput(source, members, form, auto_offset_reset, subscribed, whole=whole)
-    source.check_alone(members, form)
-    config = {} if command_config is None else live.read_client_config(command_config)
-    return ClusterInput(source.servers, timeout, config, auto_offset_reset, Pulse() if repeated else None)
 
 
 def _log(line: str) -> None:

@@ -12,7 +12,7 @@ import evenlag
 from evenlag import model, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import Word, command
-from evenlag.cli.decorators import pairs, weights_of_members
+from evenlag.cli.decorators import into, pairs, weights_of_members
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.former_names import is_count
 from evenlag.cli.options import Source
@@ -21,6 +21,7 @@ from evenlag.model.interrupt import ending_searches
 from evenlag.model.literals import BalanceWord, NewPartitionsWord
 
 if TYPE_CHECKING:
+    from evenlag.compare.change import Change
     from evenlag.compare.traffic_price import TrafficPrice
 
 _COUNT = re.compile(r"[+-][0-9]{1,9}", re.ASCII)
@@ -51,6 +52,17 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
             raise click.BadParameter(f"{name!r} is given twice")
         added[name] = [topic.strip() for topic in topics.split(",") if topic.strip()] if equals else None
     return added
+
+
+def _change(
+    change_members: int, add: dict[str, list[str] | None], remove: tuple[str, ...], partitions: dict[str, int],
+    new_partitions: NewPartitionsWord, weights: dict[str, float], balance: BalanceWord | None,
+) -> Change:  # fmt: skip
+    """Return the change that the options describe."""
+    return evenlag.Change(
+        members=change_members, add=add, remove=remove, partitions=partitions, weights=weights, balance=balance,
+        new_partitions=new_partitions,
+    )  # fmt: skip
 
 
 @command(
@@ -87,11 +99,10 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @options.gap(0.0)
 @click.option("--out", "save", type=options.FILE, help="File to write the changed group to, as a problem file.")
 @options.as_json
+@into("change", dict, like=_change)
 def whatif(
-    source: Source, change_members: int, add: dict[str, list[str] | None], remove: tuple[str, ...],
-    partitions: dict[str, int], new_partitions: NewPartitionsWord, weights: dict[str, float],
-    balance: BalanceWord | None, balance_before: BalanceWord, horizon: str, capacity: float | None,
-    save: Path | None, as_json: bool, traffic_price: TrafficPrice | None, **parameters: Any,
+    source: Source, change: dict[str, Any], balance_before: BalanceWord, capacity: float | None, save: Path | None,
+    as_json: bool, traffic_price: TrafficPrice | None, **parameters: Any,
 ) -> None:  # fmt: skip
     """Compare the best plans of one group before and after a change.
 
@@ -99,17 +110,14 @@ def whatif(
     """
     if is_count(source.members):
         raise click.UsageError(f"--members is the members table: write --change-members {source.members}")
-    change = evenlag.Change(
-        members=change_members, add=add, remove=remove, partitions=partitions, weights=weights, balance=balance,
-        new_partitions=new_partitions,
-    )  # fmt: skip
+    made = _change(**change)
     source.keep(save)
-    problem, notes, record = source.read_with_record(horizon, capacity)
+    problem, notes, record = source.read_with_record(capacity)
     if traffic_price is not None:
         traffic_price.check(problem)
     whatif = evenlag.whatif  # imported before the clock runs
     with ending_searches() as watch, working(f"solving {problem.group} before and after"):
-        found = whatif(problem, change, record=record, capacity=capacity, balance=balance_before, **parameters)
+        found = whatif(problem, made, record=record, capacity=capacity, balance=balance_before, **parameters)
     notes += notes_of(watch)
     if save is not None:
         model.problem_files.write_json(save, found.after.plan.problem.to_dict())

@@ -1,5 +1,6 @@
 """Client of a cluster's brokers, with read-only requests, a common deadline, and failures as values."""
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +11,6 @@ from kafka import errors
 from evenlag.errors import SourceError
 from evenlag.live.cluster.answers import Answers, failure, one_line
 from evenlag.live.cluster.client_config import kafka_python_settings
-from evenlag.live.cluster.log_filter import WithoutSecrets
 from evenlag.live.cluster.oauth import ClientCredentials, TokenEndpoint
 from evenlag.live.group_state import Failure
 from evenlag.live.kafka_python import (
@@ -198,3 +198,33 @@ class Brokers:
 def parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     """Yield parts of `size` items; the last may be smaller."""
     return (items[start : start + size] for start in range(0, len(items), size))
+
+
+class WithoutSecrets(logging.Filter):
+    """Filter that drops log records with secrets: at level DEBUG, kafka-python logs the bytes of a login."""
+
+    def __init__(self, secrets: Iterable[str]):
+        super().__init__()
+        self._forms: set[str] = set()
+        for secret in secrets:
+            self.add(secret)
+        self._loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name[:6] == "kafka."]
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record may be logged."""
+        message = record.getMessage()
+        return not any(form in message for form in self._forms)
+
+    def add(self, secret: str) -> None:
+        """Add a secret."""
+        self._forms |= {secret, repr(secret)[1:-1], repr(secret.encode())[2:-1]}
+
+    def on(self) -> None:
+        """Start filtering."""
+        for logger in self._loggers:
+            logger.addFilter(self)
+
+    def off(self) -> None:
+        """Stop filtering."""
+        for logger in self._loggers:
+            logger.removeFilter(self)

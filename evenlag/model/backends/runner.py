@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from evenlag.model.backends.outcome import Backend, Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 from evenlag.model.interrupt import LOOK, interrupted, watching
-from evenlag.model.orphans import starter, wait_for_end
+from evenlag.model.processes import end_with, kill_group, starter
 
 GRACE = 0.05  # seconds past the limit in which a backend may still deliver its result
 
@@ -123,21 +123,13 @@ def _work(
     with contextlib.suppress(OSError):
         os.setsid()  # a process group, so that solvers started by the backend end with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(starter(),), daemon=True).start()
+    end_with(starter(), lambda: kill_group(os.getpid()))  # if the caller's process is killed, it cannot end this one
     if folder is not None:
         tempfile.tempdir = folder
     outcome = _guarded(backend, mip, hint, limits, out.send)
     out.send(outcome)
     out.close()
     os._exit(0)  # skip the exit handlers inherited from the parent
-
-
-def _end_with(parent: int) -> None:
-    """End a backend and its processes if the caller's process was killed, which could not end them."""
-    wait_for_end(parent)
-    with contextlib.suppress(OSError):
-        os.killpg(os.getpid(), signal.SIGKILL)
-    os._exit(1)
 
 
 def _guarded(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
@@ -156,8 +148,7 @@ def _end(process: Any) -> int | None:
 
     The process group is killed before the process is waited for: until then its id cannot be reused.
     """
-    with contextlib.suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
+    kill_group(process.pid)
     process.kill()
     process.join()
     exit_code: int | None = process.exitcode

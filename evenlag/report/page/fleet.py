@@ -13,11 +13,12 @@ from evenlag.figures import number, quantity
 Row = Mapping[str, Any]
 TOTALS = ("partitions", "lag", "moves")
 MOST_MEMBERS = 40  # drawn for each group: the most loaded, today or planned
+BALANCE = "both"  # under which today's assignment is compared with the best plan
 
 
 def fleet_document(
     groups: Iterable[Row], audit: Iterable[Row], loads: Iterable[Row], totals: Iterable[Row], source: str,
-    balance: str = "both", past: Mapping[str, Any] | None = None,
+    past: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the document of a fleet's page.
 
@@ -31,21 +32,19 @@ def fleet_document(
         One per group with partitions: `group, partitions, lag, moves`, the last of the plan.
     source : str
         Where the tables lie, as given.
-    balance : str
-        The balance under which today's assignment is compared with the best plan.
     past : mapping, optional
         Groups that rebalance most often, as `past_document` returns.
     """
     audited, held, in_all = _by_group(audit), _by_group(loads), {row["group"]: row for row in totals}
     names = list(dict.fromkeys(row["strategy"] for rows in audited.values() for row in rows))
     shown = [
-        _group(row, audited.get(row["group"], []), held.get(row["group"], []), names, balance)
+        _group(row, audited.get(row["group"], []), held.get(row["group"], []), names)
         | {name: in_all[row["group"]][name] if row["group"] in in_all else 0 for name in TOTALS}
         for row in groups
     ]
     shown.sort(key=lambda row: (-(row["makespan_saved"] or 0), row["group"]))
     document = {
-        "kind": "fleet", "source": source, "balance": balance, "strategy_names": names,
+        "kind": "fleet", "source": source, "balance": BALANCE, "strategy_names": names,
         "statuses": dict(Counter(row["status"] for row in shown).most_common()),
         "limits": dict(Counter(rule for row in shown for rule in row["binding"]).most_common()),
         "strategies": _strategies(audited.values()), "groups": shown, "past": past,
@@ -60,9 +59,9 @@ def _by_group(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def _group(row: Row, audit: Sequence[Row], loads: Sequence[Row], names: list[str], balance: str) -> dict[str, Any]:
+def _group(row: Row, audit: Sequence[Row], loads: Sequence[Row], names: list[str]) -> dict[str, Any]:
     """Return a group; each strategy is `[index of its name, spread, above the best, moves]`."""
-    best = next((each for each in audit if each["strategy"] == OPTIMAL and each["balance"] == balance), {})
+    best = next((each for each in audit if each["strategy"] == OPTIMAL and each["balance"] == BALANCE), {})
     today = next((each for each in audit if each["strategy"] == CURRENT), {})
     if best.get("status") == "EMPTY":  # no member can take a partition: no plan exists
         best = {"status": "EMPTY"}
@@ -79,7 +78,7 @@ def _group(row: Row, audit: Sequence[Row], loads: Sequence[Row], names: list[str
         "strategies": [
             [names.index(each["strategy"]), each["spread"], each["excess"], each["moves"]]
             for each in sorted(audit, key=lambda each: (each["strategy"] != OPTIMAL, each["spread"] or 0))
-            if each["strategy"] != OPTIMAL or each["balance"] == balance
+            if each["strategy"] != OPTIMAL or each["balance"] == BALANCE
         ],
     }  # fmt: skip
 

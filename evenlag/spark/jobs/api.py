@@ -7,17 +7,20 @@ from typing import Unpack
 
 from pyspark.sql import DataFrame
 
-from evenlag.compare.foresight import AUTO
+from evenlag.model.names import taking
+from evenlag.search.options import SolveOptions
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.protocol import Progress, naming_older_server
+from evenlag.spark.driver.protocol import naming_older_server
 from evenlag.spark.jobs.arguments import check_frames
 from evenlag.spark.jobs.fleet import Fleet
-from evenlag.spark.jobs.fleet_solver import AuditKeywords, FleetSolver, PlanKeywords, Solved, fleet_options
+from evenlag.spark.jobs.fleet_options import AuditKeywords, FleetOptions, PlanKeywords
+from evenlag.spark.jobs.fleet_solver import FleetSolver, Solved
 from evenlag.spark.jobs.raw_rows import RawTables, gathered
 from evenlag.spark.jobs.solved_tables import audit_rows, group_rows, plan_rows, reject_rows
 from evenlag.spark.worker.group_work import Want
 from evenlag.spark.worker.rows_of_task import Rejecter
-from evenlag.tables.call_defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
+from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
+from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import REJECTS, SOLVED
 
 
@@ -74,18 +77,13 @@ class SolvedFleet:
         return reject_rows(self._solved)
 
 
+@taking(PlanKeywords, FleetOptions, SolveOptions, FleetData)
 def solve(
     offsets_df: DataFrame,
     members_df: DataFrame | None = None,
     *,
     want: str = Want.BOTH,
-    time_limit: float | None = TIME_LIMIT,
-    group_time_limit: float = GROUP_TIME_LIMIT,
-    auto_offset_reset: str = AUTO_OFFSET_RESET,
-    horizon: float | str = AUTO,
-    tasks: int | None = None,
-    progress: Progress | None = None,
-    **solving: Unpack[PlanKeywords],
+    **parameters: Unpack[PlanKeywords],
 ) -> SolvedFleet:
     """Plan every group of a fleet on the executors, audit it, or both, within the call.
 
@@ -123,7 +121,7 @@ def solve(
     progress : callable, optional
         Called in a thread of the driver with the number of groups done, their total, and the number that failed, such
         as the result of `progress_bar`.
-    **solving
+    **parameters
         balance, stickiness, max_moves, slack, objective, across, rack_price, max_crossings, max_moved, max_load,
         first, prices, budgets, method, gap, seed, deterministic, only_if_better, pause: as in `evenlag.solve`, for
         every group. Tables cannot have costs of the caller's own. The cost of a pause is computed from the rates since
@@ -147,27 +145,16 @@ def solve(
         A table is not a DataFrame of Spark, belongs to a stream or to another session, or lacks a required column; or
         the driver cannot read what executors write; or a server of Spark Connect is too old for this client.
     """
-    options, data = fleet_options("solve", solving, solve)
-    solver = FleetSolver(options, want, time_limit, group_time_limit, horizon, progress, data)
+    solver = FleetSolver(FleetOptions.of(parameters, want))
     check_frames(offsets_df, members_df)
     with naming_older_server(offsets_df.sparkSession):
-        fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
+        fleet = solver.check(offsets_df, members_df)
         solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED.ddl))
     return SolvedFleet(solved, fleet)
 
 
-def plans(
-    offsets_df: DataFrame,
-    members_df: DataFrame | None = None,
-    *,
-    time_limit: float | None = TIME_LIMIT,
-    group_time_limit: float = GROUP_TIME_LIMIT,
-    auto_offset_reset: str = AUTO_OFFSET_RESET,
-    horizon: float | str = AUTO,
-    tasks: int | None = None,
-    progress: Progress | None = None,
-    **solving: Unpack[PlanKeywords],
-) -> DataFrame:
+@taking(PlanKeywords, FleetOptions, SolveOptions, FleetData)
+def plans(offsets_df: DataFrame, members_df: DataFrame | None = None, **parameters: Unpack[PlanKeywords]) -> DataFrame:
     """Plan every group of a fleet on the executors, and return the `plans` of `solve`; parameters are the same.
 
     Groups of tasks that have not ended at the limit get first plans when the DataFrame is used.
@@ -182,27 +169,11 @@ def plans(
     InvalidProblemError, SourceError
         As in `solve`.
     """
-    return solve(
-        offsets_df, members_df, want=Want.PLAN, time_limit=time_limit, group_time_limit=group_time_limit,
-        auto_offset_reset=auto_offset_reset, horizon=horizon, tasks=tasks, progress=progress, **solving,
-    ).now().plans  # fmt: skip
+    return solve(offsets_df, members_df, want=Want.PLAN, **parameters).now().plans
 
 
-def audit(
-    offsets_df: DataFrame,
-    members_df: DataFrame | None = None,
-    *,
-    time_limit: float | None = TIME_LIMIT,
-    group_time_limit: float = GROUP_TIME_LIMIT,
-    gap: float = 0.0,
-    seed: int = 0,
-    deterministic: bool = False,
-    auto_offset_reset: str = AUTO_OFFSET_RESET,
-    horizon: float | str = AUTO,
-    tasks: int | None = None,
-    progress: Progress | None = None,
-    **terms: Unpack[AuditKeywords],
-) -> DataFrame:
+@taking(AuditKeywords, FleetOptions, SolveOptions, FleetData)
+def audit(offsets_df: DataFrame, members_df: DataFrame | None = None, **parameters: Unpack[AuditKeywords]) -> DataFrame:
     """Compare every strategy with the optimum for every group of a fleet, and return the `audit` of `solve`.
 
     Parameters
@@ -211,7 +182,7 @@ def audit(
         As in `solve`.
     progress
         As in `solve`.
-    **terms
+    **parameters
         rack_price, max_crossings, max_load, first, prices, budgets: as in `evenlag.audit`, for every group.
         move_sizes, traffic, together, fetch_from, drain_seconds, capacity: as in `solve`.
 
@@ -225,12 +196,7 @@ def audit(
     InvalidProblemError, SourceError
         As in `solve`.
     """
-    fleet_options("audit", terms, audit, AuditKeywords)
-    return solve(
-        offsets_df, members_df, want=Want.AUDIT, time_limit=time_limit, group_time_limit=group_time_limit,
-        auto_offset_reset=auto_offset_reset, horizon=horizon, tasks=tasks, progress=progress,
-        gap=gap, seed=seed, deterministic=deterministic, **terms,
-    ).now().audit  # fmt: skip
+    return solve(offsets_df, members_df, want=Want.AUDIT, **parameters).now().audit
 
 
 def rejects(

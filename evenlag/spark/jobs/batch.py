@@ -11,20 +11,22 @@ from typing import Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
-from evenlag.compare.foresight import AUTO
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.errors import SourceError
 from evenlag.model.literals import BalanceWord
+from evenlag.model.names import taking
 from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, MOST_REMEDIES, FleetAudit
 from evenlag.report.picture import draw
+from evenlag.search.options import SolveOptions
 from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.kept import at_once, kept, within
-from evenlag.spark.driver.protocol import Progress, described, needs_java
+from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.driver.storage import Folder, read_parquet
 from evenlag.spark.jobs.arguments import check_places
-from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
+from evenlag.spark.jobs.fleet_options import FleetOptions, PlanKeywords
+from evenlag.spark.jobs.fleet_solver import FleetSolver
 from evenlag.spark.jobs.run_report import RunReport, report_of
 from evenlag.spark.jobs.solved_tables import audit_rows, group_rows, plan_rows, reject_rows
 from evenlag.spark.jobs.summary import (
@@ -42,9 +44,8 @@ from evenlag.spark.jobs.summary import (
     traffic_sums,
     worst_groups,
 )
-from evenlag.spark.worker.group_work import Want
-from evenlag.tables.call_defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
 from evenlag.tables.columns import TableKind
+from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import SOLVED
 from evenlag.tables.topics import is_topic
 
@@ -68,6 +69,7 @@ _ORDER = {
 }
 
 
+@taking(PlanKeywords, FleetOptions, SolveOptions, FleetData)
 def run(
     spark: SparkSession,
     offsets: str | Path | DataFrame,
@@ -75,14 +77,8 @@ def run(
     *,
     out: str | Path,
     overwrite: bool = False,
-    time_limit: float | None = TIME_LIMIT,
-    group_time_limit: float = GROUP_TIME_LIMIT,
-    auto_offset_reset: str = AUTO_OFFSET_RESET,
-    horizon: float | str = AUTO,
-    tasks: int | None = None,
     options: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
-    **solving: Unpack[PlanKeywords],
+    **parameters: Unpack[PlanKeywords],
 ) -> RunReport:
     """Plan and audit every group of a fleet, and write all tables or none.
 
@@ -99,7 +95,7 @@ def run(
         Replace the tables of an earlier job.
     options : mapping of str to str, optional
         Options of Spark's Kafka source for tables that are topics: security, `startingOffsets`, …
-    time_limit, group_time_limit, auto_offset_reset, horizon, tasks, progress, **solving
+    **parameters
         As in `plans`; a group's plan and audit share its time. With `time_limit=None`, only the time of each group is
         limited.
 
@@ -112,13 +108,9 @@ def run(
         An option has an invalid value.
     """
     needs_java(spark, "run", "call solve, and write its tables with the session (examples/driver.py)")
-    parameters, data = fleet_options("run", solving, run)
+    solver = FleetSolver(FleetOptions.of(parameters))
     check_places(offsets, members)
-    solver = FleetSolver(parameters, Want.BOTH, time_limit, group_time_limit, horizon, progress, data)
-    return run_with(
-        solver, spark, offsets, members, out=out, overwrite=overwrite, auto_offset_reset=auto_offset_reset,
-        tasks=tasks, options=options,
-    )  # fmt: skip
+    return run_with(solver, spark, offsets, members, out=out, overwrite=overwrite, options=options)
 
 
 def run_with(
@@ -129,31 +121,28 @@ def run_with(
     *,
     out: str | Path,
     overwrite: bool = False,
-    auto_offset_reset: str = AUTO_OFFSET_RESET,
-    tasks: int | None = None,
     options: Mapping[str, str] | None = None,
-    brief: bool = False,
 ) -> RunReport:
     """Do the same as `run`, with a solver whose options are already checked.
 
-    With `brief`, write only `TABLES`, and leave `errors` and `notes` of the report empty.
+    With one for a part of a fleet, write only `TABLES`, and leave `errors` and `notes` of the report empty.
     """
-    started = time.monotonic()
+    started, brief, limit = time.monotonic(), solver.part, solver.options.time_limit
     offsets_df = _table(spark, offsets, "offsets", options, solver.until)
     members_df = None if members is None else _table(spark, members, "members", options, solver.until)
     if offsets_df is None or (members is not None and members_df is None):
-        raise SourceError(TOO_BUSY.format(out=out, limit=solver.time_limit))
+        raise SourceError(TOO_BUSY.format(out=out, limit=limit))
     with sink(spark, out).whole(TABLES if brief else OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
-        fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
+        fleet = solver.check(offsets_df, members_df)
         places = [Folder(spark, f"{folder}/{name}", SOLVED.ddl) for name in ("solved", "late")]
         try:
-            found, patience = solver.run(fleet, places[0]), max(solver.time_limit or 0.0, LEAST_WAIT)
+            found, patience = solver.run(fleet, places[0]), max(limit or 0.0, LEAST_WAIT)
             solved = found.table(patience)
             if found.late is not None:
                 with described(spark, "planning the groups that were not reached in time"):
                     late = kept(found.late, places[1], time.time() + patience)
                 if not late.whole:
-                    raise SourceError(TOO_BUSY.format(out=out, limit=solver.time_limit))
+                    raise SourceError(TOO_BUSY.format(out=out, limit=limit))
                 solved = solved.unionByName(late.table)
             results = {
                 "plans": fleet.dated(plan_rows(solved)),
@@ -169,10 +158,8 @@ def run_with(
             sums = {}
             if not brief:
                 groups = read_parquet(spark, f"{folder}/{GROUPS}", results[GROUPS].schema)
-                sums = {
-                    f"{SUMMARY}/{name}": table
-                    for name, table in vars(summary(written["audit"], solver.balance)).items()
-                }
+                summed = vars(summary(written["audit"], solver.options.solving.balance))
+                sums = {f"{SUMMARY}/{name}": table for name, table in summed.items()}
                 sums[REMEDIES] = remedies(groups)
             work: dict[str, Callable[[], Any]] = {
                 f"summing up the audit: {name}": partial(table.coalesce(1).write.parquet, f"{folder}/{name}")

@@ -13,29 +13,30 @@ from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from evenlag.compare.foresight import AUTO
 from evenlag.compare.members_needed import CLOSE as SIZE_GAP
 from evenlag.compare.members_needed import SizeOptions, solving_of
-from evenlag.compare.simulation import STRATEGIES, ReplayOptions
+from evenlag.compare.simulation import ReplayKeywords, ReplayOptions
 from evenlag.errors import SourceError
-from evenlag.model.defaults import DEFAULT_STICKINESS, REPLAY_GAP
-from evenlag.model.names import keywords_of, unknown_keyword
+from evenlag.model.balance import Balance
+from evenlag.model.defaults import REPLAY_GAP
+from evenlag.model.literals import BalanceWord
+from evenlag.model.names import keywords_of, taking
 from evenlag.report.fleet_text import ANSWERS, MOST_FAILED, MOST_GROUPS, FleetReplays, FleetSizes
+from evenlag.search.options import SolveKeywords, SolveOptions
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
-from evenlag.spark.driver.protocol import Progress, described, needs_java, report_end
+from evenlag.spark.driver.protocol import described, needs_java, report_end
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import is_table, table_at
 from evenlag.spark.jobs.api import rejects
 from evenlag.spark.jobs.arguments import check_frames
 from evenlag.spark.jobs.fleet import check_tables, check_topics
-from evenlag.spark.jobs.fleet_solver import PlanKeywords
+from evenlag.spark.jobs.fleet_options import CallKeywords, FleetOptions
 from evenlag.spark.jobs.summary import answers_counted, lacking_most, strategies_compared
 from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, replayed, sized, unsized
-from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
-from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData, MoveKeywords
+from evenlag.tables.fleet_data import DataKeywords, FleetData, MoveKeywords
 from evenlag.tables.group import GroupRows
 from evenlag.tables.measured import COLUMNS, NOTHING_MEASURED, Measured, measured_in
 from evenlag.tables.outputs import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, SIZES
@@ -47,35 +48,30 @@ R = TypeVar("R")
 def by_whole_histories(
     offsets_df: DataFrame,
     members_df: DataFrame | None,
+    options: FleetOptions,
     work: Callable[[Sequence[GroupRows]], Row],
     failure: Callable[[str, int, str], Row],
     columns: str,
-    *,
     doing: str,
-    auto_offset_reset: str,
-    tasks: int | None,
-    progress: Progress | None,
-    data: FleetData = NO_FLEET_DATA,
 ) -> DataFrame:
     """Process every group with all its snapshots within the call, and keep the results as `solve` does.
 
     Parameters
     ----------
-    offsets_df, members_df, auto_offset_reset, tasks, progress
+    offsets_df, members_df
         As in `plans`.
+    options : FleetOptions
     work, failure : callable
         As in `ByHistory`.
     columns : str
         Columns of the results, as Spark DDL.
     doing : str
         Name of the work in job descriptions and errors.
-    data : FleetData
-        Additional data; its topics must be in the offsets table.
     """
-    spark = offsets_df.sparkSession
+    spark, progress = offsets_df.sparkSession, options.progress
     driver = driver_of(spark)
-    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, whole=True)
-    check_topics(offsets_df, data)
+    fleet = check_tables(offsets_df, members_df, options, whole=True)
+    check_topics(offsets_df, options.data)
     place = driver.place(columns)
     check_executors(spark, place)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(columns)))
@@ -90,19 +86,32 @@ def by_whole_histories(
     return done.table
 
 
-def _without_terms(why: str, *more: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a call without terms of the objective, so that it rejects these; `more` are further keywords."""
+class SizeKeywords(CallKeywords, MoveKeywords, total=False):
+    """Parameters of `size` with the defaults of other calls."""
+
+    balance: Balance | BalanceWord
+    slack: int
+    most: int | None
+    group_time_limit: float
+    seed: int
+    deterministic: bool
+
+
+class ReplaysKeywords(CallKeywords, ReplayKeywords, total=False):
+    """Parameters of `replay` with the defaults of other calls."""
+
+
+def _without_terms(why: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a call without terms of the objective, so that it rejects these."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        known = [*keywords_of(function), *more]
+        terms = {**SolveKeywords.__annotations__, **DataKeywords.__annotations__}.keys() - keywords_of(function)
 
         @wraps(function)
         def call(*arguments: P.args, **keywords: P.kwargs) -> R:
             for word in keywords:
-                if word not in known and word in PlanKeywords.__annotations__:
+                if word in terms:
                     raise TypeError(f"{function.__name__}() takes no {word}: {why}")
-                if word not in known:
-                    raise unknown_keyword(function.__name__, word, known)
             return function(*arguments, **keywords)
 
         return call
@@ -110,27 +119,17 @@ def _without_terms(why: str, *more: str) -> Callable[[Callable[P, R]], Callable[
     return decorate
 
 
-@_without_terms(
-    "a size is for the least time to drain, whatever members read across racks", *MoveKeywords.__annotations__
-)
+@_without_terms("a size is for the least time to drain, whatever members read across racks")
+@taking(SizeKeywords, FleetOptions, SolveOptions, FleetData)
 def size(
     offsets_df: DataFrame,
     members_df: DataFrame | None = None,
     *,
     drain_seconds: float | Fraction,
     capacity: float | None = None,
-    balance: str = "both",
-    slack: int = 0,
-    most: int | None = None,
-    group_time_limit: float = 2.0,
     gap: float = SIZE_GAP,
-    seed: int = 0,
-    deterministic: bool = False,
-    auto_offset_reset: str = AUTO_OFFSET_RESET,
-    tasks: int | None = None,
-    progress: Progress | None = None,
-    past: Measured | None = None,
-    **more: Unpack[MoveKeywords],
+    past: Measured | None = NOTHING_MEASURED,
+    **parameters: Unpack[SizeKeywords],
 ) -> DataFrame:
     """Find the number of members that every group needs to drain within a time; see `evenlag.compare.size`.
 
@@ -150,8 +149,8 @@ def size(
         As `evenlag.read_past` returns.
     group_time_limit : float
         Time limit of one group, in seconds.
-    **more
-        move_sizes, together: as in `solve`.
+    move_sizes, together
+        As in `solve`.
 
     Returns
     -------
@@ -167,19 +166,13 @@ def size(
         A table lacks a required column.
     """
     check_frames(offsets_df, members_df)
-    data = FleetData.of(**more, past=past)
-    driver = driver_of(offsets_df.sparkSession)
-    options = SizeOptions(
-        drain_seconds=drain_seconds, capacity=capacity, most=most,
-        solving=solving_of(
-            balance=balance, slack=slack, time_limit=group_time_limit, gap=gap, seed=seed, deterministic=deterministic,
-            threads=driver.task_cpus(),
-        ),
-    )  # fmt: skip
-    return by_whole_histories(
-        offsets_df, members_df, partial(sized, options=options, data=data), unsized, SIZES.ddl,
-        doing="sizing", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress, data=data,
-    )  # fmt: skip
+    most = parameters.pop("most", None)
+    of_fleet = FleetOptions.of({**parameters, "gap": gap, "past": past, "horizon": 0})
+    threads = driver_of(offsets_df.sparkSession).task_cpus()
+    solving = solving_of(of_fleet.solving, time_limit=of_fleet.group_time_limit, threads=threads)
+    options = SizeOptions(drain_seconds=drain_seconds, capacity=capacity, most=most, solving=solving)
+    work = partial(sized, options=options, data=of_fleet.data)
+    return by_whole_histories(offsets_df, members_df, of_fleet, work, unsized, SIZES.ddl, "sizing")
 
 
 Form = Literal["parquet", "csv"]
@@ -231,27 +224,15 @@ class Replays:
 
 
 @_without_terms("a replay counts what is left to read, and its plans price moves alone (stickiness)")
+@taking(ReplaysKeywords, ReplayOptions, FleetOptions, SolveOptions)
 def replay(
     offsets_df: DataFrame,
     members_df: DataFrame | None = None,
     *,
-    strategies: Sequence[str] = STRATEGIES,
-    horizon: float | str = AUTO,
-    lag_limit: float | None = None,
-    rebalance_above: float | None = None,
-    capacity: float | None = None,
-    pause: float | None = None,
-    balance: str = "both",
-    slack: int = 0,
-    stickiness: float | str = DEFAULT_STICKINESS,
     group_time_limit: float = 1.0,
     gap: float = REPLAY_GAP,
-    seed: int = 0,
-    deterministic: bool = False,
-    auto_offset_reset: str = AUTO_OFFSET_RESET,
-    tasks: int | None = None,
-    progress: Progress | None = None,
-    past: Measured | None = None,
+    past: Measured | None = NOTHING_MEASURED,
+    **parameters: Unpack[ReplaysKeywords],
 ) -> Replays:
     """Run strategies over the recorded history of every group; see `evenlag.compare.replay`.
 
@@ -277,25 +258,19 @@ def replay(
         A table lacks a required column.
     """
     check_frames(offsets_df, members_df)
-    driver = driver_of(offsets_df.sparkSession)
-    options = ReplayOptions.of(
-        strategies=tuple(strategies), horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above,
-        capacity=capacity, pause=pause, balance=balance, slack=slack, stickiness=stickiness,
-        time_limit=group_time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=driver.task_cpus(),
-    )  # fmt: skip
+    own: Any = {name: value for name, value in parameters.items() if name in CallKeywords.__annotations__}
+    others: Any = {name: value for name, value in parameters.items() if name not in own}
+    threads = driver_of(offsets_df.sparkSession).task_cpus()
+    options = ReplayOptions.of(**others, time_limit=group_time_limit, gap=gap, threads=threads)
     work = partial(replayed, options=options, past=past or NOTHING_MEASURED)
-    return Replays(
-        by_whole_histories(
-            offsets_df, members_df, work, not_replayed, REPLAYS.ddl,
-            doing="replaying", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
-        )
-    )  # fmt: skip
+    of_fleet = FleetOptions(**own, horizon=0)
+    found = by_whole_histories(offsets_df, members_df, of_fleet, work, not_replayed, REPLAYS.ddl, "replaying")
+    return Replays(found)
 
 
 def sized_fleet(
     spark: SparkSession, offsets: str | Path, members: str | Path | None, *, out: str | Path | None = None,
-    overwrite: bool = False, auto_offset_reset: str = AUTO_OFFSET_RESET, options: Mapping[str, str] | None = None,
-    **parameters: Any,
+    overwrite: bool = False, options: Mapping[str, str] | None = None, **parameters: Any,
 ) -> FleetSizes:  # fmt: skip
     """Size all groups of a table, and return the report; parameters are those of `size`.
 
@@ -303,7 +278,7 @@ def sized_fleet(
     of members), of which both or neither are written.
     """
     tables = _tables(spark, offsets, members, options)
-    sizes = size(*tables, auto_offset_reset=auto_offset_reset, **parameters)
+    sizes = size(*tables, **parameters)
     with described(spark, "the report of the command"):
         counts, changes = answers_counted(sizes)
         failed = sizes.filter("error is not null").orderBy("group").limit(MOST_FAILED).collect()
@@ -311,7 +286,7 @@ def sized_fleet(
             answers={name: counts.get(name, 0) for name in ANSWERS},
             groups=[row.asDict() for row in lacking_most(sizes).take(MOST_GROUPS)],
             errors=[f"{row['group']}: {row['error']}" for row in failed],
-            rejects=rejects(*tables, auto_offset_reset=auto_offset_reset).count(),
+            rejects=_rejected(tables, parameters),
             written=[] if out is None else _write_sizes(sizes, out, overwrite),
             members=changes,
         )
@@ -319,18 +294,17 @@ def sized_fleet(
 
 def replayed_fleet(
     spark: SparkSession, offsets: str | Path, members: str | Path | None, *, out: str | Path | None = None,
-    form: Form = "parquet", overwrite: bool = False, auto_offset_reset: str = AUTO_OFFSET_RESET,
-    options: Mapping[str, str] | None = None, **parameters: Any,
+    form: Form = "parquet", overwrite: bool = False, options: Mapping[str, str] | None = None, **parameters: Any,
 ) -> FleetReplays:  # fmt: skip
     """Replay all groups of a table, and return the report; parameters are those of `replay`."""
     tables = _tables(spark, offsets, members, options)
-    replays = replay(*tables, auto_offset_reset=auto_offset_reset, **parameters)
+    replays = replay(*tables, **parameters)
     failed = replays.summary.filter("strategy is null").orderBy("group").limit(MOST_FAILED).collect()
     return FleetReplays(
         groups=replays.groups.count(),
         strategies=[row.asDict() for row in strategies_compared(replays.summary).collect()],
         errors=[f"{row['group']}: {row['error']}" for row in failed],
-        rejects=rejects(*tables, auto_offset_reset=auto_offset_reset).count(),
+        rejects=_rejected(tables, parameters),
         written=[] if out is None else replays.write(out, form, overwrite),
     )
 
@@ -348,6 +322,11 @@ def past_at(spark: SparkSession, place: str | Path | None) -> Measured:
     with blamed(place), described(spark, "reading the past of the groups"):
         rows = sink(spark, place).read("groups").select(*COLUMNS).collect()
     return measured_in(str(place), [row.asDict() for row in rows])
+
+
+def _rejected(tables: tuple[DataFrame, DataFrame | None], parameters: Mapping[str, Any]) -> int:
+    reset = {name: value for name, value in parameters.items() if name == "auto_offset_reset"}
+    return rejects(*tables, **reset).count()
 
 
 def _tables(

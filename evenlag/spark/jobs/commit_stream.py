@@ -17,13 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.errors import InvalidProblemError
+from evenlag.model.names import taking
 from evenlag.protocol.coordinator_records import CLASSIC_GROUP
-from evenlag.search.options import check_seconds
+from evenlag.search.options import SolveOptions, check_seconds
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.storage import Folder, stored
 from evenlag.spark.jobs import batch
 from evenlag.spark.jobs.commits import STATE, Commits
-from evenlag.spark.jobs.fleet_solver import PlanKeywords
+from evenlag.spark.jobs.fleet_options import FleetOptions
 from evenlag.spark.jobs.group_records import (
     BASE,
     COURSE,
@@ -37,10 +38,19 @@ from evenlag.spark.jobs.group_records import (
     topic_of,
 )
 from evenlag.spark.jobs.run_report import RunReport
-from evenlag.spark.jobs.streaming import Audit, StreamJob, auditor, consume, opened, reporting
+from evenlag.spark.jobs.streaming import (
+    Audit,
+    StreamJob,
+    StreamKeywords,
+    StreamOptions,
+    auditor,
+    consume,
+    opened,
+    reporting,
+)
 from evenlag.spark.native import history_tables
 from evenlag.spark.worker.history_task import MEMBER, with_reasons
-from evenlag.tables.call_defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
+from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import PASSED_OVER
 
 TABLES = ("offsets", "members", *batch.TABLES, "passed_over")
@@ -97,21 +107,17 @@ class CommitBatch:
     seconds: float
 
 
+@taking(StreamKeywords, StreamOptions, FleetOptions, SolveOptions, FleetData)
 def stream_commits(
     spark: SparkSession,
     topic: str,
     logs: Logs,
     *,
     out: str | Path,
-    checkpoint: str | Path | None = None,
-    once: bool = False,
     every: float = EVERY,
     interval: float = INTERVAL,
-    options: Mapping[str, str] | None = None,
-    group_time_limit: float = GROUP_TIME_LIMIT,
-    auto_offset_reset: str = AUTO_OFFSET_RESET,
     progress: Callable[[CommitBatch], None] | None = None,
-    **solving: Unpack[PlanKeywords],
+    **parameters: Unpack[StreamKeywords],
 ) -> list[CommitBatch]:
     """Plan and audit snapshots of all groups, made from the records in `__consumer_offsets`.
 
@@ -140,7 +146,7 @@ def stream_commits(
         Seconds between reads of the topic.
     options : mapping of str to str, optional
         As in `history`. `maxOffsetsPerTrigger` is not allowed, because it reads partitions unevenly.
-    group_time_limit, auto_offset_reset, progress, **solving
+    group_time_limit, auto_offset_reset, progress, **parameters
         As in `stream`.
 
     Returns
@@ -155,24 +161,22 @@ def stream_commits(
     InvalidProblemError
         An option has an invalid value.
     """
-    audit = auditor(
-        spark, stream_commits, solving, group_time_limit=group_time_limit, auto_offset_reset=auto_offset_reset
-    )
+    own, audit = auditor(spark, "stream_commits", parameters)
     check_seconds("interval", interval, zero=True)
     check_seconds("every", every)
-    limits = [name for name in options or {} if name.lower() in ("maxoffsetspertrigger", "minoffsetspertrigger")]
+    limits = [name for name in own.options or {} if name.lower() in ("maxoffsetspertrigger", "minoffsetspertrigger")]
     if limits:
         raise InvalidProblemError(
             f"{limits[0]}: a stream of commits reads all partitions to their ends, so that a snapshot is of one time; "
             "omit it"
         )
     url = str(topic_of(topic))
-    source = commit_options(url, options)
-    commits, notes = opened(spark, out, checkpoint, TABLES)
-    batches, report = reporting(once, progress)
-    job = CommitJob(spark, commits, None if once else max(round(1000 * every), 1), logs, audit, report)
+    source = commit_options(url, own.options)
+    commits, notes = opened(spark, out, own.checkpoint, TABLES)
+    batches, report = reporting(own.once, progress)
+    job = CommitJob(spark, commits, None if own.once else max(round(1000 * every), 1), logs, audit, report)
     with internal_topics(spark):
-        consume(spark, url, source, job, notes, once=once, interval=interval)
+        consume(spark, url, source, job, notes, once=own.once, interval=interval)
     return batches
 
 

@@ -10,12 +10,11 @@ from functools import partial
 from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
 
-from evenlag.compare.foresight import ahead_micros
 from evenlag.errors import InvalidProblemError
-from evenlag.model.values import is_whole, shown
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.kept import within
 from evenlag.spark.driver.protocol import described
+from evenlag.spark.jobs.fleet_options import FleetOptions
 from evenlag.spark.jobs.placement import MOST_PACKED, Key, TaskPacking
 from evenlag.spark.jobs.raw_rows import RawTables, gathered
 from evenlag.spark.native.typed import column_named
@@ -77,9 +76,7 @@ class Fleet:
 def check_tables(
     offsets_df: DataFrame,
     members_df: DataFrame | None,
-    auto_offset_reset: str,
-    tasks: int | None,
-    horizon: float | str = 0,
+    options: FleetOptions,
     *,
     whole: bool = False,
     until: float | None = None,
@@ -90,8 +87,9 @@ def check_tables(
 
     Parameters
     ----------
-    offsets_df, members_df, auto_offset_reset, tasks, horizon
+    offsets_df, members_df
         As in `solve`.
+    options : FleetOptions
     whole : bool
         Put all snapshots of a group into one task, if any group has several; otherwise each snapshot is placed alone.
     until : float, optional
@@ -105,16 +103,11 @@ def check_tables(
     ------
     SourceError
         A table lacks a required column, or its times have an unsuitable type.
-    InvalidProblemError
-        The horizon is neither a time nor "auto", or `tasks` is invalid.
     """
-    if tasks is not None and not (is_whole(tasks) and tasks >= 1):
-        raise InvalidProblemError(f"tasks must be a whole number >= 1, not {shown(tasks)}")
-    ahead = ahead_micros(horizon)
     tables = RawTables.of(offsets_df, members_df)
     for note in tables.notes:
         logger.warning(note)
-    whole = whole or ahead > 0
+    whole = whole or options.ahead > 0
     spark = offsets_df.sparkSession
     driver = driver_of(spark)
     driver.prepare()
@@ -126,10 +119,10 @@ def check_tables(
     least, most = (slots * factor for factor in per_slot)
     per_task = RECORDED_PER_TASK if counts.recorded else ROWS_PER_TASK
     even = min(max(-(-counts.packed // GROUPS_PER_TASK), least), most, max(counts.packed, 1))
-    tasks = tasks or max(even if counts.groups is not None else least, -(-counts.rows // per_task))
+    tasks = options.tasks or max(even if counts.groups is not None else least, -(-counts.rows // per_task))
     return Fleet(
         tables,
-        tables.rules(auto_offset_reset, ahead),
+        tables.rules(options.auto_offset_reset, options.ahead),
         counts.recorded,
         counts.groups,
         TaskPacking.pack(counts.largest, tasks, counts.packed - len(counts.largest), counts.by),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
@@ -13,17 +13,27 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
-from evenlag.search.options import check_seconds
+from evenlag.model.names import taking
+from evenlag.search.options import SolveOptions, check_seconds
 from evenlag.spark.driver.kafka import record_text, topic_options
 from evenlag.spark.driver.sources import json_table
 from evenlag.spark.driver.storage import stored
 from evenlag.spark.jobs.batch import TABLES
 from evenlag.spark.jobs.commits import STATE, Commits
-from evenlag.spark.jobs.fleet_solver import PlanKeywords
-from evenlag.spark.jobs.streaming import Audit, StreamJob, auditor, consume, opened, reporting
+from evenlag.spark.jobs.fleet_options import FleetOptions
+from evenlag.spark.jobs.streaming import (
+    Audit,
+    StreamJob,
+    StreamKeywords,
+    StreamOptions,
+    auditor,
+    consume,
+    opened,
+    reporting,
+)
 from evenlag.spark.native.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
-from evenlag.tables.call_defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.tables.columns import LINE
+from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import KEY
 
 
@@ -64,20 +74,16 @@ class Batch:
     seconds: float
 
 
+@taking(StreamKeywords, StreamOptions, FleetOptions, SolveOptions, FleetData)
 def stream(
     spark: SparkSession,
     topic: str,
     *,
     out: str | Path,
-    checkpoint: str | Path | None = None,
-    once: bool = False,
     interval: float = 10.0,
     settle: float = 300.0,
-    options: Mapping[str, str] | None = None,
-    group_time_limit: float = GROUP_TIME_LIMIT,
-    auto_offset_reset: str = AUTO_OFFSET_RESET,
     progress: Callable[[Batch], None] | None = None,
-    **solving: Unpack[PlanKeywords],
+    **parameters: Unpack[StreamKeywords],
 ) -> list[Batch]:
     """Plan and audit each group's snapshot from a topic exactly once, when it is complete.
 
@@ -103,7 +109,7 @@ def stream(
         Seconds after which a snapshot without further rows is taken as complete (docs/fleet-streams.md).
     options : mapping of str to str, optional
         Options of Spark's Kafka source: security, `startingOffsets` (default `earliest`), `maxOffsetsPerTrigger`, …
-    group_time_limit, auto_offset_reset, **solving
+    group_time_limit, auto_offset_reset, **parameters
         As in `plans`. Plans are made for the lag of their snapshot and pauses cost nothing, because a stream keeps no
         earlier snapshots. Racks of members are unknown, so options on crossings are not allowed; `drain_seconds`
         requires `capacity`.
@@ -122,14 +128,14 @@ def stream(
     InvalidProblemError
         An option has an invalid value.
     """
-    audit = auditor(spark, stream, solving, group_time_limit=group_time_limit, auto_offset_reset=auto_offset_reset)
+    own, audit = auditor(spark, "stream", parameters)
     check_seconds("interval", interval, zero=True)
     check_seconds("settle", settle, zero=True)
-    source = topic_options(topic, options)
-    commits, notes = opened(spark, out, checkpoint, TABLES)
-    batches, report = reporting(once, progress)
+    source = topic_options(topic, own.options)
+    commits, notes = opened(spark, out, own.checkpoint, TABLES)
+    batches, report = reporting(own.once, progress)
     job = _Job(spark, commits, settle, audit, report)
-    consume(spark, topic, source, job, notes, once=once, interval=interval)
+    consume(spark, topic, source, job, notes, once=own.once, interval=interval)
     return batches
 
 

@@ -22,6 +22,7 @@ SMALL = 200  # a group below 1/SMALL of a task's cost is placed by hash, which i
 COST, COST_PER_ROW = 10_000, 50  # expected microseconds of a group, fixed and per row
 TASK, ENDED = "task", "ended"
 BLOCK = 1 << 16  # numbers hashed at once
+SEED = 42  # of Spark's `hash`
 
 Key = tuple[str, ...]  # values of `TaskPacking.by`
 
@@ -110,14 +111,14 @@ def partition_keys(partitions: int) -> list[int]:
     return [int(key) for key in keys]
 
 
-def _murmur3(numbers: NDArray[np.int64], seed: int = 42) -> NDArray[np.int64]:
+def _murmur3(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the MurmurHash3 (32 bits, signed) of INTs, as Spark's `hash` computes it."""
 
     def rotated(values: NDArray[np.uint32], by: int) -> NDArray[np.uint32]:
         return values << np.uint32(by) | values >> np.uint32(32 - by)
 
     mixed = rotated(numbers.astype(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-    mixed = rotated(np.uint32(seed) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    mixed = rotated(np.uint32(SEED) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
     mixed = mixed ^ np.uint32(4)
     mixed = (mixed ^ mixed >> np.uint32(16)) * np.uint32(0x85EBCA6B)
     mixed = (mixed ^ mixed >> np.uint32(13)) * np.uint32(0xC2B2AE35)

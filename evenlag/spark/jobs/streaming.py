@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,18 +14,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.objective import CROSSINGS
-from evenlag.search.options import SolveOptions, check_seconds
+from evenlag.search.options import SolveKeywords, SolveOptions
 from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.kafka import connected
 from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.storage import Storage, read_parquet
 from evenlag.spark.jobs.batch import run_with
 from evenlag.spark.jobs.commits import Commits
-from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
+from evenlag.spark.jobs.fleet_options import FleetOptions
+from evenlag.spark.jobs.fleet_solver import FleetSolver
 from evenlag.spark.jobs.run_report import RunReport
-from evenlag.spark.worker.group_work import Want
 from evenlag.tables.amounts import TRAFFIC
-from evenlag.tables.fleet_data import FleetData
+from evenlag.tables.fleet_data import DataKeywords, FleetData
 
 B = TypeVar("B")
 
@@ -36,15 +36,27 @@ Audit = Callable[[DataFrame, DataFrame | None, str], RunReport]
 """Plan and audit the groups of an offsets table and perhaps a members table, and write the tables to a folder."""
 
 
-def auditor(
-    spark: SparkSession,
-    call: Callable[..., Any],
-    solving: PlanKeywords,
-    *,
-    group_time_limit: float,
-    auto_offset_reset: str,
-) -> Audit:
-    """Check the options of a stream, and return the function that plans and audits its groups.
+class StreamKeywords(SolveKeywords, DataKeywords, total=False):
+    """Parameters of every stream; `StreamOptions` and `FleetOptions` have their defaults."""
+
+    checkpoint: str | Path | None
+    once: bool
+    options: Mapping[str, str] | None
+    group_time_limit: float
+    auto_offset_reset: str
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """Options of a stream that do not concern its groups; `stream` documents each parameter."""
+
+    checkpoint: str | Path | None = None
+    once: bool = False
+    options: Mapping[str, str] | None = None
+
+
+def auditor(spark: SparkSession, call: str, parameters: Mapping[str, Any]) -> tuple[StreamOptions, Audit]:
+    """Check the parameters of a stream; return its own, and the function that plans and audits its groups.
 
     Raises
     ------
@@ -53,22 +65,22 @@ def auditor(
     InvalidProblemError
         An option has an invalid value, or is not for streams.
     """
-    needs_java(spark, call.__name__, "call solve on each snapshot, or run the stream where Spark's driver runs")
-    checked, data = fleet_options(call.__name__, solving, call)
-    _refuse_crossings(checked, data)
-    if data.by_record:
+    needs_java(spark, call, "call solve on each snapshot, or run the stream where Spark's driver runs")
+    own = {name: value for name, value in parameters.items() if name in StreamOptions.__dataclass_fields__}
+    others = {name: value for name, value in parameters.items() if name not in own}
+    checked = FleetOptions.of({**others, "time_limit": None, "horizon": 0})
+    _refuse_crossings(checked.solving, checked.data)
+    if checked.data.by_record:
         raise InvalidProblemError(
             "a stream cannot estimate the capacity of members; with drain_seconds, give capacity too"
         )
-    check_seconds("group_time_limit", group_time_limit)
     # Plans must not depend on the snapshots that happen to be in one batch.
-    parameters = replace(checked, pause=0)
+    options = replace(checked, solving=replace(checked.solving, pause=0))
 
     def audit(offsets: DataFrame, members: DataFrame | None, folder: str) -> RunReport:
-        solver = FleetSolver(parameters, Want.BOTH, None, group_time_limit, 0, None, data, whole=False)
-        return run_with(solver, spark, offsets, members, out=folder, auto_offset_reset=auto_offset_reset, brief=True)
+        return run_with(FleetSolver(options, part=True), spark, offsets, members, out=folder)
 
-    return audit
+    return StreamOptions(**own), audit
 
 
 def _refuse_crossings(options: SolveOptions, data: FleetData) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeVar
 from zipimport import zipimporter
 
@@ -17,18 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from evenlag.compare.diagnosis import Summary
-from evenlag.errors import EvenlagError
 from evenlag.model.backends import PACKAGES_OF
 from evenlag.model.pair_costs import PAIR_COSTS
+from evenlag.model.processes import ProcessDiedError, in_own_process
 from evenlag.model.result import Result
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.group_work import Effort, GroupResult, Start, Want, decided, solve_group
+from evenlag.spark.worker.group_work import Effort, GroupResult, Turn, Want, decided, solve_group
 from evenlag.spark.worker.packed_plans import MOVE_WORDS, named, packed
 from evenlag.spark.worker.rows_of_task import ROWS_PER_BATCH, CheckedTables, TableRules
 from evenlag.spark.worker.turns import Budget, TaskGroups, take_turns
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
-from evenlag.tables.group import GroupRows
 
 FIRST_TURNS = (Effort.LEAST, Effort.FIRST)
 _OF_RESULT = ("method", "bound_by", "gap", "pays")  # columns with the names of a result's attributes
@@ -36,10 +33,6 @@ PACKAGES = ("numpy", "ortools", "pyarrow")
 """Packages that tasks import in addition to evenlag; their modules have the same names."""
 
 T = TypeVar("T")
-
-
-class ProcessDiedError(EvenlagError):
-    """Error for a process that ended without an answer."""
 
 
 class Counter(Protocol):
@@ -127,21 +120,18 @@ class Solver:
         if self.failed is not None and failed:
             self.failed.add(failed)
 
-    def _turn(
-        self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None,
-        start: Start | None, *, failures: int, groups: TaskGroups, caches: Caches,
-    ) -> GroupResult:  # fmt: skip
+    def _turn(self, turn: Turn, *, failures: int, groups: TaskGroups, caches: Caches) -> GroupResult:
         call = partial(
-            self.solve, rows, self.options, self.want, time_limit=time_limit, effort=effort, late=late, earlier=earlier,
-            past=groups.past(rows.group), foresee=self.foresee, caches=caches, data=self.data, start=start,
+            self.solve, turn, self.options, self.want, past=groups.past(turn.rows.group), foresee=self.foresee,
+            caches=caches, data=self.data,
         )  # fmt: skip
-        if failures <= (effort in FIRST_TURNS):
+        if failures <= (turn.effort in FIRST_TURNS):
             return call()
         started = time.monotonic()
         try:
             return in_own_process(lambda: replace(call(), cache=None))  # no process can send a cache's solvers
         except ProcessDiedError as error:
-            before = earlier or GroupResult(rows, self.want, self.options.balance, late=late)
+            before = turn.begun(self.want, self.options.balance)
             return replace(before.failed(str(error)), seconds=before.seconds + time.monotonic() - started)
 
 
@@ -213,37 +203,6 @@ def forget_archives() -> None:
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):
             del sys.path_importer_cache[path]
-
-
-def in_own_process(call: Callable[[], T]) -> T:
-    """Call a function in a forked process, and return its result.
-
-    Raises
-    ------
-    ProcessDiedError
-        The process ended without a result: killed, out of memory, or crashed in native code.
-    """
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(sender, call))
-    process.start()
-    sender.close()
-    try:
-        answer: T = receiver.recv()
-    except EOFError:
-        process.join()
-        code = process.exitcode or 0
-        how = f"signal {-code}" if code < 0 else f"status {code}"
-        raise ProcessDiedError(f"its process ended with {how}: out of memory, or a crash") from None
-    finally:
-        receiver.close()
-    process.join()
-    return answer
-
-
-def _answer(sender: Connection, call: Callable[[], T]) -> None:
-    sender.send(call())
-    sender.close()
 
 
 def look_around(method: str = "auto", folder: str | None = None) -> Callable[[int], str]:

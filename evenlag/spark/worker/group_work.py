@@ -229,57 +229,74 @@ def _named(failure: Exception) -> str:
     return f"{type(failure).__name__}: {failure}"
 
 
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """A turn of a group.
+
+    Attributes
+    ----------
+    rows : GroupRows
+    time_limit : float
+        Seconds for plan and audit together; the audit gets the time left by the plan, but at least half. With
+        `deterministic`, each gets half the work, and the clock stops neither before `NET` times the limit.
+    effort : Effort
+    late : bool
+        True if the call's time limit has passed, which a warning states.
+    earlier : GroupResult, optional
+        Result of the group's previous turn, from which this turn starts; the new result is no worse.
+    start : callable, optional
+        Returns a plan for the group's problem, from which the first turn starts.
+    """
+
+    rows: GroupRows
+    time_limit: float
+    effort: Effort = Effort.FULL
+    late: bool = False
+    earlier: GroupResult | None = None
+    start: Start | None = None
+
+    def begun(self, want: Want, balance: str) -> GroupResult:
+        """Return the earlier result, or one without any plan."""
+        return self.earlier or GroupResult(self.rows, want, balance, late=self.late)
+
+
 def solve_group(
-    rows: GroupRows,
+    turn: Turn,
     options: SolveOptions,
     want: Want,
     *,
-    time_limit: float,
-    late: bool = False,
-    effort: Effort = Effort.FULL,
-    earlier: GroupResult | None = None,
     past: Past | None = None,
     foresee: bool = False,
     caches: Caches | None = None,
     data: FleetData = NO_FLEET_DATA,
-    start: Start | None = None,
 ) -> GroupResult:
     """Plan a group, audit it, or both; an error becomes a result with status ERROR.
 
     Parameters
     ----------
-    rows : GroupRows
+    turn : Turn
     options : SolveOptions
     want : Want
         For an audit alone, `status` is that of the optimum under the requested balance.
-    time_limit : float
-        Seconds for plan and audit together; the audit gets the time left by the plan, but at least half. With
-        `deterministic`, each gets half the work, and the clock stops neither before `NET` times the limit.
-    late : bool
-        True if the call's time limit has passed, which a warning states.
-    effort : Effort
-    earlier : GroupResult, optional
-        Result of the group's previous turn, from which this turn starts; the new result is no worse.
     past : Past, optional
         Earlier snapshots of the group, for forecasts and for rates with `only_if_better`.
     foresee : bool
-        Plan for the forecast from `past` (horizon `auto`), unless `late`.
+        Plan for the forecast from `past` (horizon `auto`), unless the turn is late.
     caches : Caches, optional
         Caches shared by the groups of a task.
     data : FleetData
         Sizes, traffic and units in addition to those in the rows, and the drain time.
-    start : callable, optional
-        Returns a plan for the group's problem, from which the first turn starts.
     """
     started = time.monotonic()
-    done = replace(earlier or GroupResult(rows, want, options.balance, late=late), error=None, seeking=False)
+    rows, time_limit, effort, start = turn.rows, turn.time_limit, turn.effort, turn.start
+    done = replace(turn.begun(want, options.balance), error=None, seeking=False)
     part = time_limit / 2 if want == Want.BOTH else time_limit
     wall = NET * time_limit if options.deterministic else part
     try:
         cache = done.cache
         if cache is None:
             problem, assumed = rows.problem(), list[str]()
-            if past is not None and foresee and not late:
+            if past is not None and foresee and not turn.late:
                 problem, assumed = past.foreseen(problem, rows.snapshot_ts)
                 assumed += [MEANS] if want != Want.PLAN and problem.scenario_weights else []
             problem, of_data = data.added(problem)
@@ -316,7 +333,7 @@ def solve_group(
     except Exception as failure:  # an error of one group must not affect the others
         done = done.failed(failure)
     cut = options.deterministic and any(answer.stopped_by == "time" for answer in done.answers)
-    seconds = (earlier.seconds if earlier else 0.0) + time.monotonic() - started
+    seconds = (turn.earlier.seconds if turn.earlier else 0.0) + time.monotonic() - started
     return replace(done, notes=(*done.notes, *([CLOCK] if cut else [])), seconds=seconds)
 
 

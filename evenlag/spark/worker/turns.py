@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from evenlag.model.arrays import Bools
 from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.options import AUTO, SolveOptions
 from evenlag.spark.worker.first_results import FirstResults, apply_to
-from evenlag.spark.worker.group_work import LATE, Effort, GroupResult, Start, Want
+from evenlag.spark.worker.group_work import LATE, Effort, GroupResult, Turn, Want
 from evenlag.spark.worker.packed_plans import packed
 from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.group import GroupRows
@@ -138,14 +138,8 @@ IMPROVING_PER_ROW = 2e-6  # seconds per row for which they are improved in any c
 SPARE = 0.15  # share of the limit after it in which they are improved, and again in which they are compared
 
 
-class Turn(Protocol):
-    """Interface of a function that solves a group within a time limit, from its earlier result or from a plan."""
-
-    def __call__(
-        self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None,
-        start: Start | None, /,
-    ) -> GroupResult:  # fmt: skip
-        """Return the group's result."""
+Solve = Callable[[Turn], GroupResult]
+"""A function that solves a group in a turn."""
 
 
 class TaskGroups:
@@ -238,7 +232,7 @@ class Together:
                     yield packed(self.first.plans(part), schema, task)
 
 
-def take_turns(groups: TaskGroups, budget: Budget, task: int, turn: Turn) -> Iterator[GroupResult | Together]:
+def take_turns(groups: TaskGroups, budget: Budget, task: int, solve: Solve) -> Iterator[GroupResult | Together]:
     """Solve the groups of a task, and yield each result after the group's last turn.
 
     Without a time limit for the call, or with work limits, each group gets one turn. Otherwise every group first gets a
@@ -254,7 +248,7 @@ def take_turns(groups: TaskGroups, budget: Budget, task: int, turn: Turn) -> Ite
     budget : Budget
     task : int
         Number of the task.
-    turn : Turn
+    solve : callable (Turn) -> GroupResult
     """
     end = budget.task_end(task)
     timed = end is not None and not budget.deterministic
@@ -271,11 +265,11 @@ def take_turns(groups: TaskGroups, budget: Budget, task: int, turn: Turn) -> Ite
     ordinary = set() if first is None else {*first.groups.tolist()}
     others = [g for g in range(len(groups.table)) if g not in ordinary]
     if timed and end is not None:
-        yield from _InTurn(groups, budget, end, turn).results(first, late, others)
+        yield from _InTurn(groups, budget, end, solve).results(first, late, others)
         return
     for g in others:
         after = budget.over
-        yield turn(groups.rows(g), LEAST_SECONDS if after else budget.group_limit, Effort.FULL, after, None, None)
+        yield solve(Turn(groups.rows(g), LEAST_SECONDS if after else budget.group_limit, late=after))
     if first is not None:
         yield Together(first, np.arange(len(first)), late, groups.want)
 
@@ -291,8 +285,8 @@ def _improving(end: float | None, budget: Budget, table: GroupTable) -> float | 
 class _InTurn:
     """The turns of a task's groups until its end (seconds since the epoch)."""
 
-    def __init__(self, groups: TaskGroups, budget: Budget, end: float, turn: Turn) -> None:
-        self._groups, self._budget, self._end, self._turn = groups, budget, end, turn
+    def __init__(self, groups: TaskGroups, budget: Budget, end: float, solve: Solve) -> None:
+        self._groups, self._budget, self._end, self._solve = groups, budget, end, solve
         self._gap, self._compared = groups.options.gap, groups.want != Want.PLAN
         # Heap, first groups that are not compared yet, then the largest unproven difference per second.
         self._open: list[tuple[bool, float, int, GroupResult | int]] = []
@@ -316,7 +310,7 @@ class _InTurn:
                 kept[held] = False
                 rows = self._groups.rows(int(first.groups[held]))
                 limit = min(SHORTEST, self._budget.group_limit, self._end - time.time())
-                result = self._turn(rows, limit, Effort.QUICK, False, None, partial(first.start, held))
+                result = self._solve(Turn(rows, limit, Effort.QUICK, start=partial(first.start, held)))
                 again = result.may_gain
                 if result.main is None:  # the first plan stands
                     notes = (f"a later turn failed, so the first plan is kept: {result.error}",)
@@ -339,7 +333,7 @@ class _InTurn:
         for number, (rows, seconds) in enumerate(zip(others, efforts, strict=True)):
             effort = Effort.FIRST if self._end - time.time() > to_come else Effort.LEAST
             to_come -= seconds
-            result = self._turn(rows, self._budget.group_limit, effort, self._budget.over, None, None)
+            result = self._solve(Turn(rows, self._budget.group_limit, effort, self._budget.over))
             if result.seeking or (result.may_gain and effort == Effort.FIRST):
                 self._leave_open(-1 - number, result, result.unproven(self._gap), result.seconds)
             else:  # little time allows no second turn; results returned now are written meanwhile
@@ -352,7 +346,7 @@ class _InTurn:
         if limit < SHORTEST:
             return earlier, False
         effort = Effort.FULL if earlier.looked_at else Effort.QUICK
-        result = self._turn(earlier.rows, limit, effort, False, earlier, None)
+        result = self._solve(Turn(earlier.rows, limit, effort, earlier=earlier))
         result = replace(result, looked_at=True)
         return result, result.may_gain and bool(effort == Effort.QUICK or result.unproven(self._gap))
 
