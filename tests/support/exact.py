@@ -319,7 +319,7 @@ def within(least: Mapping[int, Fraction], budget: float) -> Fraction:
     return min(objective for moves, objective in least.items() if moves <= budget)
 
 
-def by_cp_sat(problem: Problem, goal: Goal, seconds: float = 60.0) -> Optimum:
+def by_cp_sat(problem: Problem, goal: Goal, seconds: float = 300.0) -> Optimum:
     """Minimise by CP-SAT: first the moves, then the objective."""
     group = grouped(problem)
     owned = any(group.owner[p] is not None for p in group.assignable)

@@ -342,7 +342,7 @@ def test_bounds_are_valid_and_proven_plans_optimal(balance: str, objective: str,
 def test_solve_proves_as_much_as_the_stage() -> None:
     random = Random(1)
     problem = alike([random.randint(50, 100) for _ in range(60)], 24)
-    best = stage_alone(problem, balance="none")
+    best = stage_alone(problem, balance="none", time_limit=600.0)
     assert (best.proven, best.method) == (True, "column generation")
     result = evenlag.solve(problem, balance="none", objective="makespan", stickiness=0, time_limit=60)
     assert (result.status, result.objective) == ("OPTIMAL", best.value)
