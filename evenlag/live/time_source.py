@@ -1,4 +1,4 @@
-"""The time that followers live in; a simulation replaces `now`."""
+"""The time that followers, assignors and the loop live in; a simulation replaces `now`."""
 
 from time import monotonic as now
 

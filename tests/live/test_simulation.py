@@ -25,7 +25,7 @@ def _silent() -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(8, 100))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 100))])
 def test_followers_keep_their_promises(seed: int) -> None:
     report = simulate(seed, HOURS)
     assert report.processed > 7_000

@@ -1,11 +1,11 @@
-"""Run simulated followers for some hours, seed after seed."""
+"""Run simulated groups for some hours, seed after seed."""
 
 import argparse
 import logging
 import sys
 import time
 
-from evenlag.live.simulation import BrokenPromiseError, simulate
+from evenlag.live.simulation import KINDS, BrokenPromiseError, simulate
 
 
 def main() -> int:
@@ -14,12 +14,13 @@ def main() -> int:
     parser.add_argument("--hours", type=float, default=10.0, help="hours of virtual time for each seed (default: 10)")
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: 0)")
     parser.add_argument("--seeds", type=int, default=1, help="number of seeds (default: 1)")
+    parser.add_argument("--kind", choices=KINDS, default="followers", help="the group (default: followers)")
     asked = parser.parse_args()
     logging.getLogger("evenlag").setLevel(logging.CRITICAL)  # the story of a failure has what matters
     for seed in range(asked.seed, asked.seed + asked.seeds):
         started = time.monotonic()
         try:
-            report = simulate(seed, asked.hours)
+            report = simulate(seed, asked.hours, asked.kind)
         except BrokenPromiseError as error:
             print(error)
             return 1
@@ -27,6 +28,7 @@ def main() -> int:
             f"seed {seed}: {report.hours:g} h in {time.monotonic() - started:.1f} s; {report.processed} messages, "
             f"{report.repeated} of them again; {report.faults.total()} faults and repairs, "
             f"{report.settled} looks at a settled group"
+            + "".join(f"; {count} {name}" for name, count in sorted(report.done.items()))
         )
     return 0
 

@@ -1,0 +1,158 @@
+"""Followers of a published plan (docs/follow.md), and the promises of that page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from confluent_kafka import KafkaException
+
+from evenlag.errors import EvenlagError, FollowError
+from evenlag.live.follow import Follow, FollowedPlan
+from evenlag.live.ownership import LEASE, Ownership
+from evenlag.live.simulation.cluster import Commit, Key, SimulatedConsumer
+from evenlag.live.simulation.troubled_group import HANDLING, Member, TroubledGroup, numbers
+from evenlag.live.simulation.world import Process, World
+
+GROUP = "billing"
+RATE = 0.3  # messages per second and partition
+BOUND = LEASE + 30.0  # seconds without a fault after which every partition has its owner
+PLAN_ARRIVES = 3.0, 60.0  # seconds until a member can read a plan: at most, and at most for one in LATE of them
+LATE = 4
+
+
+class _Plans:
+    """The place of plans, as one member sees it."""
+
+    def __init__(self, group: Followers, consumer: SimulatedConsumer) -> None:
+        self.group, self._group, self._consumer = GROUP, group, consumer
+        self._read = max(len(group.published) - 1, 0)  # a new member reads the last one
+        self._arrives: float | None = None  # when this member can read the next plan
+
+    def news(self) -> list[FollowedPlan | EvenlagError]:
+        """Return the plans that have arrived since the last call."""
+        found: list[FollowedPlan | EvenlagError] = []
+        while self._read < len(self._group.published):
+            published, plan = self._group.published[self._read]
+            if self._arrives is None:
+                random = self._group.world.random
+                self._arrives = published + random.uniform(0, PLAN_ARRIVES[random.randrange(LATE) == 0])
+            if self._arrives > self._group.world.now or self._consumer.link.unreachable():
+                break
+            found.append(plan)
+            self._arrives = None
+            self._read += 1
+        return found
+
+    def write(self, plan: FollowedPlan) -> None:
+        """Publish a plan."""
+        self._group.publish(plan)
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+
+class Follower(Member):
+    """A consumer's program, as docs/follow.md shows it."""
+
+    def __init__(self, group: Followers, name: str) -> None:
+        self._group, self.consumer = group, SimulatedConsumer(group.cluster)
+        super().__init__(name, self.consumer.link)
+        self.follow = Follow(
+            self.consumer, _Plans(group, self.consumer), name, auto_offset_reset="earliest",
+            on_assign=lambda _, keys: self._takes(keys),
+            on_revoke=lambda _, keys: group.world.tell(f"{name} gives up {numbers(keys)}"),
+            on_lost=lambda _, keys: group.world.tell(f"{name} lost {numbers(keys)}"),
+        )  # fmt: skip
+        self.processes = [group.world.start(name, self._run)]
+
+    def _takes(self, keys: list[Key]) -> None:
+        self.took |= dict.fromkeys(keys, self._group.world.now)
+        self._group.world.tell(f"{self.name} took {numbers(keys)}")
+
+    def _run(self, process: Process) -> None:
+        world = self._group.world
+        try:
+            while not self.leaving:
+                for message in self.follow.consume(1.0):
+                    process.sleep(world.random.expovariate(1 / HANDLING))
+                    self._group.processes(self, (message.topic(), message.partition()), message.offset())
+        except (KafkaException, FollowError, AssertionError) as error:
+            raise world.broken(f"{self.name} ended by itself: {error!r}") from error
+        try:
+            self.follow.close()
+        except KafkaException:  # it says so, and its partitions wait for a plan
+            world.tell(f"{self.name} could not give up its partitions")
+        world.tell(f"{self.name} has left")
+
+    @property
+    def certain(self) -> bool:
+        """True if it runs, and has looked at the commits since it was last stopped."""
+        process = self.processes[0]
+        return process.alive and not process.stopped and self.consumer.looked >= process.resumes
+
+    @property
+    def holds(self) -> Iterable[Key]:
+        """The partitions that it reads."""
+        return self.follow.holds
+
+
+class Followers(TroubledGroup[Follower]):
+    """The members, and the plan that the operator publishes."""
+
+    def __init__(self, world: World, hours: float) -> None:
+        super().__init__(world, hours, rate=RATE, bound=BOUND)
+        self.published: list[tuple[float, FollowedPlan]] = []
+        self._commit_times = dict.fromkeys(self.cluster.rates, (0.0, 0.0))  # the last, and seconds since the one before
+        self.cluster.on_commit = self._committed
+        self.begin()
+        self.replan()
+
+    def _committed(self, consumer: SimulatedConsumer, key: Key, before: Commit, made: Commit) -> None:
+        """Note a commit. Its plan must be at least as new as that of each commit that its member has seen.
+
+        Its offset may be lower than the one before in two cases only.
+
+        A member that was stopped may undo the commits of others, which see it later. A member that claims a partition
+        after a lease may miss the commit with which the owner, late, hands it on.
+        """
+        member = next(each for each in self.members.values() if each.consumer is consumer)
+        since, gap = self._commit_times[key]
+        if not member.certain:
+            self.doubtful[key] = self.world.now + BOUND
+        elif made[0] < before[0] and self.doubtful[key] <= self.world.now and gap < LEASE:
+            raise self.world.broken(f"{member.name} sets the commit of {key[1]} back from {before[0]} to {made[0]}")
+        elif since < consumer.looked and (newer := _plan_of(before)) > (followed := _plan_of(made)):
+            raise self.world.broken(f"{member.name} acts under plan {followed} on {key[1]}, held under plan {newer}")
+        self._commit_times[key] = self.world.now, self.world.now - since
+
+    def owners(self) -> dict[Key, str]:
+        """Return the members that the plan gives the partitions to."""
+        return self.published[-1][1].owners
+
+    def publish(self, plan: FollowedPlan) -> None:
+        """Publish a plan; each member reads it a little later."""
+        self.published.append((self.world.now, plan))
+
+    def start(self, name: str) -> None:
+        """Start a member."""
+        self.members[name] = Follower(self, name)
+
+    def replan(self) -> None:
+        """Publish a plan that gives each partition to any of the members."""
+        names = sorted(self.members)
+        given: dict[str, list[Key]] = {name: [] for name in names}
+        for key in self.cluster.rates:
+            given[self.world.random.choice(names)].append(key)
+        version = len(self.published) + 1
+        self.publish(FollowedPlan(GROUP, version, {name: tuple(keys) for name, keys in given.items()}))
+        shown = ", ".join(f"{name}: {numbers(keys)}" for name, keys in given.items())
+        self.disturb("plan", f"plan {version} is published: {shown}", PLAN_ARRIVES[1])
+
+    def deeds(self) -> Sequence[Callable[[], None]]:
+        """Return the faults that may befall the group, and a new plan."""
+        return [self.replan, *super().deeds()]
+
+
+def _plan_of(commit: Commit) -> int:
+    held = Ownership.decode(commit[1])
+    return 0 if held is None else held.plan
