@@ -13,7 +13,7 @@ from evenlag.live.simulation.cluster import Key
 from evenlag.live.simulation.coordinator import Coordinator
 from evenlag.live.simulation.group_answers import State
 from evenlag.live.simulation.membership import SESSION
-from evenlag.live.simulation.troubled_group import HANDLING, TroubledGroup, numbers
+from evenlag.live.simulation.troubled_group import TroubledGroup, numbers
 from evenlag.live.simulation.world import Process, World
 from evenlag.model.payoff import Rates
 from evenlag.model.rates import SECOND
@@ -130,11 +130,7 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
             seconds = self.world.random.uniform(10, 200)
             self.disturb("slow", f"{member.name} is slow for {seconds:.1f} s", seconds)
             member.handling = SLOW
-
-            def mend() -> None:
-                member.handling = HANDLING
-
-            self.later(f"{member.name} is as fast as before", seconds, seconds, mend)
+            self.later(f"{member.name} is as fast as before", seconds, seconds, member.recover)
 
     def _move(self) -> None:
         super()._move()

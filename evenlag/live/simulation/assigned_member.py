@@ -18,7 +18,7 @@ from evenlag.live.kafka_python import ConsumerProtocolAssignment, ConsumerProtoc
 from evenlag.live.simulation.cluster import Key
 from evenlag.live.simulation.link import Link
 from evenlag.live.simulation.membership import HEARTBEAT, LOOK, FencedError, Membership
-from evenlag.live.simulation.troubled_group import HANDLING, Member, numbers
+from evenlag.live.simulation.troubled_group import Member, numbers
 from evenlag.live.simulation.world import Process
 from evenlag.live.solver_process import SolverError
 from evenlag.model.problem import Problem
@@ -38,7 +38,7 @@ HANGS = 0.05  # share of plans that do not come in time
 
 
 class OffsetsReader:
-    """What the assignor's reader of offsets does, in virtual time.
+    """The assignor's reader of offsets, in virtual time.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class OffsetsReader:
 
 
 class PlanSolver:
-    """What the assignor's solver process does, in virtual time."""
+    """The assignor's solver process, in virtual time."""
 
     def __init__(self, group: AssignedGroup) -> None:
         self._world = group.world
@@ -137,9 +137,9 @@ class AssignedMember(Member):
         super().__init__(name, Link(group.world, group.cluster))
         self._group, self._world, self._cluster = group, group.world, group.cluster
         self._positions: dict[Key, int] = {}
-        self._committed, self.handling = 0.0, HANDLING
+        self._committed = 0.0
         self.assignor = VirtualAssignor(self, group, **group.parameters)
-        self.membership = Membership(self._world, group.coordinator, self, self.link, name, instance)
+        self.membership = Membership(self._world, group.coordinator, self, self.link, name, instance=instance)
         self.processes = [self._world.start(name, self._run)]
 
     @property

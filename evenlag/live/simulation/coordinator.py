@@ -156,6 +156,12 @@ class Coordinator:
         self.advance(now)
         return member_id in self._members
 
+    def assignments(self, now: float) -> dict[str, Any]:
+        """Return the assignments in force by member id; none during a rebalance."""
+        self.advance(now)
+        stable = self.state is State.STABLE
+        return {name: each.assignment for name, each in self._members.items()} if stable else {}
+
     # ---- what it does by itself ----------------------------------------------------------------------------------
 
     def advance(self, now: float) -> None:

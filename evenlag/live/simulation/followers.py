@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 
 from confluent_kafka import KafkaException
 
-from evenlag.errors import EvenlagError, FollowError
+from evenlag.errors import FollowError
 from evenlag.live.follow import Follow, FollowedPlan
 from evenlag.live.ownership import LEASE, Ownership
 from evenlag.live.simulation.cluster import Commit, Key, SimulatedConsumer
-from evenlag.live.simulation.troubled_group import HANDLING, Member, TroubledGroup, numbers
+from evenlag.live.simulation.plan_log import ARRIVES, PlanLog, SimulatedPlanTopic
+from evenlag.live.simulation.troubled_group import Member, TroubledGroup, numbers
 from evenlag.live.simulation.world import Process, World
 
 GROUP = "billing"
+GARBAGE = b'{"group": "billing", "version":'
 RATE = 0.3  # messages per second and partition
 BOUND = LEASE + 30.0  # seconds without a fault after which every partition has its owner
-PLAN_ARRIVES = 3.0, 60.0  # seconds until a member can read a plan: at most, and at most for one in LATE of them
-LATE = 4
-
-
-class _Plans:
-    """The place of plans, as one member sees it."""
-
-    def __init__(self, group: Followers, consumer: SimulatedConsumer) -> None:
-        self.group, self._group, self._consumer = GROUP, group, consumer
-        self._read = max(len(group.published) - 1, 0)  # a new member reads the last one
-        self._arrives: float | None = None  # when this member can read the next plan
-
-    def news(self) -> list[FollowedPlan | EvenlagError]:
-        """Return the plans that have arrived since the last call."""
-        found: list[FollowedPlan | EvenlagError] = []
-        while self._read < len(self._group.published):
-            published, plan = self._group.published[self._read]
-            if self._arrives is None:
-                random = self._group.world.random
-                self._arrives = published + random.uniform(0, PLAN_ARRIVES[random.randrange(LATE) == 0])
-            if self._arrives > self._group.world.now or self._consumer.link.unreachable():
-                break
-            found.append(plan)
-            self._arrives = None
-            self._read += 1
-        return found
-
-    def write(self, plan: FollowedPlan) -> None:
-        """Publish a plan."""
-        self._group.publish(plan)
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
+COMPACTED = 30.0, 600.0  # least and most seconds between two compactions of the topic of plans
 
 
 class Follower(Member):
@@ -58,7 +29,7 @@ class Follower(Member):
         self._group, self.consumer = group, SimulatedConsumer(group.cluster)
         super().__init__(name, self.consumer.link)
         self.follow = Follow(
-            self.consumer, _Plans(group, self.consumer), name, auto_offset_reset="earliest",
+            self.consumer, SimulatedPlanTopic(group.log, self.link, GROUP), name, auto_offset_reset="earliest",
             on_assign=lambda _, keys: self._takes(keys),
             on_revoke=lambda _, keys: group.world.tell(f"{name} gives up {numbers(keys)}"),
             on_lost=lambda _, keys: group.world.tell(f"{name} lost {numbers(keys)}"),
@@ -74,7 +45,7 @@ class Follower(Member):
         try:
             while not self.leaving:
                 for message in self.follow.consume(1.0):
-                    process.sleep(world.random.expovariate(1 / HANDLING))
+                    process.sleep(world.random.expovariate(1 / self.handling))
                     self._group.processes(self, (message.topic(), message.partition()), message.offset())
         except (KafkaException, FollowError, AssertionError) as error:
             raise world.broken(f"{self.name} ended by itself: {error!r}") from error
@@ -101,11 +72,13 @@ class Followers(TroubledGroup[Follower]):
 
     def __init__(self, world: World, hours: float) -> None:
         super().__init__(world, hours, rate=RATE, bound=BOUND)
-        self.published: list[tuple[float, FollowedPlan]] = []
+        self.log = PlanLog(world, self.appended)
+        self.plan = FollowedPlan(GROUP, 0, {})  # the last one
         self._commit_times = dict.fromkeys(self.cluster.rates, (0.0, 0.0))  # the last, and seconds since the one before
         self.cluster.on_commit = self._committed
         self.begin()
         self.replan()
+        world.start("compaction", self._compact)
 
     def _committed(self, consumer: SimulatedConsumer, key: Key, before: Commit, made: Commit) -> None:
         """Note a commit. Its plan must be at least as new as that of each commit that its member has seen.
@@ -127,11 +100,14 @@ class Followers(TroubledGroup[Follower]):
 
     def owners(self) -> dict[Key, str]:
         """Return the members that the plan gives the partitions to."""
-        return self.published[-1][1].owners
+        return self.plan.owners
 
-    def publish(self, plan: FollowedPlan) -> None:
-        """Publish a plan; each member reads it a little later."""
-        self.published.append((self.world.now, plan))
+    def appended(self, value: bytes) -> None:
+        """Note a record of the topic of plans."""
+        if value != GARBAGE:
+            self.plan = FollowedPlan.from_dict(json.loads(value))
+            shown = ", ".join(f"{name}: {numbers(keys)}" for name, keys in self.plan.assignment.items())
+            self.disturb("plan", f"plan {self.plan.version} is published: {shown}", ARRIVES[1])
 
     def start(self, name: str) -> None:
         """Start a member."""
@@ -143,14 +119,24 @@ class Followers(TroubledGroup[Follower]):
         given: dict[str, list[Key]] = {name: [] for name in names}
         for key in self.cluster.rates:
             given[self.world.random.choice(names)].append(key)
-        version = len(self.published) + 1
-        self.publish(FollowedPlan(GROUP, version, {name: tuple(keys) for name, keys in given.items()}))
-        shown = ", ".join(f"{name}: {numbers(keys)}" for name, keys in given.items())
-        self.disturb("plan", f"plan {version} is published: {shown}", PLAN_ARRIVES[1])
+        version = max(self.plan.version + 1, round(1000 * self.world.wall()))
+        plan = FollowedPlan(GROUP, version, {name: tuple(keys) for name, keys in given.items()})
+        self.log.append(GROUP.encode(), json.dumps(plan.to_dict()).encode())
 
     def deeds(self) -> Sequence[Callable[[], None]]:
         """Return the faults that may befall the group, and a new plan."""
-        return [self.replan, *super().deeds()]
+        return [self.replan, *super().deeds(), self._garble]
+
+    def _garble(self) -> None:
+        """Write something else than a plan, and publish a plan later."""
+        self.disturb("garbage", "garbage is published")
+        self.log.append(GROUP.encode(), GARBAGE)
+        self.later("a plan follows the garbage", 1, 60, self.replan)
+
+    def _compact(self, process: Process) -> None:
+        while True:
+            process.sleep(self.world.random.uniform(*COMPACTED))
+            self.log.compact()
 
 
 def _plan_of(commit: Commit) -> int:

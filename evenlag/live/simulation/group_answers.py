@@ -49,7 +49,7 @@ class Answer:
     skip : bool
         True for a static leader that has come back and must not assign anew.
     assignment : object
-        Of a request to sync; None for none.
+        Assignment of a member that has synced; None for none.
     """
 
     code: Code

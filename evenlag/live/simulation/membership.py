@@ -56,17 +56,20 @@ class Membership:
     member_id : str
     generation : int
         `NO_GENERATION` if the member is not in the group.
+    answered : float
+        When it sent the last heartbeat that the coordinator answered, or learnt its assignment.
     stable : bool
         True while no rebalance is under way as far as it knows.
     """
 
     def __init__(
-        self, world: World, coordinator: Coordinator, owner: Owner, link: Link, name: str, instance: str | None = None
-    ) -> None:
+        self, world: World, coordinator: Coordinator, owner: Owner, link: Link, name: str, *,
+        instance: str | None = None, session: float = SESSION,
+    ) -> None:  # fmt: skip
         self._world, self._coordinator, self._owner, self._link = world, coordinator, owner, link
-        self._name, self._instance = name, instance
+        self._name, self._instance, self._session = name, instance, session
         self.member_id, self.generation = NO_MEMBER, NO_GENERATION
-        self.stable = False
+        self.answered, self.stable = 0.0, False
         self._rejoin = True
         self._beaten = -HEARTBEAT
         self._pending: tuple[Pending, Callable[[Answer], None]] | None = None
@@ -111,6 +114,8 @@ class Membership:
             code = self._sent(lambda now: self._coordinator.heartbeat(now, *self._me))
         except KafkaException:  # the next one may arrive
             return
+        if code in (Code.NONE, Code.REBALANCE_IN_PROGRESS):
+            self.answered = self._beaten
         if code is Code.REBALANCE_IN_PROGRESS:
             self.request_rejoin()
         elif code is not Code.NONE:
@@ -180,7 +185,7 @@ class Membership:
             self._rejoin = True
             raise
         pending = self._coordinator.join(
-            self._world.now, self.member_id, protocols, name=self._name, instance=self._instance, session=SESSION,
+            self._world.now, self.member_id, protocols, name=self._name, instance=self._instance, session=self._session,
             rebalance=POLLS_WITHIN,
         )  # fmt: skip
         self._pending = pending, self._joined
@@ -226,5 +231,5 @@ class Membership:
             if answer.code is not Code.REBALANCE_IN_PROGRESS:
                 self._removed(answer.code)
             return
-        self.stable = not self._rejoin
+        self.answered, self.stable = self._world.now, not self._rejoin
         self._owner.assigned(answer.assignment, self.generation)

@@ -8,6 +8,7 @@ from typing import Any
 from evenlag.live import time_source
 from evenlag.live.simulation.assigned_group import AssignedGroup
 from evenlag.live.simulation.followers import Followers
+from evenlag.live.simulation.looped import Looped
 from evenlag.live.simulation.troubled_group import Report, TroubledGroup
 from evenlag.live.simulation.world import World
 
@@ -16,8 +17,9 @@ HOUR = 3_600.0
 KINDS: Mapping[str, Callable[[World, float], TroubledGroup[Any]]] = {
     "followers": Followers,
     "assignors": AssignedGroup,
+    "loops": Looped,
 }
-"""The groups: followers of a plan, and a classic group with evenlag's assignor."""
+"""The groups: followers of a plan, a classic group with evenlag's assignor, and followers whose plans loops publish."""
 
 
 def simulate(seed: int, hours: float, kind: str = "followers") -> Report:
@@ -31,10 +33,11 @@ def simulate(seed: int, hours: float, kind: str = "followers") -> Report:
         fault. Members that were stopped may process again what others have processed, until they know of it.
     """
     world = World(seed)
-    before, time_source.now = time_source.now, lambda: world.now
+    before = time_source.now, time_source.wall
+    time_source.now, time_source.wall = lambda: world.now, world.wall
     try:
         group = KINDS[kind](world, hours)
         world.run(hours * HOUR)
     finally:
-        time_source.now = before
+        time_source.now, time_source.wall = before
     return group.report

@@ -55,14 +55,19 @@ class Member(ABC):
     link : Link
     leaving : bool
         True once it is asked to leave.
+    handling : float
+        Mean seconds for a message.
     took : dict of (topic, partition) to float
         When it took each partition.
     processes : list of Process
         The first one handles messages.
+    died : float
+        When it was killed.
     """
 
     def __init__(self, name: str, link: Link) -> None:
         self.name, self.link, self.leaving = name, link, False
+        self.handling, self.died = HANDLING, math.inf
         self.took: dict[Key, float] = {}
         self.processes: list[Process] = []
 
@@ -81,10 +86,15 @@ class Member(ABC):
     def holds(self) -> Iterable[Key]:
         """The partitions that it reads."""
 
+    def recover(self) -> None:
+        """Handle messages as fast as at first."""
+        self.handling = HANDLING
+
     def kill(self) -> None:
         """End its processes."""
         for process in self.processes:
             process.kill()
+        self.died = min(self.died, self.processes[0].world.now)
 
     def stop(self, seconds: float) -> None:
         """Stop its processes for some seconds, as by SIGSTOP."""
@@ -109,7 +119,11 @@ class TroubledGroup(ABC, Generic[M]):
     ----------
     calm_from : float
         Time of the last fault, or of its end.
+    longest_death : float
+        Most seconds for which a killed member is away.
     """
+
+    longest_death = 90.0
 
     def __init__(self, world: World, hours: float, *, rate: float, bound: float) -> None:
         self.world, self.rate, self.bound = world, rate, bound
@@ -223,7 +237,7 @@ class TroubledGroup(ABC, Generic[M]):
         if (member := self.any_member()) is not None:
             self.disturb("kill", f"{member.name} is killed")
             member.kill()
-            self.later(f"{member.name} is started again", 1, 90, lambda: self.start(member.name))
+            self.later(f"{member.name} is started again", 1, self.longest_death, lambda: self.start(member.name))
 
     def _retire(self) -> None:
         """End a member for good."""

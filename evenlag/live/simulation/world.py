@@ -15,6 +15,7 @@ from random import Random
 from evenlag.errors import EvenlagError
 
 TOLD = 60  # events of a story
+BEGAN = 1_750_000_000.0  # seconds since 1970 at which a world begins
 
 
 class BrokenPromiseError(EvenlagError):
@@ -84,6 +85,10 @@ class World:
             raise Killed
         self.current.sleep(seconds)
 
+    def wall(self) -> float:
+        """Return the seconds since 1970, by the clock of the process whose turn it is."""
+        return BEGAN + self.now + (0.0 if self.current is None else self.current.clock_off)
+
     def run(self, seconds: float) -> None:
         """Let time pass, and end all processes.
 
@@ -131,10 +136,12 @@ class Process:
     ----------
     resumes : float
         Time until which it is stopped, as by SIGSTOP.
+    clock_off : float
+        Seconds by which its clock is ahead.
     """
 
     def __init__(self, world: World, name: str, body: Callable[[Process], None]) -> None:
-        self.world, self.name, self.resumes = world, name, 0.0
+        self.world, self.name, self.resumes, self.clock_off = world, name, 0.0, 0.0
         self.turn = _closed()
         self._killed = False
         self._thread = threading.Thread(target=self._run, args=(body,), name=name, daemon=True)
