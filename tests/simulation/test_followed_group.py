@@ -9,7 +9,7 @@ import pytest
 from evenlag.live.follow import consumer_loop
 from evenlag.live.follow.group_commits import Commit, GroupCommits
 from evenlag.live.follow.holdings import Holdings
-from evenlag.live.simulation import BrokenPromiseError, simulate
+from evenlag.simulation import BrokenPromiseError, simulate
 
 HOURS = 1.0
 ENOUGH = 12  # seeds within which a fault is found

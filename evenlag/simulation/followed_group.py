@@ -10,10 +10,10 @@ from confluent_kafka import KafkaException
 from evenlag.errors import FollowError
 from evenlag.live.follow import Follow, FollowedPlan
 from evenlag.live.ownership import LEASE, Ownership
-from evenlag.live.simulation.cluster import Commit, Key, SimulatedConsumer
-from evenlag.live.simulation.plan_log import ARRIVES, PlanLog, SimulatedPlanTopic
-from evenlag.live.simulation.troubled_group import Member, TroubledGroup, numbers
-from evenlag.live.simulation.world import Process, World
+from evenlag.simulation.cluster import Commit, Key, SimulatedConsumer
+from evenlag.simulation.plan_log import ARRIVES, PlanLog, SimulatedPlanTopic
+from evenlag.simulation.troubled_group import Member, TroubledGroup, numbers
+from evenlag.simulation.world import Process, World
 
 GROUP = "billing"
 GARBAGE = b'{"group": "billing", "version":'

@@ -15,20 +15,20 @@ from evenlag.live.assignor.deciding import Decision
 from evenlag.live.assignor.evenlag_assignor import EvenlagAssignor
 from evenlag.live.cluster.group_offsets import Reading
 from evenlag.live.kafka_python import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from evenlag.live.simulation.cluster import Key
-from evenlag.live.simulation.link import Link
-from evenlag.live.simulation.membership import HEARTBEAT, LOOK, FencedError, Membership
-from evenlag.live.simulation.troubled_group import Member, numbers
-from evenlag.live.simulation.world import Process
 from evenlag.live.solver_process import SolverError
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND
 from evenlag.model.result import Result
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
+from evenlag.simulation.cluster import Key
+from evenlag.simulation.link import Link
+from evenlag.simulation.membership import HEARTBEAT, LOOK, FencedError, Membership
+from evenlag.simulation.troubled_group import Member, numbers
+from evenlag.simulation.world import Process
 
 if TYPE_CHECKING:
-    from evenlag.live.simulation.assigned_group import AssignedGroup
+    from evenlag.simulation.assigned_group import AssignedGroup
 
 NOTHING = ConsumerProtocolAssignment(version=0, assigned_partitions=[], user_data=b"").encode()
 COMMITS_EVERY = 5.0  # seconds between commits

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
 
-from evenlag.live.simulation.world import World
+from evenlag.simulation.world import World
 
 if TYPE_CHECKING:
-    from evenlag.live.simulation.cluster import Cluster
+    from evenlag.simulation.cluster import Cluster
 
 LATENCY = 0.004  # mean seconds of a request's way, one of two
 SLOW = 0.01, 2.0  # share of ways that take longer, and up to how many seconds

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 from confluent_kafka import KafkaException
 
-from evenlag.live.simulation.cluster import Key
-from evenlag.live.simulation.coordinator import Coordinator
-from evenlag.live.simulation.group_answers import NO_GENERATION, NO_MEMBER, Answer, Code, Pending
-from evenlag.live.simulation.link import Link
-from evenlag.live.simulation.world import World
+from evenlag.simulation.cluster import Key
+from evenlag.simulation.coordinator import Coordinator
+from evenlag.simulation.group_answers import NO_GENERATION, NO_MEMBER, Answer, Code, Pending
+from evenlag.simulation.link import Link
+from evenlag.simulation.world import World
 
 SESSION = 10.0  # seconds without a heartbeat after which the coordinator removes a member
 HEARTBEAT = 3.0  # seconds between heartbeats
@@ -160,7 +160,7 @@ class Membership:
         return code
 
     def _removed(self, code: Code) -> None:
-        """Act on the answer that this is no member of the group's generation."""
+        """Act on the answer that the group has removed this member, or has begun another generation."""
         self._world.tell(f"{self._name} is refused: {code}")
         if code is Code.FENCED_INSTANCE_ID:
             raise FencedError(self._name)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from evenlag.live.cluster.stopped import Pulse
-from evenlag.live.follow.holdings import Holdings
-from evenlag.live.simulation import BrokenPromiseError, simulate
+from evenlag.simulation import BrokenPromiseError, simulate
 from evenlag.watch import loop_decision
 from evenlag.watch.loop_decision import Caution
 from evenlag.watch.sole_writer import TopicWriter
@@ -26,7 +25,7 @@ def _silent() -> Iterator[None]:
     log.setLevel(before)
 
 
-def unclaimed(self: TopicWriter, consumer: Any, partitions: Any) -> None:
+def unclaimed(_: TopicWriter, consumer: Any, partitions: Any) -> None:
     consumer.incremental_unassign(partitions)
 
 

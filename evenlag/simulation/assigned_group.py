@@ -8,15 +8,15 @@ from itertools import combinations
 from typing import Any
 
 from evenlag.live.assignor.deciding import Decision
-from evenlag.live.simulation.assigned_member import AssignedMember
-from evenlag.live.simulation.cluster import Key
-from evenlag.live.simulation.coordinator import Coordinator
-from evenlag.live.simulation.group_answers import State
-from evenlag.live.simulation.membership import SESSION
-from evenlag.live.simulation.troubled_group import TroubledGroup, numbers
-from evenlag.live.simulation.world import Process, World
 from evenlag.model.payoff import Rates
 from evenlag.model.rates import SECOND
+from evenlag.simulation.assigned_member import AssignedMember
+from evenlag.simulation.cluster import Key
+from evenlag.simulation.coordinator import Coordinator
+from evenlag.simulation.group_answers import State
+from evenlag.simulation.membership import SESSION
+from evenlag.simulation.troubled_group import TroubledGroup, numbers
+from evenlag.simulation.world import Process, World
 
 RATES = 0.02, 0.3  # least and most messages per second and partition
 SLOW = 4.0  # mean seconds for a message of a slow member

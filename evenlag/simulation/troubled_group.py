@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from evenlag.live.simulation.cluster import Cluster, Key
-from evenlag.live.simulation.link import Link
-from evenlag.live.simulation.world import Process, World
+from evenlag.simulation.cluster import Cluster, Key
+from evenlag.simulation.link import Link
+from evenlag.simulation.world import Process, World
 
 NAMES = ("c1", "c2", "c3", "c4", "c5")
 PARTITIONS = 8
@@ -35,7 +35,7 @@ class Report:
     settled : int
         Looks at a group without recent faults: every partition was with its owner.
     done : Counter of str
-        What our code did, by name.
+        Decisions, plans and readings of our code, by name.
     """
 
     hours: float

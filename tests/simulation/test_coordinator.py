@@ -1,7 +1,7 @@
 """The model of a classic group's coordinator, step by step, as KIP-345, KIP-394 and KIP-429 describe it."""
 
-from evenlag.live.simulation.coordinator import Coordinator
-from evenlag.live.simulation.group_answers import Answer, Code, Pending, State
+from evenlag.simulation.coordinator import Coordinator
+from evenlag.simulation.group_answers import Answer, Code, Pending, State
 
 SENT = {"range": b""}
 

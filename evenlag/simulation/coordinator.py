@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from evenlag.live.simulation.group_answers import NO_MEMBER, Answer, Code, Pending, State
+from evenlag.simulation.group_answers import NO_MEMBER, Answer, Code, Pending, State
 
 
 @dataclass
@@ -58,6 +58,7 @@ class Coordinator:
         self._due = math.inf  # when the rebalance ends, or the wait for the members' requests to sync
         self._initial: tuple[float, float] | None = None  # of an empty group: this delay and the rest of the time
         self._newcomer = False
+        self._exists = False  # since the first member or commit
         self._stored: tuple[int, str | None, str | None, dict[str, _Member]] = (0, None, None, {})
 
     # ---- requests ------------------------------------------------------------------------------------------------
@@ -70,6 +71,7 @@ class Coordinator:
         self.advance(now)
         if (code := self._refusal_to_join(member_id, instance, protocols)) is not Code.NONE:
             return Pending(Answer(code, member_id))
+        self._exists = True
         static = None if instance is None else self._static(instance)
         if member_id == NO_MEMBER and static is None:
             new = self._new_id(instance or name)
@@ -118,7 +120,10 @@ class Coordinator:
     def commit(self, now: float, member_id: str, generation: int, instance: str | None = None) -> Code:
         """Return whether a commit of offsets is taken."""
         self.advance(now)
+        if not self._exists and generation >= 0:
+            return Code.ILLEGAL_GENERATION
         if generation < 0 and self.state is State.EMPTY:
+            self._exists = True
             return Code.NONE
         if generation < 0 and member_id == NO_MEMBER and instance is None:
             return Code.UNKNOWN_MEMBER_ID

@@ -12,8 +12,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from evenlag.live.followed_plan import PlanTopic
-from evenlag.live.simulation.link import Link
-from evenlag.live.simulation.world import World
+from evenlag.simulation.link import Link
+from evenlag.simulation.world import World
 
 TOPIC = "plans"
 ARRIVES = 3.0, 60.0  # seconds until a reader can read a new record: at most, and at most for one in LATE of them

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from evenlag.live.ownership import LEASE
-from evenlag.live.simulation.coordinator import Coordinator
-from evenlag.live.simulation.followers import GARBAGE, RATE, Followers
-from evenlag.live.simulation.watch_loop import CLOCK_OFF, EVERY, LEAST, TIMEOUT, WatchLoop
-from evenlag.live.simulation.world import Process, World
+from evenlag.simulation.coordinator import Coordinator
+from evenlag.simulation.followed_group import GARBAGE, RATE, Followers
+from evenlag.simulation.watch_loop import CLOCK_OFF, EVERY, LEAST, TIMEOUT, WatchLoop
+from evenlag.simulation.world import Process, World
 
 LOOPS = ("w1", "w2")
 SEEN_DEAD = 2 * EVERY + LEASE + TIMEOUT  # seconds after which a loop has seen that a follower is dead

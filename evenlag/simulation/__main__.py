@@ -5,12 +5,12 @@ import logging
 import sys
 import time
 
-from evenlag.live.simulation import KINDS, BrokenPromiseError, simulate
+from evenlag.simulation import KINDS, BrokenPromiseError, simulate
 
 
 def main() -> int:
     """Run the seeds asked for; return 1 and print the story if a promise is broken."""
-    parser = argparse.ArgumentParser(prog="python -m evenlag.live.simulation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m evenlag.simulation", description=__doc__)
     parser.add_argument("--hours", type=float, default=10.0, help="hours of virtual time for each seed (default: 10)")
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: 0)")
     parser.add_argument("--seeds", type=int, default=1, help="number of seeds (default: 1)")

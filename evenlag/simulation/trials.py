@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evenlag.live import time_source
-from evenlag.live.simulation.assigned_group import AssignedGroup
-from evenlag.live.simulation.followers import Followers
-from evenlag.live.simulation.looped import Looped
-from evenlag.live.simulation.troubled_group import Report, TroubledGroup
-from evenlag.live.simulation.world import World
+from evenlag.simulation.assigned_group import AssignedGroup
+from evenlag.simulation.followed_group import Followers
+from evenlag.simulation.group_with_loops import Looped
+from evenlag.simulation.troubled_group import Report, TroubledGroup
+from evenlag.simulation.world import World
 
 HOUR = 3_600.0
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, TopicPartition
 
-from evenlag.live.simulation.link import Link
-from evenlag.live.simulation.world import World
+from evenlag.simulation.link import Link
+from evenlag.simulation.world import World
 
 Key = tuple[str, int]
 Commit = tuple[int, str]  # offset and metadata

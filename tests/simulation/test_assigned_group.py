@@ -11,11 +11,11 @@ from evenlag.live.assignor import evenlag_assignor
 from evenlag.live.assignor.course import Heading
 from evenlag.live.assignor.evenlag_assignor import EvenlagAssignor
 from evenlag.live.assignor.lag_record import LagRecord
-from evenlag.live.simulation import BrokenPromiseError, simulate
-from evenlag.live.simulation.assigned_member import AssignedMember
-from evenlag.live.simulation.coordinator import Coordinator
-from evenlag.live.simulation.group_answers import Code
-from evenlag.live.simulation.membership import Membership
+from evenlag.simulation import BrokenPromiseError, simulate
+from evenlag.simulation.assigned_member import AssignedMember
+from evenlag.simulation.coordinator import Coordinator
+from evenlag.simulation.group_answers import Code
+from evenlag.simulation.membership import Membership
 
 KIND, HOURS = "assignors", 0.5
 LONG = {"asks for rebalances without a rest"}

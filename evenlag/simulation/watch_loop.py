@@ -14,11 +14,11 @@ from evenlag.live import time_source
 from evenlag.live.cluster.capture import Snapshot, parts_of
 from evenlag.live.cluster.stopped import Pulse
 from evenlag.live.group_state import Commits, Description
-from evenlag.live.simulation.cluster import Key
-from evenlag.live.simulation.link import Link
-from evenlag.live.simulation.membership import FencedError, Membership
-from evenlag.live.simulation.plan_log import TOPIC, SimulatedPlanTopic
-from evenlag.live.simulation.world import Process
+from evenlag.simulation.cluster import Key
+from evenlag.simulation.link import Link
+from evenlag.simulation.membership import FencedError, Membership
+from evenlag.simulation.plan_log import TOPIC, SimulatedPlanTopic
+from evenlag.simulation.world import Process
 from evenlag.watch.board import Board
 from evenlag.watch.inputs import ClusterInput
 from evenlag.watch.loop import Loop
@@ -28,7 +28,7 @@ from evenlag.watch.sole_writer import TopicWriter
 from evenlag.watch.standing import Asked
 
 if TYPE_CHECKING:
-    from evenlag.live.simulation.looped import Looped
+    from evenlag.simulation.group_with_loops import Looped
 
 GROUP = "billing"
 EVERY = 60.0  # seconds between rounds
