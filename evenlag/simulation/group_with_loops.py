@@ -37,6 +37,7 @@ class Looped(Followers):
     def appended(self, value: bytes) -> None:
         """Note a record; a loop may write it only as the sole writer, and only some time after the last plan."""
         before = self.plan.version
+        garbled = [each.value() for each in self.log.records[-2:-1]] == [GARBAGE]
         named = {name for name, keys in self.plan.assignment.items() if keys}
         since, now = self.world.now - self._last_plan, self.world.now
         super().appended(value)
@@ -49,6 +50,8 @@ class Looped(Followers):
         self.report.done["plans of loops"] += 1
         if self.plan.version <= before:
             raise self.world.broken(f"{writer.name} publishes plan {self.plan.version} after plan {before}")
+        if garbled:
+            raise self.world.broken(f"{writer.name} publishes a plan after a record that cannot be read")
         holders = {name for name, holds in self.writers.assignments(now).items() if holds}
         if holders and writer.writer.member_id not in holders and not writer.suspended_lately:
             raise self.world.broken(f"{writer.name} publishes a plan, but another loop is the writer")
