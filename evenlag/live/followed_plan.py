@@ -482,7 +482,7 @@ def _parsed(content: bytes, group: str, place: str) -> FollowedPlan | EvenlagErr
     try:
         plan = FollowedPlan.from_dict(json.loads(content, object_pairs_hook=unique))
     except (ValueError, RecursionError) as error:
-        return SourceError(f"{place}: not valid JSON ({error})")
+        return InvalidPlanError(f"{place}: not valid JSON ({error})")
     except InvalidPlanError as error:
         return InvalidPlanError(f"{place}: {error}")
     if plan.group != group:

@@ -41,6 +41,7 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
             "horizon": random.choice([0, "2m", "auto"]), "rejoin_if_better": random.choice([None, "20%"]),
         }  # fmt: skip
         self._decision: Decision | None = None
+        self._led: dict[AssignedMember, float] = {}  # when each leader has assigned last
         self._requested = -REJOIN_INTERVAL
         self._settled = (-1.0, 0)  # the last fault, and the generation in which the group has settled since
         self.begin()
@@ -72,13 +73,14 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
         if given != sorted(self.cluster.rates):
             raise self.world.broken(f"{member.name} assigns {numbers(given)}, not each partition once")
         self._decision = decision
+        self._led[member] = self.world.now
 
     def rejoin_requested(self, member: AssignedMember) -> None:
-        """Check that a leader waits between two rebalances that it asks for."""
-        since = self.world.now - self._requested
+        """Check that a leader waits between its last rebalance and one that it asks for."""
+        since = self.world.now - self._led[member]
         self.report.done["requested rebalances"] += 1
         self.world.tell(f"{member.name} asks for a rebalance")
-        if self.calm_for > REJOIN_INTERVAL and since < REJOIN_INTERVAL:
+        if since < REJOIN_INTERVAL:
             raise self.world.broken(f"{member.name} asks for a rebalance {since:.1f} s after the last one")
         self._requested = self.world.now
 
@@ -96,7 +98,7 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
 
     def owners(self) -> dict[Key, str]:
         """Return the members that the last decision gives the partitions to; the group must be settled."""
-        names = {each.membership.member_id: name for name, each in self.members.items()}
+        names = {self._known_as(each.membership.member_id): name for name, each in self.members.items()}
         asked = self.world.now - self._requested < BOUND
         if self.coordinator.state is not State.STABLE and not asked:
             raise self.world.broken(f"the group is not settled: {self.coordinator.state}")
@@ -108,11 +110,16 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
             raise self.world.broken(f"the group does not settle: generation {self.coordinator.generation}")
         decision = self._decision
         assert decision is not None
-        if decision.assignment.keys() != names.keys():
-            raise self.world.broken(f"the plan is for {sorted(decision.assignment)}, the members are {sorted(names)}")
+        given = {self._known_as(member): keys for member, keys in decision.assignment.items()}
+        if given.keys() != names.keys():
+            raise self.world.broken(f"the plan is for {sorted(given)}, the members are {sorted(names)}")
         if decision.waiting:
             raise self.world.broken(f"{numbers(decision.waiting)} still wait to be revoked")
-        return {key: names[member] for member, keys in decision.assignment.items() for key in keys}
+        return {key: names[member] for member, keys in given.items() for key in keys}
+
+    def _known_as(self, member_id: str) -> str:
+        """Return the static name of a member, which comes back under another id without a rebalance, or its id."""
+        return member_id.rpartition("-")[0] if self._static else member_id
 
     # ---- what happens --------------------------------------------------------------------------------------------
 

@@ -68,7 +68,15 @@ class Follower(Member):
 
 
 class Followers(TroubledGroup[Follower]):
-    """The members, and the plan that the operator publishes."""
+    """The members, and the plan that the operator publishes.
+
+    Attributes
+    ----------
+    longest_garbage : float
+        Most seconds until a plan follows a record that is none.
+    """
+
+    longest_garbage = 60.0
 
     def __init__(self, world: World, hours: float) -> None:
         super().__init__(world, hours, rate=RATE, bound=BOUND)
@@ -131,7 +139,7 @@ class Followers(TroubledGroup[Follower]):
         """Write something else than a plan, and publish a plan later."""
         self.disturb("garbage", "garbage is published")
         self.log.append(GROUP.encode(), GARBAGE)
-        self.later("a plan follows the garbage", 1, 60, self.replan)
+        self.later("a plan follows the garbage", 1, self.longest_garbage, self.replan)
 
     def _compact(self, process: Process) -> None:
         while True:

@@ -21,7 +21,7 @@ SLOW_FOR = 60.0, 300.0  # least and most seconds
 class Looped(Followers):
     """The members, and the loops with the group in which they claim to be the writer."""
 
-    longest_death = 500.0
+    longest_death, longest_garbage = 500.0, 500.0
 
     def __init__(self, world: World, hours: float) -> None:
         self.writers = Coordinator()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -214,23 +215,20 @@ def recorded() -> tuple[str, dict[str, list[str]]]:
     return content["kafka"], content["stories"]
 
 
-def record(driver_of: Callable[[str], Driver], version: str) -> None:
-    """Tell all stories to a real coordinator, and write the outcomes."""
-    from concurrent.futures import ThreadPoolExecutor
-
+def outcomes_of(driver_of: Callable[[str], Driver]) -> dict[str, list[str]]:
+    """Tell all stories to a real coordinator, each about a group of its own; return the outcomes."""
     told(FORMED, driver_of("first"))  # the first requests take a broker longer than a step
-
     with ThreadPoolExecutor(AT_ONCE) as pool:
         telling = {
             name: pool.submit(told, story, driver_of(f"story-{number}"))
             for number, (name, story) in enumerate(STORIES.items())
         }
-        outcomes = {name: each.result() for name, each in telling.items()}
-    GOLDEN.write_text(json.dumps({"kafka": version, "stories": outcomes}, indent=1) + "\n")
+        return {name: each.result() for name, each in telling.items()}
 
 
 if __name__ == "__main__":
     from tests.support.asked_coordinator import Asked, ready_broker
 
     with ready_broker(INITIAL_DELAY) as (bootstrap, kafka):
-        record(lambda group: Asked(bootstrap, group), kafka)
+        outcomes = outcomes_of(lambda group: Asked(bootstrap, group))
+    GOLDEN.write_text(json.dumps({"kafka": kafka, "stories": outcomes}, indent=1) + "\n")
