@@ -156,7 +156,6 @@ def _garbage_left_out(self: Loop, place: Any) -> Published:
 _FOLLOWERS = (
     Fault("an outage ends the program", consumer_loop, "passes", lambda _: False, "ended by itself"),
     Fault("reads on after its lease", Holdings, "rest", lambda _: [], TAKEN, rare=True),
-    Fault("claims need not stand", consumer_loop, "CLAIM_LOOKS", 0, TAKEN, rare=True),
     Fault("takes what another holds", Commit, "not_free", _not_free_without("has not given it up"), TAKEN, rare=True),
     Fault(
         "acts under an older plan", Commit, "not_free", _not_free_without("held under"), "acts under plan", rare=True
