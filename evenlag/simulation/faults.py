@@ -182,7 +182,7 @@ _ASSIGNORS = (
     Fault("never joins again", Membership, "request_rejoin", lambda _: None, "the plan is for|revoked|settle"),
 )
 _LOOPS = (
-    Fault("every loop is the writer", TopicWriter, "objection", lambda _: None, "is the writer|after the last"),
+    Fault("every loop is the writer", TopicWriter, "objection", lambda _: None, "is the writer|after", rare=True),
     Fault("a lost claim counts", TopicWriter, "_revoked", _unclaimed, "is the writer|after the last", rare=True),
     Fault("plans without a rest", Caution, "_too_early", lambda *_: None, "after the last one"),
     Fault("looks at no plan in force", loop_decision, "_not_taken_up", lambda *_: None, "not for", rare=True),
