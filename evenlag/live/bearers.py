@@ -14,16 +14,14 @@ if TYPE_CHECKING:
 CLASSIC_TAIL = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")  # of a member id, after the client id
 
 
-def note_on_names(plan: FollowedPlan, config: Mapping[str, Any], patience: float) -> str | None:
+def note_on_names(plan: FollowedPlan, admin: Any, patience: float) -> str | None:
     """Return a warning if a group has members, but the plan names none of them, as Java's assignors look for them.
 
-    A group without members gets none: its consumers may start later, or follow the plan outside the group. `config` has
-    the properties of an admin client, and `patience` is the seconds to wait for its answer.
+    A group without members gets none: its consumers may start later, or follow the plan outside the group. `admin` is
+    an admin client of confluent-kafka, and `patience` is the seconds to wait for its answer.
     """
     from confluent_kafka import KafkaException
-    from confluent_kafka.admin import AdminClient
 
-    admin = AdminClient(dict(config))  # without a name it would be gone before its answer comes
     try:
         described = admin.describe_consumer_groups([plan.group], request_timeout=patience)[plan.group].result()
     except KafkaException as error:

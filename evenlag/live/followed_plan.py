@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evenlag.errors import EvenlagError, InvalidPlanError, SourceError, to_get
+from evenlag.live import time_source
 from evenlag.live.bearers import note_on_names
 from evenlag.live.group_state import TopicPartition
 from evenlag.live.wording import login_fails
@@ -214,10 +214,30 @@ class PlanTopic:
     def __str__(self) -> str:
         return f"topic {self.topic}"
 
+    # ---- clients, which a simulation replaces --------------------------------------------------------------------
+
+    def admin(self) -> Any:
+        """Return a new admin client."""
+        from confluent_kafka.admin import AdminClient
+
+        return AdminClient(self._sending)
+
+    def _consumer(self, settings: Mapping[str, Any]) -> Any:
+        from confluent_kafka import Consumer
+
+        return Consumer({**self.config, **settings})
+
+    def _producer(self, settings: Mapping[str, Any]) -> Any:
+        from confluent_kafka import Producer
+
+        return Producer({**self._sending, **settings})
+
     @property
-    def sending(self) -> dict[str, Any]:
+    def _sending(self) -> dict[str, Any]:
         """The client's properties for clients that do not consume."""
         return {name: value for name, value in self.config.items() if name not in CONSUMER_ONLY}
+
+    # ---- reading and writing -------------------------------------------------------------------------------------
 
     def news(self) -> list[FollowedPlan | EvenlagError]:
         """Return the group's plans since the last call; the first call reads the whole topic."""
@@ -243,7 +263,7 @@ class PlanTopic:
 
     def write(self, plan: FollowedPlan) -> None:
         """Append a plan, and check that it is the group's last one."""
-        from confluent_kafka import KafkaError, KafkaException, Producer
+        from confluent_kafka import KafkaError, KafkaException
 
         trouble: list[KafkaError] = []
 
@@ -254,7 +274,7 @@ class PlanTopic:
         try:
             if self._reader is None:
                 self._open()  # a producer might create the topic, without compaction
-            producer = Producer(self.sending | {"acks": "all", "message.timeout.ms": int(1000 * ANSWER_LIMIT)})
+            producer = self._producer({"acks": "all", "message.timeout.ms": int(1000 * ANSWER_LIMIT)})
             value = json.dumps(plan.to_dict())
             producer.produce(self.topic, value, plan.group, on_delivery=delivered)
             if producer.flush(2 * ANSWER_LIMIT) or trouble:
@@ -297,10 +317,10 @@ class PlanTopic:
                 self._found.append(_parsed(message.value() or b"", self.group, place))
 
     def _open(self) -> None:
-        from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+        from confluent_kafka import OFFSET_BEGINNING, KafkaError, TopicPartition
 
         reading = {"group.id": self.group, "enable.auto.commit": False, "enable.partition.eof": True}
-        self._reader = Consumer(self.config | reading | {"error_cb": self._note_error})
+        self._reader = self._consumer(reading | {"error_cb": self._note_error})
         found = self._described()
         if found.error is not None:
             absent = found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
@@ -397,11 +417,11 @@ def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
             if isinstance(each, UnreadError):  # the version of the previous plan is unknown
                 raise each
         before = [each.version for each in news if isinstance(each, FollowedPlan)]
-        published = replace(plan, version=max([round(1000 * time.time()), *(version + 1 for version in before)]))
+        published = replace(plan, version=max([round(1000 * time_source.wall()), *(version + 1 for version in before)]))
         to.write(published)
     finally:
         to.close()
-    note = note_on_names(published, to.sending, ANSWER_LIMIT) if isinstance(to, PlanTopic) else None
+    note = note_on_names(published, to.admin(), ANSWER_LIMIT) if isinstance(to, PlanTopic) else None
     return published if note is None else replace(published, warnings=(note,))
 
 
@@ -462,7 +482,7 @@ def _parsed(content: bytes, group: str, place: str) -> FollowedPlan | EvenlagErr
     try:
         plan = FollowedPlan.from_dict(json.loads(content, object_pairs_hook=unique))
     except (ValueError, RecursionError) as error:
-        return SourceError(f"{place}: not valid JSON ({error})")
+        return InvalidPlanError(f"{place}: not valid JSON ({error})")
     except InvalidPlanError as error:
         return InvalidPlanError(f"{place}: {error}")
     if plan.group != group:

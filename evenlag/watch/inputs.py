@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.figures import quantity
-from evenlag.live.cluster.capture import snapshots
+from evenlag.live import time_source
+from evenlag.live.cluster.capture import Snapshot, snapshots
 from evenlag.live.cluster.stopped import Pulse
 from evenlag.model.in_memory import File
 from evenlag.model.problem_files import read_problem
@@ -75,9 +76,8 @@ class ClusterInput:
 
     def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
         """Yield the chosen groups."""
-        parts = snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config, pulse=self.pulse)
-        for taken in parts:
-            now = time.time()
+        for taken in self._parts(choice):
+            now = time_source.wall()
             endless = Counter(str(row["group"]) for row in taken.offsets if row["log_end_offset"] is None)
             unread = {name: _partly_read(name, count, taken.warnings) for name, count in endless.items()}
             unread |= {name: InvalidProblemError(why) for name, why in taken.unread.items()}
@@ -89,6 +89,9 @@ class ClusterInput:
                 yield Seen(name, unread.pop(name, found), now, taken.stopped.get(name))
             for name, why in unread.items():
                 yield Seen(name, why, now)
+
+    def _parts(self, choice: Choice) -> Iterator[Snapshot]:
+        return snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config, pulse=self.pulse)
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,10 @@ class Loop:
         """Publish the best plan of a group if the group is still the same; return None if the watch has to end."""
         if (changed := self._changed(sight.group, _problem(standing))) is not None:
             return Decision(Reason.CHANGED, changed)
+        # Reading the group may have taken seconds, in which another one may have published or become the writer.
+        decision = self.caution.with_place(sight, self._read(place), self.now())
+        if decision.reason is not None:
+            return decision
         if interrupted():
             return None
         published = followed_plan.publish(document_of(standing), place)

@@ -85,7 +85,7 @@ class TopicWriter:
     """
 
     def __init__(self, topic: str, config: Mapping[str, Any]) -> None:
-        from confluent_kafka import Consumer, KafkaException
+        from confluent_kafka import KafkaException
 
         self._topic, self._group = topic, f"{GROUP}.{topic}"
         self._holds, self._ends = threading.Event(), threading.Event()
@@ -96,12 +96,11 @@ class TopicWriter:
             "partition.assignment.strategy": "cooperative-sticky",  # the holder of an only partition keeps it
         }  # fmt: skip
         try:
-            self._consumer = Consumer(client | member)
+            self._consumer = self._client(client | member)
         except KafkaException as error:
             raise SourceError(f"topic {topic}: {error.args[0].str()}") from error
         self._consumer.subscribe([topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked)
-        self._thread = threading.Thread(target=self._poll, name="evenlag sole writer", daemon=True)
-        self._thread.start()
+        self._start()
 
     def objection(self) -> str | None:
         """Return why this loop is not the writer; None if it is."""
@@ -117,8 +116,24 @@ class TopicWriter:
     def close(self) -> None:
         """Leave the group."""
         self._ends.set()
-        self._thread.join()
+        self._join()
         self._consumer.close()
+
+    # ---- outside this thread; a simulation replaces these --------------------------------------------------------
+
+    def _client(self, settings: Mapping[str, Any]) -> Any:
+        from confluent_kafka import Consumer
+
+        return Consumer(dict(settings))
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._poll, name="evenlag sole writer", daemon=True)
+        self._thread.start()
+
+    def _join(self) -> None:
+        self._thread.join()
+
+    # ---- in its thread -------------------------------------------------------------------------------------------
 
     def _poll(self) -> None:
         from confluent_kafka import KafkaError, KafkaException

@@ -33,6 +33,7 @@ LAYERS = (
     ("evenlag.pipeline",),
     ("evenlag.live",),
     ("evenlag.watch",),
+    ("evenlag.simulation",),
     ("evenlag.door",),
     ("evenlag.mcp",),
     ("evenlag",),
@@ -42,7 +43,7 @@ ROOMS = ("worker", "offsets", "driver", "native", "jobs")
 # Those of the search, likewise; what is not named is below them all, and may construct.
 SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "entry")
 # Those of live clusters, likewise; what is not named is below them all.
-LIVE = ("cluster", "assignor", "follow", "simulation")
+LIVE = ("cluster", "assignor", "follow")
 KAFKA_PYTHON = "evenlag.live.kafka_python"  # the only module that imports more of it than its users may
 HEAVY = {"pyspark", "kafka", "matplotlib", "prometheus_client"}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef

@@ -10,7 +10,7 @@ from evenlag.errors import EvenlagError
 from evenlag.live.follow import Follow
 from evenlag.live.followed_plan import FollowedPlan
 from evenlag.live.ownership import Ownership
-from evenlag.live.simulation.cluster import SimulatedMessage
+from evenlag.simulation.cluster import SimulatedMessage
 
 Partition = tuple[str, int]
 

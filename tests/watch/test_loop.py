@@ -189,9 +189,25 @@ def test_nothing_is_published_for_a_group_that_has_changed_meanwhile(tmp_path: P
     assert not trial.path().exists()
 
 
-def test_the_plan_of_another_group_is_not_overwritten(tmp_path: Path) -> None:
+def test_a_plan_that_somebody_publishes_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    cluster = Cluster({"g": UNEVEN})
+    trial = Trial(cluster, tmp_path)
+    by_hand = FollowedPlan("g", round(1000 * START), {"a": (("orders", 0), ("orders", 1)), "b": (("orders", 2),)})
+
+    def publish_by_hand() -> None:
+        if cluster.reads == 1:  # before the group is read for the second time
+            PlanFile(trial.path(), "g").write(by_hand)
+
+    cluster.before_reading = publish_by_hand
+    assert trial.round()[-1].startswith(f"group 'g': waits (interval): plan {by_hand.version} was published")
+    assert json.loads(trial.path().read_text()) == by_hand.to_dict()
+
+
+@pytest.mark.parametrize(
+    "content", [json.dumps({"group": "other", "version": 1, "assignment": {"a": [["orders", 0]]}}), '{"group": "g", ']
+)
+def test_the_plan_of_another_group_and_garbage_are_not_overwritten(tmp_path: Path, content: str) -> None:
     trial = Trial(Cluster({"g": UNEVEN}), tmp_path)
-    content = json.dumps({"group": "other", "version": 1, "assignment": {"a": [["orders", 0]]}})
     trial.path().write_text(content)
     assert "waits (unread-place): " in trial.round()[0]
     assert trial.path().read_text() == content

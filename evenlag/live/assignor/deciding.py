@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from evenlag.errors import SourceError
+from evenlag.live import time_source
 from evenlag.live.assignor.lag_record import NOW, LagRecord
 from evenlag.live.cluster.group_offsets import Reader, Reading
 from evenlag.live.group_state import TopicPartition
@@ -149,7 +149,7 @@ def decide(
     if result is None:
         planned_for = planned_for if aim is problem else NOW
         result = baseline(problem, options if reading is not None else _with_fewest_moves(options))
-    seconds = time.monotonic() - started
+    seconds = time_source.now() - started
     return Decision(group, result.assignment, result, solved, {}, tuple(why), seconds, planned_for)
 
 
@@ -180,7 +180,7 @@ def better(
     SolverError
         The solver gave no answer.
     """
-    started = time.monotonic()
+    started = time_source.now()
     aim, planned_for = record.foreseen(problem)
     freely = replace(options, only_if_better=None)
     until, answer_by = started + SEARCH_UNTIL * limit, started + ANSWER_BY * limit
@@ -188,7 +188,7 @@ def better(
     compared = with_payoff(replace(result, plan=Plan(problem, result.plan.member_of)), options, record.rates)
     result = replace(result, payoff=compared.payoff)
     why = () if result.payoff is None else (f"requested: {result.payoff.reason}",)
-    seconds = time.monotonic() - started
+    seconds = time_source.now() - started
     return Decision(problem.group, result.assignment, result, True, {}, why, seconds, planned_for)
 
 

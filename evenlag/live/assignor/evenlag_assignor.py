@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import Any, Protocol, Unpack
 
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.live import time_source
 from evenlag.live.assignor.course import Heading, in_phases
 from evenlag.live.assignor.deciding import Assignment, Decision, better, dealt, decide, problem_of
 from evenlag.live.assignor.lag_record import LagRecord
@@ -143,10 +143,11 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         if rejoin_if_better is not None:
             parse_share(rejoin_if_better, "rejoin_if_better")
         self._asking = None if rejoin_if_better is None else replace(self._options, only_if_better=rejoin_if_better)
-        self._reader = Reader(bootstrap_servers, group, dict(config or {}))
-        self._recorder = Reader(bootstrap_servers, group, dict(config or {}))
+        self._reader, self._recorder = (
+            self._new_reader(bootstrap_servers, dict(config or {})) for _ in ("decisions", "record")
+        )
         self._horizon, self._record = horizon, LagRecord(horizon)
-        self._solver = SolverProcess()
+        self._solver = self._new_solver()
         self._lent: SolverProcess | None = None  # the solver while it evaluates a rebalance
         self._coordinator: Coordinator | None = None
         self._held: list[TopicPartition] = []
@@ -203,7 +204,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         with self._lock:
             self._heading = None  # makes a check in progress end without effect
             if self._lent is self._solver:  # the thread that uses it ends it
-                self._solver = SolverProcess()
+                self._solver = self._new_solver()
         self._solver.stop()
 
     def _joining(self, topics: Iterable[str], coordinator: Coordinator | None) -> ConsumerProtocolSubscription:
@@ -227,7 +228,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     # ---- as the leader -------------------------------------------------------------------------------------------
 
     def _assigned(self, cluster: Any, members: Mapping[str, Subscription]) -> dict[str, ConsumerProtocolAssignment]:
-        started = time.monotonic()
+        started = time_source.now()
         self._leads = True
         topics = {topic for each in members.values() for topic in each.topics}
         partitions = {topic: sorted(cluster.partitions_for_topic(topic) or ()) for topic in topics}
@@ -243,7 +244,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             planned[topic].append(p)
         known = {topic: mine or planned[topic] for topic, mine in partitions.items()}
         self._heading = Heading(known, members, decision, made)
-        self._rebalanced = time.monotonic()
+        self._rebalanced = time_source.now()
         self._report(decision)
         self._look_again_and_again()
         return {
@@ -266,7 +267,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
                 if heading is not None and heading.still(partitions, members, started):
                     before = heading.decision
                     why = tuple(reason for reason in before.why if reason != AGAIN)
-                    return replace(before, seconds=time.monotonic() - started, why=(AGAIN, *why)), heading.made
+                    return replace(before, seconds=time_source.now() - started, why=(AGAIN, *why)), heading.made
             decision = decide(
                 self._group, partitions, members, reader=self._reader, solver=self._solver, options=self._options,
                 record=self._record, auto_offset_reset=self._auto_offset_reset, fetch_from=self._fetch_from,
@@ -275,7 +276,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         except Exception as error:
             log.exception("group %s: no plan could be made", self._group)
             why = (f"no plan could be made: {type(error).__name__}: {error}",)
-            seconds = time.monotonic() - started
+            seconds = time_source.now() - started
             decision = Decision(self._group, dealt(partitions, members), None, False, {}, why, seconds)
         return decision, started
 
@@ -290,24 +291,35 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             except RuntimeError as error:  # the program cannot start more threads
                 log.warning("group %s: on_decision was not called: %s", self._group, error)
 
+    # ---- outside this process; a simulation replaces these -------------------------------------------------------
+
+    def _new_reader(self, bootstrap_servers: str, config: dict[str, str]) -> Reader:
+        return Reader(bootstrap_servers, self._group, config)
+
+    def _new_solver(self) -> SolverProcess:
+        return SolverProcess()
+
     # ---- in the background, while the consumer leads -------------------------------------------------------------
 
     def _look_again_and_again(self) -> None:
         if self._looks is not None or not (self._record.wanted or self._asking):
             return
         looks = threading.Event()
-        what = weakref.WeakMethod(self._look), self._read_every, looks
-        thread = threading.Thread(target=_again_and_again, args=what, name="evenlag looks", daemon=True)
         try:
-            thread.start()
+            self._start_looks(looks)
         except RuntimeError as error:  # the program cannot start more threads; the next assignment tries again
             self._say_once(f"lags are not being checked: {error}")
         else:
             self._looks = looks
 
+    def _start_looks(self, over: threading.Event) -> None:
+        """Call `_look` again and again in the background until `over` is set."""
+        what = weakref.WeakMethod(self._look), self._read_every, over
+        threading.Thread(target=_again_and_again, args=what, name="evenlag looks", daemon=True).start()
+
     def _look(self) -> None:
         """Read and record the lags, and request a rebalance if one pays; runs in a separate thread."""
-        heading, coordinator, record, now = self._heading, self._coordinator, self._record, time.monotonic()
+        heading, coordinator, record, now = self._heading, self._coordinator, self._record, time_source.now()
         if not self._leads or heading is None or heading.decision.waiting:
             return
         if coordinator is None or not coordinator.stable():  # or closed
@@ -361,7 +373,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         with self._lock:
             if not self._leads or self._heading is not heading:
                 return
-            self._rebalanced = time.monotonic()
+            self._rebalanced = time_source.now()
             self._asked_for = Heading(heading.partitions, heading.members, decision, self._rebalanced)
         log.info("group %s: a rebalance is %s", self._group, *decision.why)
         coordinator.request_rejoin()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenlag.errors import SourceError, to_get
+from evenlag.live import time_source
 from evenlag.live.cluster.broker_rows import (
     Layout,
     LogOffsets,
@@ -126,7 +127,7 @@ def snapshot(
     _check_call(bootstrap_servers, timeout)
     if groups is not None and "" in groups:
         raise SourceError("a group without a name; omit groups to read all of them")
-    began = time.monotonic()
+    began = time_source.now()
     settle_until = began + timeout * SETTLE_SHARE
     with closing(cluster_at(bootstrap_servers, config, timeout, progress)) as cluster:
         listed, failures = cluster.groups()
@@ -174,24 +175,32 @@ def snapshots(
         As in `snapshot`.
     """
     _check_call(bootstrap_servers, timeout)
-    began = time.monotonic()
-    settle_until = began + min(timeout * SETTLE_SHARE, LONGEST_SETTLE)
     with closing(cluster_at(bootstrap_servers, config, timeout)) as cluster:
-        listed, failures = cluster.groups()
-        missing = {ANY: f"groups of a broker may be missing: {failures[0].text}"} if failures else {}
-        names = list(choice(list(listed)))
-        for start in range(0, len(names), groups_at_once):
-            part = {name: listed[name] for name in names[start : start + groups_at_once]}
-            answers = _groups(cluster, part, settle_until)
-            if pulse is None:
-                stopped: Stopped = _stopped(cluster, answers, Pulse(), began + timeout * PULSE_SHARE)
-            else:
-                stopped = _still(answers, pulse)
-            taken = _assembled(cluster, answers, [], stopped)
-            yield replace(taken, unread=taken.unread | missing)
-            missing = {}
-        if missing:
-            yield Snapshot([], [], unread=missing)
+        yield from parts_of(cluster, choice, timeout=timeout, groups_at_once=groups_at_once, pulse=pulse)
+
+
+def parts_of(
+    cluster: Cluster, choice: Callable[[Sequence[str]], Sequence[str]], *, timeout: float, groups_at_once: int,
+    pulse: Pulse | None,
+) -> Iterator[Snapshot]:  # fmt: skip
+    """Take snapshots of parts of the groups of a connected cluster; parameters as in `snapshots`."""
+    began = time_source.now()
+    settle_until = began + min(timeout * SETTLE_SHARE, LONGEST_SETTLE)
+    listed, failures = cluster.groups()
+    missing = {ANY: f"groups of a broker may be missing: {failures[0].text}"} if failures else {}
+    names = list(choice(list(listed)))
+    for start in range(0, len(names), groups_at_once):
+        part = {name: listed[name] for name in names[start : start + groups_at_once]}
+        answers = _groups(cluster, part, settle_until)
+        if pulse is None:
+            stopped: Stopped = _stopped(cluster, answers, Pulse(), began + timeout * PULSE_SHARE)
+        else:
+            stopped = _still(answers, pulse)
+        taken = _assembled(cluster, answers, [], stopped)
+        yield replace(taken, unread=taken.unread | missing)
+        missing = {}
+    if missing:
+        yield Snapshot([], [], unread=missing)
 
 
 def topic_names(
@@ -350,13 +359,15 @@ def _check_format(folder: Path, form: str) -> None:
 
 
 def _now() -> str:
-    return time_text(datetime.now(UTC))
+    return time_text(datetime.fromtimestamp(time_source.wall(), UTC))
 
 
 def _groups(cluster: Cluster, protocols: Mapping[str, str], settle_until: float) -> dict[str, Group | Failure]:
     """Return the groups once they are stable, or at `settle_until` (a time of `time.monotonic`)."""
     described = cluster.describe(protocols)
-    while (moving := [name for name in protocols if not _settled(described[name])]) and time.monotonic() < settle_until:
+    while (
+        moving := [name for name in protocols if not _settled(described[name])]
+    ) and time_source.now() < settle_until:
         time.sleep(SETTLE_PAUSE)
         described |= cluster.describe({name: protocols[name] for name in moving})
     committed = cluster.committed(name for name in protocols if isinstance(described[name], Description))
@@ -378,7 +389,7 @@ def _stopped(cluster: Cluster, answers: dict[str, Group | Failure], pulse: Pulse
 
     If the time is too short for a follower to commit, none has stopped.
     """
-    began = now = time.monotonic()
+    began = now = time_source.now()
     groups = {name: group for name, group in answers.items() if isinstance(group, Group)}
     for group in groups.values():
         pulse.note(group, now)
@@ -390,7 +401,7 @@ def _stopped(cluster: Cluster, answers: dict[str, Group | Failure], pulse: Pulse
             answers |= groups
             return still
         time.sleep(PULSE_PAUSE)
-        newer, now = cluster.committed(still), time.monotonic()
+        newer, now = cluster.committed(still), time_source.now()
         for name, commits in newer.items():
             if isinstance(commits, Failure):  # nothing is known of its followers
                 del groups[name]
@@ -401,7 +412,7 @@ def _stopped(cluster: Cluster, answers: dict[str, Group | Failure], pulse: Pulse
 
 def _still(answers: Mapping[str, Group | Failure], pulse: Pulse) -> Stopped:
     """Return the followers whose commits have stood still for a lease, from one call to the next."""
-    now = time.monotonic()
+    now = time_source.now()
     found: dict[str, Collection[str]] = {}
     for name, group in answers.items():
         if isinstance(group, Group):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -31,6 +32,10 @@ class Commit:
 
     def ownership(self) -> Ownership | UserDataError | None:
         """Return the ownership in the metadata, or the error if it cannot be decoded; None if there is none."""
+        return self._decoded
+
+    @cached_property
+    def _decoded(self) -> Ownership | UserDataError | None:
         try:
             return Ownership.decode(self.metadata)
         except UserDataError as error:

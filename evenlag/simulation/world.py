@@ -15,6 +15,7 @@ from random import Random
 from evenlag.errors import EvenlagError
 
 TOLD = 60  # events of a story
+BEGAN = 1_750_000_000.0  # seconds since 1970 at which a world begins
 
 
 class BrokenPromiseError(EvenlagError):
@@ -34,10 +35,13 @@ class World:
         Seconds since the start.
     random : Random
         The only source of chance.
+    current : Process or None
+        The process whose turn it is.
     """
 
     def __init__(self, seed: int) -> None:
         self.now, self.random, self.seed = 0.0, Random(seed), seed
+        self.current: Process | None = None
         self._due: list[tuple[float, int, Process]] = []
         self._turns = 0
         self._over = _closed()
@@ -51,8 +55,10 @@ class World:
         self._story.append(f"{self.now:10.2f} {event}")
 
     def broken(self, promise: str) -> BrokenPromiseError:
-        """Return the error for a promise that does not hold."""
-        return BrokenPromiseError("\n".join([f"seed {self.seed}: {promise}", *self._story]))
+        """Return the error for a promise that does not hold; the run ends with it, even if our code catches it."""
+        error = BrokenPromiseError("\n".join([f"seed {self.seed}: {promise}", *self._story]))
+        self._broken = self._broken or error
+        return error
 
     def start(self, name: str, body: Callable[[Process], None]) -> Process:
         """Start a process; its first turn is now."""
@@ -65,6 +71,23 @@ class World:
         """Give a process its next turn after some seconds."""
         self._turns += 1
         heapq.heappush(self._due, (self.now + after, self._turns, process))
+
+    def sleep(self, seconds: float) -> None:
+        """Let the process whose turn it is sleep.
+
+        Raises
+        ------
+        Killed
+            The caller is another process, which was killed and cleans up.
+        """
+        assert self.current is not None
+        if not self.current.calls():
+            raise Killed
+        self.current.sleep(seconds)
+
+    def wall(self) -> float:
+        """Return the seconds since 1970, by the clock of the process whose turn it is."""
+        return BEGAN + self.now + (0.0 if self.current is None else self.current.clock_off)
 
     def run(self, seconds: float) -> None:
         """Let time pass, and end all processes.
@@ -84,7 +107,7 @@ class World:
                 if process.resumes > at:  # it has been stopped
                     self.wake(process, process.resumes - self.now)
                     continue
-                self.now = at
+                self.now, self.current = at, process
                 process.turn.release()
                 self._over.acquire()
         finally:
@@ -113,10 +136,12 @@ class Process:
     ----------
     resumes : float
         Time until which it is stopped, as by SIGSTOP.
+    clock_off : float
+        Seconds by which its clock is ahead.
     """
 
     def __init__(self, world: World, name: str, body: Callable[[Process], None]) -> None:
-        self.world, self.name, self.resumes = world, name, 0.0
+        self.world, self.name, self.resumes, self.clock_off = world, name, 0.0, 0.0
         self.turn = _closed()
         self._killed = False
         self._thread = threading.Thread(target=self._run, args=(body,), name=name, daemon=True)
@@ -142,6 +167,10 @@ class Process:
         self.turn.acquire()
         if self._killed:
             raise Killed
+
+    def calls(self) -> bool:
+        """Return whether the caller is this process."""
+        return threading.current_thread() is self._thread
 
     def stop(self, seconds: float) -> None:
         """Stop it for some seconds."""

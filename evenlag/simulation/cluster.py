@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 
-from evenlag.live.simulation.world import Process, World
-
-LATENCY = 0.004  # mean seconds of a request's way, one of two
-SLOW = 0.01, 2.0  # share of ways that take longer, and up to how many seconds
-LOST = 0.003  # share of answers that do not arrive
+from evenlag.simulation.link import Link
+from evenlag.simulation.world import World
 
 Key = tuple[str, int]
 Commit = tuple[int, str]  # offset and metadata
@@ -24,7 +21,7 @@ class Cluster:
     Attributes
     ----------
     rates : dict of (topic, partition) to float
-        Messages per second; a log begins at offset 0 with the world.
+        Messages per second, changed by `set_rate`; a log begins at offset 0 with the world.
     commits : dict of (topic, partition) to (offset, metadata)
     down_until, moving_until : float
         Times until which no broker answers, and until which the group has no coordinator.
@@ -34,13 +31,23 @@ class Cluster:
 
     def __init__(self, world: World, rates: dict[Key, float]) -> None:
         self.world, self.rates = world, rates
+        self._from: dict[Key, tuple[float, float]] = dict.fromkeys(
+            rates, (0.0, 0.0)
+        )  # time of a rate, messages until then
         self.commits: dict[Key, Commit] = {}
         self.down_until = self.moving_until = 0.0
         self.on_commit: Callable[[SimulatedConsumer, Key, Commit, Commit], None] = lambda *_: None
 
     def end(self, key: Key) -> int:
         """Return the end of a partition's log."""
-        return int(self.rates[key] * self.world.now)
+        at, before = self._from[key]
+        return int(before + self.rates[key] * (self.world.now - at))
+
+    def set_rate(self, key: Key, rate: float) -> None:
+        """Let a log grow faster or more slowly from now on."""
+        at, before = self._from[key]
+        self._from[key] = self.world.now, before + self.rates[key] * (self.world.now - at)
+        self.rates[key] = rate
 
 
 class SimulatedConsumer:
@@ -48,79 +55,52 @@ class SimulatedConsumer:
 
     Attributes
     ----------
-    cut_off_until : float
-        Time until which no request of this consumer arrives.
+    link : Link
     looked : float
         When it sent the last request for commits that was answered.
     """
 
-    def __init__(self, cluster: Cluster, process: Process) -> None:
-        self._cluster, self._process, self._world = cluster, process, cluster.world
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster, self._world = cluster, cluster.world
         self._positions: dict[Key, int] = {}
-        self.cut_off_until = self.looked = 0.0
+        self.link, self.looked = Link(cluster.world, cluster), 0.0
 
     # ---- requests ------------------------------------------------------------------------------------------------
 
-    def _way(self) -> None:
-        random = self._world.random
-        share, longest = SLOW
-        slow = random.uniform(0, longest) if random.random() < share else 0.0
-        self._process.sleep(random.expovariate(1 / LATENCY) + slow)
-
-    def unreachable(self) -> bool:
-        """Return whether no request arrives now."""
-        return self._world.now < max(self._cluster.down_until, self.cut_off_until)
-
-    def _ask(self, patience: float, *, coordinator: bool) -> None:
-        """Let a request arrive, or raise the error that confluent-kafka raises."""
-        began = self._world.now
-        self._way()
-        while self.unreachable() or (coordinator and self._world.now < self._cluster.moving_until):
-            if self._world.now - began >= patience:
-                away = coordinator and not self.unreachable()
-                raise KafkaException(KafkaError(KafkaError.NOT_COORDINATOR if away else KafkaError._TIMED_OUT))
-            self._process.sleep(0.25)
-
-    def _answer(self, patience: float) -> None:
-        if self.unreachable() or self._world.random.random() < LOST:
-            self._process.sleep(patience)
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-        self._way()
-
     def list_topics(self, topic: str, timeout: float) -> Any:
         """Return the partitions of a topic."""
-        self._ask(timeout, coordinator=False)
+        self.link.ask(timeout, coordinator=False)
         partitions = {number: None for name, number in self._cluster.rates if name == topic}
-        self._answer(timeout)
+        self.link.answer(timeout)
         return SimpleNamespace(topics={topic: SimpleNamespace(error=None, partitions=partitions)})
 
     def get_watermark_offsets(self, part: TopicPartition, timeout: float, cached: bool) -> tuple[int, int]:
         """Return the offsets of a log's beginning and end."""
         assert not cached
-        self._ask(timeout, coordinator=False)
+        self.link.ask(timeout, coordinator=False)
         end = self._cluster.end((part.topic, part.partition))
-        self._answer(timeout)
+        self.link.answer(timeout)
         return 0, end
 
     def committed(self, parts: Sequence[TopicPartition], timeout: float) -> list[TopicPartition]:
         """Return the group's commits."""
         began = self._world.now
-        self._ask(timeout, coordinator=True)
+        self.link.ask(timeout, coordinator=True)
         found = [(each, self._cluster.commits.get((each.topic, each.partition), (-1001, ""))) for each in parts]
-        self._answer(timeout)
+        self.link.answer(timeout)
         self.looked = began
         return [TopicPartition(each.topic, each.partition, offset, metadata) for each, (offset, metadata) in found]
 
     def commit(self, offsets: Sequence[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
         """Commit offsets with metadata."""
         assert not asynchronous
-        self._ask(15.0, coordinator=True)  # as long as librdkafka was seen to try
+        self.link.ask(15.0, coordinator=True)  # as long as librdkafka was seen to try
         for each in offsets:
             key = each.topic, each.partition
             made = each.offset, each.metadata or ""
             self._cluster.on_commit(self, key, self._cluster.commits.get(key, (0, "")), made)
             self._cluster.commits[key] = made
-        self._answer(5.0)
+        self.link.answer(5.0)
         return list(offsets)
 
     # ---- messages ------------------------------------------------------------------------------------------------
@@ -141,7 +121,7 @@ class SimulatedConsumer:
         """Return the next message of the partition that is furthest behind, or None after some seconds."""
         end = self._world.now + timeout
         while True:
-            behind = {} if self.unreachable() else {
+            behind = {} if self.link.unreachable() else {
                 key: waiting for key, at in self._positions.items() if (waiting := self._cluster.end(key) - at) > 0
             }  # fmt: skip
             if behind:
@@ -150,7 +130,7 @@ class SimulatedConsumer:
                 return SimulatedMessage(key, self._positions[key] - 1)
             if (left := end - self._world.now) <= 0:
                 return None
-            self._process.sleep(min(left, 0.5))
+            self._world.sleep(min(left, 0.5))
 
 
 class SimulatedMessage:

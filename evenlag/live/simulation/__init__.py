@@ -1,9 +1,0 @@
-"""Followers in virtual time: our own code on a model of Kafka, with faults drawn from a seed.
-
-`python -m evenlag.live.simulation --hours 10 --seed 1` runs it and prints what happened, or the story of a failure.
-"""
-
-from evenlag.live.simulation.troubled_group import Report, simulate
-from evenlag.live.simulation.world import BrokenPromiseError
-
-__all__ = ["BrokenPromiseError", "Report", "simulate"]

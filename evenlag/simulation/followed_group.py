@@ -1,0 +1,152 @@
+"""Followers of a published plan (docs/follow.md), and the promises of that page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+
+from confluent_kafka import KafkaException
+
+from evenlag.errors import FollowError
+from evenlag.live.follow import Follow, FollowedPlan
+from evenlag.live.ownership import LEASE, Ownership
+from evenlag.simulation.cluster import Commit, Key, SimulatedConsumer
+from evenlag.simulation.plan_log import ARRIVES, PlanLog, SimulatedPlanTopic
+from evenlag.simulation.troubled_group import Member, TroubledGroup, numbers
+from evenlag.simulation.world import Process, World
+
+GROUP = "billing"
+GARBAGE = b'{"group": "billing", "version":'
+RATE = 0.3  # messages per second and partition
+BOUND = LEASE + 30.0  # seconds without a fault after which every partition has its owner
+COMPACTED = 30.0, 600.0  # least and most seconds between two compactions of the topic of plans
+
+
+class Follower(Member):
+    """A consumer's program, as docs/follow.md shows it."""
+
+    def __init__(self, group: Followers, name: str) -> None:
+        self._group, self.consumer = group, SimulatedConsumer(group.cluster)
+        super().__init__(name, self.consumer.link)
+        self.follow = Follow(
+            self.consumer, SimulatedPlanTopic(group.log, self.link, GROUP), name, auto_offset_reset="earliest",
+            on_assign=lambda _, keys: self._takes(keys),
+            on_revoke=lambda _, keys: group.world.tell(f"{name} gives up {numbers(keys)}"),
+            on_lost=lambda _, keys: group.world.tell(f"{name} lost {numbers(keys)}"),
+        )  # fmt: skip
+        self.processes = [group.world.start(name, self._run)]
+
+    def _takes(self, keys: list[Key]) -> None:
+        self.took |= dict.fromkeys(keys, self._group.world.now)
+        self._group.world.tell(f"{self.name} took {numbers(keys)}")
+
+    def _run(self, process: Process) -> None:
+        world = self._group.world
+        try:
+            while not self.leaving:
+                for message in self.follow.consume(1.0):
+                    process.sleep(world.random.expovariate(1 / self.handling))
+                    self._group.processes(self, (message.topic(), message.partition()), message.offset())
+        except (KafkaException, FollowError, AssertionError) as error:
+            raise world.broken(f"{self.name} ended by itself: {error!r}") from error
+        try:
+            self.follow.close()
+        except KafkaException:  # it says so, and its partitions wait for a plan
+            world.tell(f"{self.name} could not give up its partitions")
+        world.tell(f"{self.name} has left")
+
+    @property
+    def certain(self) -> bool:
+        """True if it runs, and has looked at the commits since it was last stopped."""
+        process = self.processes[0]
+        return process.alive and not process.stopped and self.consumer.looked >= process.resumes
+
+    @property
+    def holds(self) -> Iterable[Key]:
+        """The partitions that it reads."""
+        return self.follow.holds
+
+
+class Followers(TroubledGroup[Follower]):
+    """The members, and the plan that the operator publishes.
+
+    Attributes
+    ----------
+    longest_garbage : float
+        Most seconds until a plan follows a record that is none.
+    """
+
+    longest_garbage = 60.0
+
+    def __init__(self, world: World, hours: float) -> None:
+        super().__init__(world, hours, rate=RATE, bound=BOUND)
+        self.log = PlanLog(world, self.appended)
+        self.plan = FollowedPlan(GROUP, 0, {})  # the last one
+        self._commit_times = dict.fromkeys(self.cluster.rates, (0.0, 0.0))  # the last, and seconds since the one before
+        self.cluster.on_commit = self._committed
+        self.begin()
+        self.replan()
+        world.start("compaction", self._compact)
+
+    def _committed(self, consumer: SimulatedConsumer, key: Key, before: Commit, made: Commit) -> None:
+        """Note a commit. Its plan must be at least as new as that of each commit that its member has seen.
+
+        Its offset may be lower than the one before in two cases only.
+
+        A member that was stopped may undo the commits of others, which see it later. A member that claims a partition
+        after a lease may miss the commit with which the owner, late, hands it on.
+        """
+        member = next(each for each in self.members.values() if each.consumer is consumer)
+        since, gap = self._commit_times[key]
+        if not member.certain:
+            self.doubtful[key] = self.world.now + BOUND
+        elif made[0] < before[0] and self.doubtful[key] <= self.world.now and gap < LEASE:
+            raise self.world.broken(f"{member.name} sets the commit of {key[1]} back from {before[0]} to {made[0]}")
+        elif since < consumer.looked and (newer := _plan_of(before)) > (followed := _plan_of(made)):
+            raise self.world.broken(f"{member.name} acts under plan {followed} on {key[1]}, held under plan {newer}")
+        self._commit_times[key] = self.world.now, self.world.now - since
+
+    def owners(self) -> dict[Key, str]:
+        """Return the members that the plan gives the partitions to."""
+        return self.plan.owners
+
+    def appended(self, value: bytes) -> None:
+        """Note a record of the topic of plans."""
+        if value != GARBAGE:
+            self.plan = FollowedPlan.from_dict(json.loads(value))
+            shown = ", ".join(f"{name}: {numbers(keys)}" for name, keys in self.plan.assignment.items())
+            self.disturb("plan", f"plan {self.plan.version} is published: {shown}", ARRIVES[1])
+
+    def start(self, name: str) -> None:
+        """Start a member."""
+        self.members[name] = Follower(self, name)
+
+    def replan(self) -> None:
+        """Publish a plan that gives each partition to any of the members."""
+        names = sorted(self.members)
+        given: dict[str, list[Key]] = {name: [] for name in names}
+        for key in self.cluster.rates:
+            given[self.world.random.choice(names)].append(key)
+        version = max(self.plan.version + 1, round(1000 * self.world.wall()))
+        plan = FollowedPlan(GROUP, version, {name: tuple(keys) for name, keys in given.items()})
+        self.log.append(GROUP.encode(), json.dumps(plan.to_dict()).encode())
+
+    def deeds(self) -> Sequence[Callable[[], None]]:
+        """Return the faults that may befall the group, and a new plan."""
+        return [self.replan, *super().deeds(), self._garble]
+
+    def _garble(self) -> None:
+        """Write something else than a plan, and publish a plan later."""
+        self.disturb("garbage", "garbage is published")
+        self.log.append(GROUP.encode(), GARBAGE)
+        self.later("a plan follows the garbage", 1, self.longest_garbage, self.replan)
+
+    def _compact(self, process: Process) -> None:
+        while True:
+            process.sleep(self.world.random.uniform(*COMPACTED))
+            self.log.compact()
+
+
+def _plan_of(commit: Commit) -> int:
+    held = Ownership.decode(commit[1])
+    return 0 if held is None else held.plan

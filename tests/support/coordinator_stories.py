@@ -1,0 +1,234 @@
+"""Small stories of classic groups, told to a real coordinator or to the simulation's model of it.
+
+`python -m tests.support.coordinator_stories` records the answers of a real broker in tests/records.
+
+A step is a request of one client, or a pause:
+
+* `join a [as=ID] [static=NAME] [protocols=x+y] [sends=TEXT] [session=S] [rebalance=S]`: `as=none` joins without an id
+* `sync a [b=TEXT …] [gen=N]`, `beat a [gen=N]`, `commit a [gen=N]`, `leave a`; a stranger `?` has no id and generation
+* `wait S`
+
+A line of the outcome has the step, the answers that have come since, and the state of the group.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from evenlag.simulation.coordinator import Coordinator
+from evenlag.simulation.group_answers import NO_GENERATION, NO_MEMBER, Answer, Code, Pending
+
+GOLDEN = Path(__file__).parents[1] / "records" / "coordinator-4.1.json"
+INITIAL_DELAY = 2.0  # seconds for which an empty group waits for more members
+STEP = 1.0  # seconds for a step, within which a broker answers at once if it can
+AT_ONCE = 10  # stories
+SESSION, REBALANCE = 30.0, 30.0  # seconds, unless a story says otherwise
+
+FORMED = "join a; join b; join a; join b; wait 3; sync b; sync a a=one b=two"
+STATIC = "join s static=s; wait 1; sync s s=all"
+STORIES = {
+    "a group forms": FORMED,
+    "a member alone": "join a; join a; wait 1; sync a a=all; beat a; commit a",
+    "an id is needed": "join a as=none; join a as=none; wait 0.5",
+    "an unknown id": "join a as=nobody; beat a gen=1; commit a gen=1; leave a; sync a gen=1",
+    "strangers commit while a group is empty": "commit ?; join a; join a; wait 1; commit ?; sync a a=all; commit ?",
+    "an old generation": f"{FORMED}; beat a gen=0; commit a gen=0; sync a gen=0; beat a gen=2; commit b gen=2",
+    "a second sync": f"{FORMED}; sync b; sync a a=other b=other; sync b",
+    "a follower joins again and sends the same": f"{FORMED}; join b; beat a; beat b",
+    "a follower joins again and sends something else": f"{FORMED}; join b sends=more; beat a; commit a; join a; "
+    "sync b; sync a a=three b=four",
+    "the leader joins again": f"{FORMED}; join a; beat b; commit b; join b; commit b; sync a a=three b=four; sync b",
+    "a commit while the leader assigns": f"{FORMED}; join a; join b; commit a; commit b gen=1; beat b",
+    "a third member": f"{FORMED}; join c; join c; beat a; join a; join b; sync c; sync b; sync a a=x b=y c=z",
+    "a third member while the leader assigns": "join a; join a; wait 1; join b; join b; sync a a=all; join a; "
+    "sync b; sync a a=x b=y",
+    "a member leaves": f"{FORMED}; leave b; beat a; commit a; join a; sync a a=all",
+    "the leader leaves": f"{FORMED}; leave a; beat b; join b; sync b b=all",
+    "all leave": f"{FORMED}; leave a; leave b; commit ?; beat a",
+    "a group forms again": "join a; join a; wait 1; sync a a=all; leave a; join b; join b; wait 1; sync b b=all",
+    "a member leaves while a group waits": f"{FORMED}; join a; leave b",
+    "a member that has not joined leaves": "join a; leave a; join a",
+    "an id that is not used holds a rebalance up": f"{FORMED}; join c; join a; join b; wait 1; leave c",
+    "a silent member": "join a session=6.5; join b; join a session=6.5; join b; wait 3; sync b; sync a a=one b=two; "
+    "wait 3; beat b; wait 2; beat b; commit a; join b; sync b b=all",
+    "a member that only beats during a rebalance": "join a rebalance=3; join b rebalance=3; join a rebalance=3; "
+    "join b rebalance=3; wait 3; sync b; sync a a=one b=two; join a rebalance=3; beat b; wait 3; beat b; commit b",
+    "a leader that only beats": "join a rebalance=6; join b rebalance=6; join a rebalance=6; join b rebalance=6; "
+    "wait 3; sync b; beat a; wait 3; beat a; beat b",
+    "a static member comes back": f"{STATIC}; join t static=s; sync t; beat s; commit s; beat t; commit t",
+    "a static member comes back while a group waits": f"{STATIC}; join a; join a; join t static=s; wait 0.5; beat s; "
+    "sync t t=x a=y; sync a",
+    "a static member that is fenced joins": f"{STATIC}; join t static=s; join s; sync s; leave t",
+    "a static follower comes back": "join a; join a; join s static=s; wait 1; sync s; sync a a=one s=two; "
+    "join t static=s; sync t; beat a; join t static=s as=none; beat t",
+    "a static member that sends something else": f"{STATIC}; join t static=s sends=more; sync t; beat t",
+    "no protocol in common": f"{FORMED}; join c protocols=other; beat a",
+    "the protocol that most prefer": "join a protocols=x+y; join b protocols=y+x; join c protocols=y+x; "
+    "join a protocols=x+y; join b protocols=y+x; join c protocols=y+x; wait 5; beat a",
+}  # fmt: skip
+
+
+class Driver(Protocol):
+    """A coordinator with one group."""
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+
+    def state(self) -> str:
+        """Return the state of the group."""
+
+    def join(
+        self, member_id: str, protocols: Mapping[str, bytes], instance: str | None, session: float, rebalance: float
+    ) -> Pending:
+        """Send a request to join."""
+
+    def sync(self, member_id: str, generation: int, assignments: Mapping[str, bytes], instance: str | None) -> Pending:
+        """Send a request to sync."""
+
+    def beat(self, member_id: str, generation: int, instance: str | None) -> Pending:
+        """Send a heartbeat."""
+
+    def commit(self, member_id: str, generation: int, instance: str | None) -> Pending:
+        """Commit an offset."""
+
+    def leave(self, member_id: str) -> Pending:
+        """Send a request to leave."""
+
+
+class Model:
+    """The simulation's model."""
+
+    def __init__(self) -> None:
+        self._coordinator, self._now = Coordinator(INITIAL_DELAY), 0.0
+
+    def wait(self, seconds: float) -> None:
+        self._now += seconds
+        self._coordinator.advance(self._now)
+
+    def state(self) -> str:
+        return str(self._coordinator.state)
+
+    def join(
+        self, member_id: str, protocols: Mapping[str, bytes], instance: str | None, session: float, rebalance: float
+    ) -> Pending:
+        return self._coordinator.join(
+            self._now, member_id, protocols, instance=instance, session=session, rebalance=rebalance
+        )
+
+    def sync(self, member_id: str, generation: int, assignments: Mapping[str, bytes], instance: str | None) -> Pending:
+        return self._coordinator.sync(self._now, member_id, generation, assignments, instance)
+
+    def beat(self, member_id: str, generation: int, instance: str | None) -> Pending:
+        return Pending(Answer(self._coordinator.heartbeat(self._now, member_id, generation, instance)))
+
+    def commit(self, member_id: str, generation: int, instance: str | None) -> Pending:
+        return Pending(Answer(self._coordinator.commit(self._now, member_id, generation, instance)))
+
+    def leave(self, member_id: str) -> Pending:
+        return Pending(Answer(self._coordinator.leave(self._now, member_id)))
+
+
+@dataclass
+class _Telling:
+    """A story on its way."""
+
+    driver: Driver
+    ids: dict[str, str] = field(default_factory=dict)
+    generations: dict[str, int] = field(default_factory=dict)
+    instances: dict[str, str] = field(default_factory=dict)
+    waiting: list[tuple[str, str, Pending]] = field(default_factory=list)
+
+    def step(self, text: str) -> str:
+        """Take a step; return the step, the answers that have come since, and the state."""
+        verb, *words = text.split()
+        if verb == "wait":
+            self.driver.wait(float(words[0]))
+        else:
+            who, given = words[0], dict(word.split("=") for word in words[1:])
+            self.waiting.append((verb, who, getattr(self, f"_{verb}")(who, given)))
+        self.driver.wait(STEP)
+        come = [each for each in self.waiting if each[2].answer is not None]
+        self.waiting = [each for each in self.waiting if each[2].answer is None]
+        answers = sorted(self._told(verb, who, pending.answer) for verb, who, pending in come if pending.answer)
+        return " | ".join([text, *answers, self.driver.state()])
+
+    def _told(self, verb: str, who: str, answer: Answer) -> str:
+        if verb == "join" and answer.code in (Code.NONE, Code.MEMBER_ID_REQUIRED):
+            self.ids[who] = answer.member_id
+        words = [verb, who, str(answer.code)]
+        if verb == "join" and answer.code is Code.NONE:
+            self.generations[who] = answer.generation
+            names = {member_id: name for name, member_id in sorted(self.ids.items(), reverse=True)}
+            # Whoever joins first leads; ids of members that wait for their answers are not known yet.
+            leads = answer.leader == answer.member_id
+            members = {names.get(each, "?"): sent.decode() for each, sent in answer.members.items()}
+            words += [f"generation {answer.generation}", f"by {answer.protocol}", "leads" if leads else "follows"]
+            words += [f"{len(members)} members sent {sorted(members.values())}"] if members else []
+            words += ["skips"] if answer.skip else []
+        if verb == "sync" and answer.code is Code.NONE:
+            words.append(f"gets {(answer.assignment or b'').decode()!r}")
+        return " ".join(words)
+
+    def _me(self, who: str, given: Mapping[str, str]) -> tuple[str, int, str | None]:
+        generation = int(given.get("gen", self.generations.get(who, NO_GENERATION)))
+        unknown = NO_MEMBER if who == "?" else "nobody"
+        return self.ids.get(who, unknown), generation, self.instances.get(who)
+
+    def _join(self, who: str, given: Mapping[str, str]) -> Pending:
+        if "static" in given:
+            self.instances[who] = given["static"]
+        member_id = {"none": NO_MEMBER, "nobody": "nobody"}.get(given.get("as", ""), self.ids.get(who, NO_MEMBER))
+        sent = given.get("sends", who).encode()
+        protocols = dict.fromkeys(given.get("protocols", "range").split("+"), sent)
+        times = float(given.get("session", SESSION)), float(given.get("rebalance", REBALANCE))
+        return self.driver.join(member_id, protocols, self.instances.get(who), *times)
+
+    def _sync(self, who: str, given: Mapping[str, str]) -> Pending:
+        member_id, generation, instance = self._me(who, given)
+        made = {self.ids[name]: text.encode() for name, text in given.items() if name != "gen"}
+        return self.driver.sync(member_id, generation, made, instance)
+
+    def _beat(self, who: str, given: Mapping[str, str]) -> Pending:
+        return self.driver.beat(*self._me(who, given))
+
+    def _commit(self, who: str, given: Mapping[str, str]) -> Pending:
+        return self.driver.commit(*self._me(who, given))
+
+    def _leave(self, who: str, given: Mapping[str, str]) -> Pending:
+        return self.driver.leave(self._me(who, given)[0])
+
+
+def told(story: str, driver: Driver) -> list[str]:
+    """Tell a story to a coordinator; return the lines of the outcome."""
+    telling = _Telling(driver)
+    return [telling.step(text.strip()) for text in story.split(";")]
+
+
+def recorded() -> tuple[str, dict[str, list[str]]]:
+    """Return the version of the recorded broker, and the outcome of each story."""
+    content = json.loads(GOLDEN.read_text())
+    return content["kafka"], content["stories"]
+
+
+def outcomes_of(driver_of: Callable[[str], Driver]) -> dict[str, list[str]]:
+    """Tell all stories to a real coordinator, each about a group of its own; return the outcomes."""
+    told(FORMED, driver_of("first"))  # the first requests take a broker longer than a step
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        telling = {
+            name: pool.submit(told, story, driver_of(f"story-{number}"))
+            for number, (name, story) in enumerate(STORIES.items())
+        }
+        return {name: each.result() for name, each in telling.items()}
+
+
+if __name__ == "__main__":
+    from tests.support.asked_coordinator import Asked, ready_broker
+
+    with ready_broker(INITIAL_DELAY) as (bootstrap, kafka):
+        outcomes = outcomes_of(lambda group: Asked(bootstrap, group))
+    GOLDEN.write_text(json.dumps({"kafka": kafka, "stories": outcomes}, indent=1) + "\n")
