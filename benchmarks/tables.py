@@ -41,6 +41,7 @@ from benchmarks.small_groups import small_groups
 from benchmarks.startup import startup
 from benchmarks.terms import terms
 from benchmarks.transport import transport
+from benchmarks.unlike_members import unlike_members
 from benchmarks.weeks import weeks
 from evenlag import Problem, Result, compare, solve
 from evenlag.errors import InfeasibleError
@@ -249,6 +250,7 @@ TABLES = (
     large_budgets,
     few_moves,
     without_counts,
+    unlike_members,
     pcmax,
     frangioni,
     families,
