@@ -18,6 +18,7 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.live.followed_plan import FollowedPlan
 from evenlag.model.facts import CLASSIC, STABLE, Facts
 from evenlag.model.problem import NOBODY, Index, Problem
+from evenlag.model.result import Result
 from evenlag.protocol.subscriptions import PLAN
 from evenlag.search.entry import solve
 from evenlag.watch.loop_decision import Caution, Published, Sight
@@ -150,18 +151,10 @@ class _Group:
             )  # fmt: skip
         except InfeasibleError:  # the counts need more moves, so that the loop waits
             return
-        owners = dict(zip(problem.partitions, (problem.members[owner] for owner in problem.owner), strict=True))
-        members = {name: {"client_id": _client(name)} for name in problem.members}
-        sight = Sight(
-            problem.group, facts=FOLLOWING, members=members, owners=owners, pays=result.pays is True,
-            moves=result.moves,
-        )  # fmt: skip
-        decision = self.caution.at_sight(sight, now) or self.caution.with_place(sight, Published(self.plan), now)
-        if decision.reason is not None:
+        plan = decided(self.caution, problem, result, self.plan, now)
+        if plan is None:
             return
-        assignment = {name: tuple(keys) for name, keys in result.assignment.items()}
-        self.plan = FollowedPlan(problem.group, round(1000 * now), assignment, members)
-        self.caution.published(problem.group, self.plan.version, now)
+        self.plan = plan
         self._take(result.plan.member_of)
         self.found.plans += 1
 
@@ -184,6 +177,24 @@ class _Group:
         if strategy is not None or self.plan is None:
             return HEURISTICS[strategy or "cooperative-sticky"](problem).member_of
         return _by_plan(problem, self.plan)
+
+
+def decided(
+    caution: Caution, problem: Problem, result: Result, before: FollowedPlan | None, now: float
+) -> FollowedPlan | None:
+    """Return the plan that the loop publishes of a result; None if it waits."""
+    owners = dict(zip(problem.partitions, (problem.members[owner] for owner in problem.owner), strict=True))
+    members = {name: {"client_id": _client(name)} for name in problem.members}
+    sight = Sight(
+        problem.group, facts=FOLLOWING, members=members, owners=owners, pays=result.pays is True, moves=result.moves
+    )
+    decision = caution.at_sight(sight, now) or caution.with_place(sight, Published(before), now)
+    if decision.reason is not None:
+        return None
+    assignment = {name: tuple(keys) for name, keys in result.assignment.items()}
+    plan = FollowedPlan(problem.group, round(1000 * now), assignment, members)
+    caution.published(problem.group, plan.version, now)
+    return plan
 
 
 def _by_plan(problem: Problem, plan: FollowedPlan) -> Index:

@@ -42,6 +42,7 @@ from benchmarks.startup import startup
 from benchmarks.terms import terms
 from benchmarks.transport import transport
 from benchmarks.weeks import weeks
+from benchmarks.worlds import worlds
 from evenlag import Problem, Result, compare, solve
 from evenlag.errors import InfeasibleError
 from evenlag.heuristics import HEURISTICS
@@ -271,6 +272,7 @@ TABLES = (
     balances,
     alarms,
     loop,
+    worlds,
     landau,
     history,
     certificates,
