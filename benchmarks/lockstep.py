@@ -18,7 +18,7 @@ from evenlag.compare.consumption import share_out
 from evenlag.compare.drain import Course
 from evenlag.compare.history import Messages
 from evenlag.compare.members_needed import SizeOptions, run, solving_of
-from evenlag.compare.simulation import EVENLAG, ReplayOptions
+from evenlag.compare.simulation import EVENLAG
 from evenlag.heuristics import HEURISTICS
 from evenlag.live.assignor.lag_record import LagRecord
 from evenlag.live.cluster.group_offsets import Reading
@@ -27,9 +27,14 @@ from evenlag.model.defaults import PAUSE
 from evenlag.model.plan import current_plan
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND
+from evenlag.model.result import Result
+from evenlag.search.construct.start_plans import Baselines, Greedy
 from evenlag.search.entry import with_payoff
+from evenlag.search.improve.relocation import Relocation
+from evenlag.search.improve.scenarios import Scenarios
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
+from evenlag.search.stage import Step
 from evenlag.watch.loop_decision import Caution
 
 LATE = 5  # minutes of a member's reading: more lag is too much
@@ -46,7 +51,10 @@ TOLERANCE = 0.1  # share by which the lag may miss its target
 KCL = "variance-based"
 
 SOLVING: dict[str, Any] = {"time_limit": NET, "work": WORK, "deterministic": True, "gap": GAP}
-REBALANCE = ReplayOptions.of(**SOLVING)
+OPTIONS = SolveOptions(**SOLVING)
+BASELINES = Step(Baselines(only=("cooperative-sticky", "lag-aware")), though_settled=True, though_over=True)
+QUICK = (BASELINES, Step(Greedy()), Step(Relocation(), 1))  # no bounds and proofs: half the time, plans as good
+SEVERAL_FUTURES = (BASELINES, Step(Scenarios(), 0.5), Step(Scenarios(again=True), 0.5, again=True))
 SIZING = SizeOptions(drain_seconds=60 * LATE, solving=solving_of(time_limit=SIZE_WORK, deterministic=True, gap=GAP))
 
 
@@ -65,7 +73,7 @@ class Way:
     least : float or None
         The loop's `--least` in seconds; None without a loop.
     horizon : int
-        Minutes of arrivals that the loop's plans are made for, besides the lag.
+        The loop's `--horizon` in minutes.
     sized : bool
         True if evenlag's size sets the number of members of a scaled group, not KEDA's rule.
     """
@@ -75,7 +83,6 @@ class Way:
     share: str = "10%"
     least: float | None = None
     horizon: int = 0
-    balance: str = "both"
     sized: bool = False
 
 
@@ -140,7 +147,6 @@ class Group:
         self.owner = np.full(partitions, NOBODY, dtype=np.int64)
         self.here = np.empty(0, dtype=np.int64)
         self.members = self._wanted = len(world.speeds)
-        self._names: tuple[str, ...] = ()
         self._wishes = deque([self.members], maxlen=WINDOW)
         self._plan: FollowedPlan | None = None
         self._caution = None if way.least is None else Caution(way.least)
@@ -149,20 +155,22 @@ class Group:
 
     def begin(self, minute: int) -> Messages:
         """Assign anew if members have changed, else let the loop look; return each partition's seconds of pause."""
-        world = self.world
-        self.members = self._wanted
+        world, look = self.world, minute % LOOK == 0
+        before, self.members = self.here, self._wanted
         self.here = world.present(minute, self.members)
-        names = world.names(minute, self.here)
-        seen = self.seen(minute)
-        problem = world.problem(names).at(seen, self._local())
-        if world.scaled:
-            self._scale(minute, problem)
-        if self._record is not None and minute % LOOK == 0:
+        changed = not np.array_equal(self.here, before)
+        if world.scaled and not self.way.sized:
+            self._scale(int(self.seen(minute).sum()))
+        if not (changed or look):
+            return np.zeros_like(self.lags)
+        problem = world.problem(world.names(minute, self.here)).at(self.seen(minute), self._local())
+        if look:
             self._note(minute, problem)
-        if names != self._names:
-            self._names = names
-            return self._take(minute, self._assigned(problem), eager=self.way.eager)
-        after = self._looked(minute, problem) if minute % LOOK == 0 else None
+            if world.scaled and self.way.sized:
+                self._size(minute, problem)
+        if changed:
+            return self._take(minute, self._assigned(minute, problem), eager=self.way.eager)
+        after = self._looked(minute, problem)
         return np.zeros_like(self.lags) if after is None else self._take(minute, after)
 
     def end(self, read: Messages, lags: Messages) -> None:
@@ -197,26 +205,27 @@ class Group:
         self.tally.paused += int(pauses.sum())
         return pauses
 
-    def _assigned(self, problem: Problem) -> Index:
+    def _assigned(self, minute: int, problem: Problem) -> Index:
         strategy = self.way.at_rebalance
+        if strategy == KCL:
+            return self._by_throughput(minute, problem)
         if self._record is not None:
-            problem = self._record.foreseen(problem)[0]
+            return _best(self._record.foreseen(problem)[0], OPTIONS).plan.member_of
         if strategy is not None or self._plan is None:
-            return REBALANCE.assign(strategy or "cooperative-sticky", problem)[0]
+            return HEURISTICS[strategy or "cooperative-sticky"](problem).member_of
         return _by_plan(problem, self._plan)
 
     def _looked(self, minute: int, problem: Problem) -> Index | None:
         """Return the assignment that a look brings into force; None to leave the group alone."""
         if self.way.at_rebalance == KCL:
-            throughput = problem.at(self._arrived(minute), problem.owner)
-            return HEURISTICS[KCL](throughput).member_of
+            return self._by_throughput(minute, problem)
         if self._caution is None:
             return None
         rates = self._arrived(minute)
-        aim = problem.at(problem.lags + rates * self.way.horizon // LOOK, problem.owner)
-        options = SolveOptions(only_if_better=self.way.share, balance=self.way.balance, **SOLVING)
-        coming = {key: Fraction(rate, 60 * LOOK) for key, rate in zip(problem.partitions, rates.tolist(), strict=True)}
-        result = with_payoff(search(aim, options, explain=False), options, coming)
+        aim = problem.at(problem.lags + rates * self.way.horizon, problem.owner)
+        options = SolveOptions(only_if_better=self.way.share, **SOLVING)
+        coming = {key: Fraction(rate, 60) for key, rate in zip(problem.partitions, rates.tolist(), strict=True)}
+        result = with_payoff(_best(aim, options), options, coming)
         plan = decided(self._caution, problem, result, self._plan, 60.0 * minute)
         if plan is None:
             return None
@@ -224,25 +233,26 @@ class Group:
         self.tally.plans += 1
         return result.plan.member_of
 
-    def _arrived(self, minute: int) -> Messages:
-        """Return the messages that have arrived since the last look; none at the first."""
-        found: Messages = self.world.arrivals[max(minute - LOOK, 0) : minute].sum(axis=0)
+    def _by_throughput(self, minute: int, problem: Problem) -> Index:
+        return HEURISTICS[KCL](problem.at(self._arrived(minute, LOOK), problem.owner)).member_of
+
+    def _arrived(self, minute: int, lasting: int = 1) -> Messages:
+        """Return the messages that have arrived in the last minutes."""
+        found: Messages = self.world.arrivals[max(minute - lasting, 0) : minute].sum(axis=0)
         return found
 
     def _note(self, minute: int, problem: Problem) -> None:
-        assert self._record is not None
+        if self._record is None:
+            return
         ends = self.lags + self._ends
         commits = ends - problem.lags
         offsets = zip(ends.tolist(), commits.tolist(), strict=True)
         found = {key: (0, end, commit) for key, (end, commit) in zip(problem.partitions, offsets, strict=True)}
         self._record.add(60 * minute * SECOND, problem, Reading(found, {}))
 
-    def _scale(self, minute: int, problem: Problem) -> None:
-        """Set the number of members from the next minute on."""
-        if self.way.sized:
-            self._size(minute, problem)
-            return
-        wish = keda(problem.total_lag, THRESHOLD * self.world.speed, self.members, self._most)
+    def _scale(self, lag: int) -> None:
+        """Let KEDA set the number of members from the next minute on."""
+        wish = keda(lag, THRESHOLD * self.world.speed, self.members, self._most)
         self._wishes.append(wish)
         self._wanted = max(self._wishes) if wish < self.members else wish
 
@@ -251,15 +261,20 @@ class Group:
         return min(len(self.world.speeds), len(self.lags))
 
     def _size(self, minute: int, problem: Problem) -> None:
-        if minute % LOOK or not minute:
+        """Let evenlag's size set it."""
+        if minute % (2 * LOOK) or not minute:
             return
-        rates = [Fraction(rate, 60 * LOOK) for rate in self._arrived(minute).tolist()]
+        rates = [Fraction(rate, 60) for rate in self._arrived(minute).tolist()]
         capacity = Fraction(self.world.speed, 60)
         course = Course(problem, rates, capacity, Fraction(1))
         if minute % SIZE and course.of_plan(current_plan(problem)) <= 60 * LATE:
             return
         found = run(problem, replace(SIZING, most=self._most), capacity, rates)
         self._wanted = max(found.fewest or self._most, LEAST)
+
+
+def _best(problem: Problem, options: SolveOptions) -> Result:
+    return search(problem, options, explain=False, steps=SEVERAL_FUTURES if problem.futures else QUICK)
 
 
 def keda(lag: int, threshold: int, members: int, most: int) -> int:

@@ -1,4 +1,4 @@
-"""The loop that publishes plans, compared with assignors that act at rebalances, on ten synthetic histories."""
+"""The loop that publishes plans for today's lag, and assignors that act at rebalances, on ten synthetic histories."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WAYS = {
     "lag-aware": Way("lag-aware"),
     "evenlag's assignor, at rebalances alone": Way("evenlag"),
     "loop without restraint: any gain, at each look": Way(share="0%", least=0.0),
-    "loop with its defaults: 10 %, 10 min": Way(least=600.0),
+    "loop, 10 %, 10 min": Way(least=600.0),
     "loop, 20 %, 1 h": Way(share="20%", least=HOUR),
     "loop, 10 %, 10 min, at most 4 moves": Way(least=600.0, max_moves=4),
 }
@@ -77,14 +77,15 @@ class Measured:
 
 def loop(seed: int = 0) -> Iterator[str]:
     """Yield the table."""
-    yield "# A loop that publishes plans"
+    yield "# A loop that publishes plans for today's lag"
     yield ""
     yield (
         f"Ten histories of {DAYS:g} days, one of each kind, with a rolling restart each night, looked at every ten "
         f"minutes. Late: the busiest member has more lag than it reads in {LIMIT // 60} minutes. The loop's group "
         "keeps its last plan through restarts, as Java's PlanAssignor does; what an absent member had goes to the "
         "members with the fewest partitions. Plans are in force at once, and nothing stands still. Moves: partitions "
-        "that leave a member that is there."
+        "that leave a member that is there. The loop plans for today's lag, as with `--horizon 0`; "
+        "[worlds](worlds.md) has it with its defaults."
     )
     yield ""
     yield "| assigned by | late | busiest member's lag, mean | moves a day | plans a day |"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import click
 from evenlag import live
 from evenlag.cli import options
 from evenlag.cli.decorators import Command, together
+from evenlag.figures import duration
 from evenlag.tables.cluster_address import Brokers
 
 if TYPE_CHECKING:
@@ -25,12 +27,14 @@ PATTERN = "*?["  # signs of a pattern, as in a shell
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """The options `--publish`, `--least`, `--max-moves` and `--dry-run`.
+    """The options `--publish`, `--horizon`, `--least`, `--max-moves` and `--dry-run`.
 
     Attributes
     ----------
     place : str or None
         Where plans are published; None to publish none.
+    horizon : str
+        Time for which plans are made.
     least : str
         Time between two plans of a group.
     max_moves : int or None
@@ -38,9 +42,15 @@ class LoopOptions:
     """
 
     place: str | None
+    horizon: str
     least: str
     max_moves: int | None
     dry_run: bool
+
+    @property
+    def ahead(self) -> Fraction:
+        """Seconds for which plans are made; 0 if none are published."""
+        return Fraction(0) if self.place is None else options.seconds("horizon", self.horizon)
 
     @property
     def solving(self) -> dict[str, int]:
@@ -94,7 +104,8 @@ class LoopOptions:
         caution = Caution(float(options.seconds("least", self.least)), self.max_moves, self.dry_run)
         place = place_of(text, groups[0], config)
         writer = None if self.dry_run else sole_writer(place)
-        log(f"{'dry run: publishes nothing to' if self.dry_run else 'publishes plans to'} {text}")
+        ahead = f", for the lags predicted in {duration(self.ahead)}" if self.ahead else ""
+        log(f"{'dry run: publishes nothing to' if self.dry_run else 'publishes plans to'} {text}{ahead}")
         return Loop(caution, lambda group: place_of(text, group, config), source, log, writer, board.tallies)
 
 
@@ -102,8 +113,10 @@ def publishing(command: Command) -> Command:
     """Add the options; the command gets them as `loop`."""
 
     @wraps(command)
-    def with_loop(publish: str | None, least: str, max_moves: int | None, dry_run: bool, **others: Any) -> Any:
-        return command(loop=LoopOptions(publish, least, max_moves, dry_run), **others)
+    def with_loop(
+        publish: str | None, horizon: str, least: str, max_moves: int | None, dry_run: bool, **others: Any
+    ) -> Any:
+        return command(loop=LoopOptions(publish, horizon, least, max_moves, dry_run), **others)
 
     decorated: Command = _OPTIONS(with_loop)
     return decorated
@@ -114,6 +127,11 @@ _OPTIONS = together(
         "--publish", metavar="PLACE",
         help="Publish the plan of each group of --group where it pays: to kafka://HOST:PORT/TOPIC, or for one group to "
         "a file.",
+    ),
+    click.option(
+        "--horizon", metavar="TIME", default="10m", show_default=True,
+        help="With --publish: plan for the lag predicted for this far ahead (10m, 1h), from the rate since the "
+        f"previous reading; {options.BARE}.",
     ),
     click.option(
         "--least", metavar="TIME", default="10m", show_default=True,

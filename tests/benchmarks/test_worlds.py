@@ -139,5 +139,5 @@ def test_wins_and_losses_are_counted_alike() -> None:
     lines = list(report([of("flat", 144, 288), of("flat", 288, 144), of("flat", 144, 144), of("drift", 0, 720)]))
     assert f"| {LOOP} | 10.0% | 10.0% | 20.0% | 2 | 2 | 0 s | 0 s | 0 | 2 | 1 |" in lines
     assert "| range | 15.0% | 22.5% | 50.0% | 2 | 2 | 0 s | 0 s | 0 | 1 | 2 |" in lines
-    assert "| flat | 3 | 1 – 1 | 1 – 1 | 1 – 1 | 1 – 1 | 1 – 1 | – |" in lines
-    assert "| drift | 1 | 1 – 0 | 1 – 0 | 1 – 0 | 1 – 0 | 1 – 0 | – |" in lines
+    assert f"| flat | 3 |{6 * ' 1 – 1 |'} – |" in lines
+    assert f"| drift | 1 |{6 * ' 1 – 0 |'} – |" in lines

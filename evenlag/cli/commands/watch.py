@@ -143,6 +143,7 @@ def watch(
         only_if_better=only_if_better,
         capacity=None if capacity is None else Fraction(str(capacity)),
         drain_seconds=None if drain is None else options.deadline(drain),
+        horizon=loop.ahead,
     )
     asked.check()
     given = input_of(
