@@ -1,4 +1,4 @@
-"""The loop that publishes plans, compared with assignors that act at rebalances, on ten synthetic histories."""
+"""The loop that publishes plans for today's lag, and assignors that act at rebalances, on ten synthetic histories."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.live.followed_plan import FollowedPlan
 from evenlag.model.facts import CLASSIC, STABLE, Facts
 from evenlag.model.problem import NOBODY, Index, Problem
+from evenlag.model.result import Result
 from evenlag.protocol.subscriptions import PLAN
 from evenlag.search.entry import solve
 from evenlag.watch.loop_decision import Caution, Published, Sight
@@ -57,7 +58,7 @@ WAYS = {
     "lag-aware": Way("lag-aware"),
     "evenlag's assignor, at rebalances alone": Way("evenlag"),
     "loop without restraint: any gain, at each look": Way(share="0%", least=0.0),
-    "loop with its defaults: 10 %, 10 min": Way(least=600.0),
+    "loop, 10 %, 10 min": Way(least=600.0),
     "loop, 20 %, 1 h": Way(share="20%", least=HOUR),
     "loop, 10 %, 10 min, at most 4 moves": Way(least=600.0, max_moves=4),
 }
@@ -76,14 +77,15 @@ class Measured:
 
 def loop(seed: int = 0) -> Iterator[str]:
     """Yield the table."""
-    yield "# A loop that publishes plans"
+    yield "# A loop that publishes plans for today's lag"
     yield ""
     yield (
         f"Ten histories of {DAYS:g} days, one of each kind, with a rolling restart each night, looked at every ten "
         f"minutes. Late: the busiest member has more lag than it reads in {LIMIT // 60} minutes. The loop's group "
         "keeps its last plan through restarts, as Java's PlanAssignor does; what an absent member had goes to the "
         "members with the fewest partitions. Plans are in force at once, and nothing stands still. Moves: partitions "
-        "that leave a member that is there."
+        "that leave a member that is there. The loop plans for today's lag, as with `--horizon 0`; "
+        "[worlds](worlds.md) has it with its defaults."
     )
     yield ""
     yield "| assigned by | late | busiest member's lag, mean | moves a day | plans a day |"
@@ -150,18 +152,10 @@ class _Group:
             )  # fmt: skip
         except InfeasibleError:  # the counts need more moves, so that the loop waits
             return
-        owners = dict(zip(problem.partitions, (problem.members[owner] for owner in problem.owner), strict=True))
-        members = {name: {"client_id": _client(name)} for name in problem.members}
-        sight = Sight(
-            problem.group, facts=FOLLOWING, members=members, owners=owners, pays=result.pays is True,
-            moves=result.moves,
-        )  # fmt: skip
-        decision = self.caution.at_sight(sight, now) or self.caution.with_place(sight, Published(self.plan), now)
-        if decision.reason is not None:
+        plan = decided(self.caution, problem, result, self.plan, now)
+        if plan is None:
             return
-        assignment = {name: tuple(keys) for name, keys in result.assignment.items()}
-        self.plan = FollowedPlan(problem.group, round(1000 * now), assignment, members)
-        self.caution.published(problem.group, self.plan.version, now)
+        self.plan = plan
         self._take(result.plan.member_of)
         self.found.plans += 1
 
@@ -184,6 +178,24 @@ class _Group:
         if strategy is not None or self.plan is None:
             return HEURISTICS[strategy or "cooperative-sticky"](problem).member_of
         return _by_plan(problem, self.plan)
+
+
+def decided(
+    caution: Caution, problem: Problem, result: Result, before: FollowedPlan | None, now: float
+) -> FollowedPlan | None:
+    """Return the plan that the loop publishes of a result; None if it waits."""
+    owners = dict(zip(problem.partitions, (problem.members[owner] for owner in problem.owner), strict=True))
+    members = {name: {"client_id": _client(name)} for name in problem.members}
+    sight = Sight(
+        problem.group, facts=FOLLOWING, members=members, owners=owners, pays=result.pays is True, moves=result.moves
+    )
+    decision = caution.at_sight(sight, now) or caution.with_place(sight, Published(before), now)
+    if decision.reason is not None:
+        return None
+    assignment = {name: tuple(keys) for name, keys in result.assignment.items()}
+    plan = FollowedPlan(problem.group, round(1000 * now), assignment, members)
+    caution.published(problem.group, plan.version, now)
+    return plan
 
 
 def _by_plan(problem: Problem, plan: FollowedPlan) -> Index:

@@ -43,6 +43,7 @@ from benchmarks.terms import terms
 from benchmarks.transport import transport
 from benchmarks.unlike_members import unlike_members
 from benchmarks.weeks import weeks
+from benchmarks.worlds import worlds
 from evenlag import Problem, Result, compare, solve
 from evenlag.errors import InfeasibleError
 from evenlag.heuristics import HEURISTICS
@@ -273,6 +274,7 @@ TABLES = (
     balances,
     alarms,
     loop,
+    worlds,
     landau,
     history,
     certificates,

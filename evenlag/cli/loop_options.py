@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import click
 
 from evenlag.cli import options
 from evenlag.cli.decorators import into, together
+from evenlag.figures import duration
 from evenlag.tables.cluster_address import Brokers
 
 if TYPE_CHECKING:
@@ -22,12 +24,14 @@ PATTERN = "*?["  # signs of a pattern, as in a shell
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """The options `--publish`, `--least`, `--max-moves` and `--dry-run`.
+    """The options `--publish`, `--horizon`, `--least`, `--max-moves` and `--dry-run`.
 
     Attributes
     ----------
     publish : str or None
         Where plans are published; None to publish none.
+    horizon : str
+        Time for which plans are made.
     least : str
         Time between two plans of a group.
     max_moves : int or None
@@ -35,9 +39,15 @@ class LoopOptions:
     """
 
     publish: str | None
+    horizon: str
     least: str
     max_moves: int | None
     dry_run: bool
+
+    @property
+    def ahead(self) -> Fraction:
+        """Seconds for which plans are made; 0 if none are published."""
+        return Fraction(0) if self.publish is None else options.seconds("horizon", self.horizon)
 
     @property
     def solving(self) -> dict[str, int]:
@@ -90,7 +100,8 @@ class LoopOptions:
         caution = Caution(float(options.seconds("least", self.least)), self.max_moves, self.dry_run)
         place = place_of(text, groups[0], config)
         writer = None if self.dry_run else sole_writer(place)
-        log(f"{'dry run: publishes nothing to' if self.dry_run else 'publishes plans to'} {text}")
+        ahead = f", for the lags predicted in {duration(self.ahead)}" if self.ahead else ""
+        log(f"{'dry run: publishes nothing to' if self.dry_run else 'publishes plans to'} {text}{ahead}")
         return Loop(caution, lambda group: place_of(text, group, config), source, log, writer, board.tallies)
 
 
@@ -99,6 +110,11 @@ publishing = together(
         "--publish", metavar="PLACE",
         help="Publish the plan of each group of --group where it pays: to kafka://HOST:PORT/TOPIC, or for one group to "
         "a file.",
+    ),
+    click.option(
+        "--horizon", metavar="TIME", default="10m", show_default=True,
+        help="With --publish: plan for the lag predicted for this far ahead (10m, 1h), from the rate since the "
+        f"previous reading; {options.BARE}.",
     ),
     click.option(
         "--least", metavar="TIME", default="10m", show_default=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,6 +20,7 @@ from evenlag.compare.unlike_members import Weighing
 from evenlag.errors import InvalidProblemError
 from evenlag.model.defaults import PAUSE
 from evenlag.model.facts import Facts
+from evenlag.model.lag import MAX_LAG
 from evenlag.model.payoff import Rates, parse_share
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Index, Problem
@@ -56,6 +58,8 @@ class Asked:
         Seconds for which a moved partition is not read, if given.
     weighing : Weighing or None
         Weights of members, if they are not those of the input.
+    horizon : Fraction
+        Seconds: plans are for the lags predicted for this far ahead, at today's rates.
     """
 
     solving: Mapping[str, Any] = field(default_factory=dict)
@@ -65,6 +69,7 @@ class Asked:
     past: Measured = NOTHING_MEASURED
     pause: float | None = None
     weighing: Weighing | None = None
+    horizon: Fraction = Fraction(0)
 
     def pause_of(self, group: str) -> float:
         """Return the seconds for which a moved partition of a group is not read."""
@@ -93,7 +98,7 @@ class Standing:
     record : tuple of Snapshot
         The latest snapshot and the one before.
     planned : Problem
-        The group as it was when it was planned.
+        The group as it was when it was planned, with the lags that it was planned for.
     member_of : int32 array (P,)
         The best plan found.
     capacity : Capacity or None
@@ -152,17 +157,19 @@ def standing_of(
         record = tuple(weighed)
     pace, capacity = _pace(record, before, asked)
     rates = [] if capacity is None else pace.rates_in(problem)
-    if before is not None and _unchanged(before, problem):
+    aim = _ahead(problem, pace, asked.horizon)
+    if before is not None and _unchanged(before, aim):
         figures, planned, member_of = before.figures, before.planned, before.member_of
         diagnosis = before.diagnosis
     else:
         share = 1 - SIZE_SHARE if asked.drain_seconds is not None and capacity is not None else 1.0
-        result = _solved(problem, before, asked, max(seconds * share, LEAST_SECONDS), pace.rates)
+        result = _solved(aim, before, asked, max(seconds * share, LEAST_SECONDS), pace.rates)
         plan = result.found
-        figures, planned, member_of = _figures(problem, result, plan), problem, plan.member_of
+        figures, planned, member_of = _figures(aim, result, plan), aim, plan.member_of
         known = Pace(pace.rates, capacity)
         options = SolveOptions(**asked.solving, time_limit=seconds)
-        case = Case(problem, record, known, asked.drain_seconds, options, Clock(seconds * DIAGNOSIS_SHARE), result)
+        best = result if aim is problem else None
+        case = Case(problem, record, known, asked.drain_seconds, options, Clock(seconds * DIAGNOSIS_SHARE), best)
         diagnosis = diagnosis_of(case).summary
     figures = replace(
         figures,
@@ -179,7 +186,7 @@ def standing_of(
     if capacity is not None:
         figures = _with_times(figures, problem, member_of, rates, capacity.rate)
         if asked.drain_seconds is not None and problem.members:
-            sized = _sized(problem, before, asked, max(seconds * SIZE_SHARE, LEAST_SECONDS), capacity.rate, rates)
+            sized = _sized(problem, before, aim, asked, max(seconds * SIZE_SHARE, LEAST_SECONDS), capacity.rate, rates)
             figures = figures if sized is None else _with_members(figures, sized[2])
     return Standing(figures, record, planned, member_of, capacity, sized, diagnosis)
 
@@ -201,6 +208,15 @@ def _pace(record: tuple[Snapshot, ...], before: Standing | None, asked: Asked) -
     pace = pace_of(record, measured=measured)
     seen = pace.capacity if pace.capacity is not None and pace.capacity.source == BACKLOG else None
     return pace, seen or (None if before is None else before.capacity)
+
+
+def _ahead(problem: Problem, pace: Pace, horizon: Fraction) -> Problem:
+    """Return the group with the lags predicted for `horizon` seconds ahead; the group itself if no rate is known."""
+    if not horizon or pace.rates is None:
+        return problem
+    pairs = zip(problem.lags.tolist(), pace.rates_in(problem), strict=True)
+    lags = [min(lag + math.ceil(rate * horizon), MAX_LAG) for lag, rate in pairs]
+    return problem.at(np.array(lags, dtype=np.int64), problem.owner)
 
 
 def _unchanged(before: Standing, problem: Problem) -> bool:
@@ -272,10 +288,16 @@ def _with_times(
 
 
 def _sized(
-    problem: Problem, before: Standing | None, asked: Asked, seconds: float, capacity: Fraction, rates: list[Fraction]
+    problem: Problem,
+    before: Standing | None,
+    aim: Problem,
+    asked: Asked,
+    seconds: float,
+    capacity: Fraction,
+    rates: list[Fraction],
 ) -> tuple[Fraction, list[Fraction], Size] | None:
     """Return the sizing of the group; that of an earlier reading if nothing changed but for noise."""
-    if before is not None and before.sized is not None and _unchanged(before, problem):
+    if before is not None and before.sized is not None and _unchanged(before, aim):
         old_capacity, old_rates, _ = before.sized
         changed = sum((abs(rate - old) for rate, old in zip(rates, old_rates, strict=True)), Fraction(0))
         if old_capacity == capacity and changed <= RATE_NOISE * capacity:

@@ -121,10 +121,11 @@ def test_places_that_are_no_places(place: str, said: str) -> None:
     refused(evenlag("watch", CLUSTER, "--group", "g", "--publish", place), said)
 
 
-def test_a_least_time_that_is_none_is_refused() -> None:
+@pytest.mark.parametrize("option", ["--least", "--horizon"])
+def test_a_time_of_the_loop_that_is_none_is_refused(option: str) -> None:
     refused(
-        evenlag("watch", CLUSTER, "--group", "g", "--publish", "plans.json", "--least", "soon"),
-        "--least must be seconds or a time",
+        evenlag("watch", CLUSTER, "--group", "g", "--publish", "plans.json", option, "soon"),
+        f"{option} must be seconds or a time",
     )
 
 

@@ -216,3 +216,22 @@ def test_the_fewest_members_are_kept_while_rates_change_by_noise_alone() -> None
     assert second.planned is first.planned
     assert second.sized is not first.sized
     assert (second.figures.fewest_members, second.figures.fewest_members_proven) == (None, True)
+
+
+def test_plans_are_for_the_lags_at_the_horizon() -> None:
+    # Messages per minute: 60 and 40 into the partitions of c0, 10 and 10 into those of c1; nothing lags.
+    rows = [(p, 0, end, end, owner) for p, end, owner in zip(range(4), (160, 140, 110, 110), "aabb", strict=True)]
+    before = standing(groups(table([(p, 0, 100, 100, owner) for p, *_, owner in rows], 0))["g"])
+    now = groups(table(rows, 1))["g"]
+    assert standing(now, before).figures.plan_moves == 0
+    found = standing(now, before, horizon=Fraction(600))
+    figures = found.figures
+    assert (figures.plan_moves, figures.rebalance_pays) == (2, True)
+    assert (figures.spread_messages, figures.best_spread_messages) == (1000 - 200, 700 - 500)
+    assert figures.lag_messages == 0
+    assert found.record[-1].problem.lags.tolist() == [0] * 4
+    assert found.planned.lags.tolist() == [600, 400, 100, 100]
+
+
+def test_the_first_reading_has_no_rates_to_plan_for() -> None:
+    assert standing(UNEVEN, horizon=Fraction(600)).figures.values() == standing(UNEVEN).figures.values()
