@@ -120,8 +120,8 @@ class Questions:
         """The seconds of `--drain`."""
         return None if self.drain is None else options.deadline(self.drain)
 
-    def asked(self, solving: dict[str, Any]) -> Asked:
-        """Return the checked questions, with keywords of `evenlag.solve`.
+    def asked(self, solving: dict[str, Any], horizon: Fraction = Fraction(0)) -> Asked:
+        """Return the checked questions, with keywords of `evenlag.solve` and the seconds that plans look ahead.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class Questions:
         asked = Asked(
             solving=solving, past=self.past.measured, pause=self.past.pause, only_if_better=self.only_if_better,
             capacity=None if self.capacity is None else Fraction(str(self.capacity)), drain_seconds=self.deadline,
-            weighing=self.weighing,
+            weighing=self.weighing, horizon=horizon,
         )  # fmt: skip
         asked.check()
         return asked

@@ -117,31 +117,11 @@ def watch(
     from evenlag.watch.rounds import Terminated, Watcher
     from evenlag.watch.server import serving
 
-<<<<<<< HEAD
-    past, asked = questions.past, questions.asked(solving | loop.solving)
+    past, asked = questions.past, questions.asked(solving | loop.solving, loop.ahead)
     given = source.opened(repeated=not once, timeout=interval / 2)
     board = source.board(float("inf") if once else stale_after * interval)
     looping = loop.started(given, board, source.groups, source.config, _log)
     watcher = Watcher(given, board, asked, interval, questions.group_time_limit, _log, looping)
-=======
-    asked = Asked(
-        solving=solving | loop.solving,
-        past=past.measured,
-        pause=past.pause,
-        only_if_better=only_if_better,
-        capacity=None if capacity is None else Fraction(str(capacity)),
-        drain_seconds=None if drain is None else options.deadline(drain),
-        horizon=loop.ahead,
-    )
-    asked.check()
-    given = input_of(
-        source, members, input_format, auto_offset_reset, subscribed, timeout or interval / 2, command_config,
-        repeated=not once,
-    )  # fmt: skip
-    board = Board(most_groups, groups, float("inf") if once else stale_after * interval)
-    looping = loop.started(given, board, groups, command_config, _log)
-    watcher = Watcher(given, board, asked, interval, group_time_limit, _log, looping)
->>>>>>> wt-worlds
     for note in past.remark(past.measured, past.measured):
         _log(note)
     try:
