@@ -324,9 +324,8 @@ def _oversized_by_weight(bounds: LoadBounds, rule: CountRule, active: NDArray[np
         if light:
             bounds.lower_min(left * mean / light, 1, "weights", j)
         if j < len(holders):
-            least = {w: min(count, least.get(w, count)) for w, count in holders[j].items()} | {
-                w: count for w, count in least.items() if w not in holders[j]
-            }
+            for w, count in holders[j].items():
+                least[w] = min(count, least.get(w, count))
             with_others = [(w, sums[min(max(count - j, 0), len(lags) - j)]) for w, count in least.items()]
             bounds.raise_max(min((top + lag) * mean / w for w, lag in with_others), 1, "weights_and_counts", j)
             if light:

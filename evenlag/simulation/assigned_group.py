@@ -11,10 +11,10 @@ from evenlag.live.assignor.deciding import Decision
 from evenlag.model.payoff import Rates
 from evenlag.model.rates import SECOND
 from evenlag.simulation.assigned_member import AssignedMember
+from evenlag.simulation.classic_membership import SESSION
 from evenlag.simulation.cluster import Key
 from evenlag.simulation.coordinator import Coordinator
 from evenlag.simulation.group_answers import State
-from evenlag.simulation.membership import SESSION
 from evenlag.simulation.troubled_group import TroubledGroup, numbers
 from evenlag.simulation.world import Process, World
 

@@ -21,9 +21,9 @@ from evenlag.model.rates import SECOND
 from evenlag.model.result import Result
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
+from evenlag.simulation.classic_membership import HEARTBEAT, LOOK, FencedError, Membership
 from evenlag.simulation.cluster import Key
 from evenlag.simulation.link import Link
-from evenlag.simulation.membership import HEARTBEAT, LOOK, FencedError, Membership
 from evenlag.simulation.troubled_group import Member, numbers
 from evenlag.simulation.world import Process
 

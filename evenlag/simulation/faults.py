@@ -18,9 +18,9 @@ from evenlag.live.follow.group_commits import Commit, GroupCommits
 from evenlag.live.follow.holdings import Holdings
 from evenlag.live.followed_plan import FollowedPlan, PlanTopic
 from evenlag.simulation.assigned_member import AssignedMember, PlanSolver, VirtualAssignor
+from evenlag.simulation.classic_membership import Membership
 from evenlag.simulation.coordinator import Coordinator
 from evenlag.simulation.group_answers import Code
-from evenlag.simulation.membership import Membership
 from evenlag.simulation.trials import simulate
 from evenlag.simulation.world import BrokenPromiseError
 from evenlag.watch import loop_decision

@@ -14,9 +14,9 @@ from evenlag.live import time_source
 from evenlag.live.cluster.capture import Snapshot, parts_of
 from evenlag.live.cluster.stopped import Pulse
 from evenlag.live.group_state import Commits, Description
+from evenlag.simulation.classic_membership import FencedError, Membership
 from evenlag.simulation.cluster import Key
 from evenlag.simulation.link import Link
-from evenlag.simulation.membership import FencedError, Membership
 from evenlag.simulation.plan_log import TOPIC, SimulatedPlanTopic
 from evenlag.simulation.world import Process
 from evenlag.watch.board import Board
