@@ -75,6 +75,14 @@ def test_relabelling_keeps_the_load_of_each_weight(problem: Problem, weights: li
         assert sorted(renamed.loads[of].tolist()) == sorted(plan.loads[of].tolist())
 
 
+def test_relabelling_leaves_out_what_members_without_room_own() -> None:
+    lags, members = {"t": [3, 4, 5, 6]}, ["a", "b", "c"]
+    owned = {"a": [("t", 0)], "b": [("t", 1)], "c": [("t", 2)]}
+    problem = Problem.from_lags(lags, members, owned=owned, max_partitions={"a": 0})
+    plan = Plan(problem, np.array([1, 2, 1, 2], dtype=np.int32))
+    assert relabel(plan, count_rule(problem, "group")).member_of.tolist() == [2, 1, 2, 1]
+
+
 @pytest.mark.slow
 @settings(max_examples=cases(40))
 @given(PROBLEMS, st.sampled_from([0.001, 0.05, 0.5]), st.sampled_from(["both", "none"]))

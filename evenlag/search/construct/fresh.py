@@ -271,6 +271,7 @@ def relabel(plan: Plan, rule: CountRule) -> Plan:
     problem = plan.problem
     active = np.flatnonzero(problem.active)
     owned = (problem.owner != NOBODY) & (plan.member_of != NOBODY)
+    owned[owned] = problem.active[problem.owner[owned]]
     if len(active) > MOST_MEMBERS or not owned.any() or (problem.pins != NOBODY).any():
         return plan
     place = np.full(len(problem.members), NOBODY)
