@@ -174,7 +174,7 @@ def test_all_groups_are_included_when_none_is_named(broker: Broker) -> None:
     create_topics(broker.bootstrap, {"shared": 1})
     for group in ("reader-b", "reader-a"):
         commit(broker.bootstrap, group, {("shared", 0): 0})
-    taken = snapshot(broker.bootstrap, timeout=4)
+    taken = snapshot(broker.bootstrap, timeout=20)
     assert not [warning for warning in taken.warnings if "reader-" in warning]
     seen = [row["group"] for row in taken.offsets]
     assert seen == sorted(map(str, seen))
