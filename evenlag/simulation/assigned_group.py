@@ -16,16 +16,15 @@ from evenlag.simulation.cluster import Key
 from evenlag.simulation.coordinator import Coordinator
 from evenlag.simulation.group_answers import State
 from evenlag.simulation.troubled_group import TroubledGroup, numbers
-from evenlag.simulation.world import Process, World
+from evenlag.simulation.uneven_traffic import UnevenTraffic
+from evenlag.simulation.world import World
 
 RATES = 0.02, 0.3  # least and most messages per second and partition
-SLOW = 4.0  # mean seconds for a message of a slow member
 # Seconds without a fault after which the group is settled: a member may die after each of the two phases of a
 # rebalance, and the last requests time out.
 BOUND = 4 * SESSION + 50.0
 REJOIN_INTERVAL = 120.0  # seconds between rebalances that the leader asks for
 READ_EVERY = 30.0  # seconds between readings for the record
-GROWS = 60.0, 600.0  # least and most seconds for which a partition keeps its rate
 
 
 class AssignedGroup(TroubledGroup[AssignedMember]):
@@ -45,7 +44,8 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
         self._requested = -REJOIN_INTERVAL
         self._settled = (-1.0, 0)  # the last fault, and the generation in which the group has settled since
         self.begin()
-        world.start("traffic", self._produce)
+        self._traffic = UnevenTraffic(self, RATES, keeps=(60.0, 600.0), slow_for=(10.0, 200.0), handling=4.0)
+        world.start("traffic", self._traffic.run)
 
     # ---- for its members -----------------------------------------------------------------------------------------
 
@@ -129,15 +129,7 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
 
     def deeds(self) -> Sequence[Callable[[], None]]:
         """Return the faults that may befall the group."""
-        return [*super().deeds(), self._slow]
-
-    def _slow(self) -> None:
-        """Let a member handle messages slowly for a while, so that lags grow apart."""
-        if (member := self.any_member()) is not None:
-            seconds = self.world.random.uniform(10, 200)
-            self.disturb("slow", f"{member.name} is slow for {seconds:.1f} s", seconds)
-            member.handling = SLOW
-            self.later(f"{member.name} is as fast as before", seconds, seconds, member.recover)
+        return [*super().deeds(), *self._traffic.deeds()]
 
     def _move(self) -> None:
         super()._move()
@@ -146,10 +138,3 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
     def _down(self) -> None:
         super()._down()
         self.coordinator.move(self.world.now)
-
-    def _produce(self, process: Process) -> None:
-        """Change the rate of a partition now and then."""
-        random = self.world.random
-        while True:
-            process.sleep(random.uniform(*GROWS))
-            self.cluster.set_rate(random.choice(list(self.cluster.rates)), random.uniform(*RATES))

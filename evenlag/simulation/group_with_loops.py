@@ -7,15 +7,13 @@ from collections.abc import Callable, Sequence
 from evenlag.live.ownership import LEASE
 from evenlag.simulation.coordinator import Coordinator
 from evenlag.simulation.followed_group import GARBAGE, RATE, Followers
+from evenlag.simulation.uneven_traffic import UnevenTraffic
 from evenlag.simulation.watch_loop import CLOCK_OFF, EVERY, LEAST, TIMEOUT, WatchLoop
-from evenlag.simulation.world import Process, World
+from evenlag.simulation.world import World
 
 LOOPS = ("w1", "w2")
 SEEN_DEAD = 2 * EVERY + LEASE + TIMEOUT  # seconds after which a loop has seen that a follower is dead
 RATES = 0.02, RATE  # least and most messages per second and partition
-GROWS = 20.0, 200.0  # least and most seconds for which all partitions keep their rates
-HANDLING_SLOWLY = 3.0  # mean seconds for a message of a slow member
-SLOW_FOR = 60.0, 300.0  # least and most seconds
 
 
 class Looped(Followers):
@@ -30,7 +28,8 @@ class Looped(Followers):
         super().__init__(world, hours)
         for name in LOOPS:
             self._start_loop(name)
-        world.start("traffic", self._produce)
+        self._traffic = UnevenTraffic(self, RATES, keeps=(20.0, 200.0), slow_for=(60.0, 300.0), handling=3.0)
+        world.start("traffic", self._traffic.run)
 
     # ---- promises ------------------------------------------------------------------------------------------------
 
@@ -74,7 +73,7 @@ class Looped(Followers):
 
     def deeds(self) -> Sequence[Callable[[], None]]:
         """Return the faults that may befall the group and the loops."""
-        return [*super().deeds(), self._slow, self._kill_loop, self._stop_loop, self._cut_off_loop]
+        return [*super().deeds(), *self._traffic.deeds(), self._kill_loop, self._stop_loop, self._cut_off_loop]
 
     def _start_loop(self, name: str) -> None:
         self.loops[name] = WatchLoop(self, name)
@@ -104,14 +103,6 @@ class Looped(Followers):
             self.disturb("cut off loop", f"{loop.name} reaches no broker for {seconds:.1f} s", seconds)
             loop.link.cut_off_until = self.world.now + seconds
 
-    def _slow(self) -> None:
-        """Let a member handle messages slowly for a while, so that lags grow apart."""
-        if (member := self.any_member()) is not None:
-            seconds = self.world.random.uniform(*SLOW_FOR)
-            self.disturb("slow", f"{member.name} is slow for {seconds:.1f} s", seconds)
-            member.handling = HANDLING_SLOWLY
-            self.later(f"{member.name} is as fast as before", seconds, seconds, member.recover)
-
     def _move(self) -> None:
         super()._move()
         self.writers.move(self.world.now)
@@ -119,10 +110,3 @@ class Looped(Followers):
     def _down(self) -> None:
         super()._down()
         self.writers.move(self.world.now)
-
-    def _produce(self, process: Process) -> None:
-        """Change the rates now and then."""
-        random = self.world.random
-        while True:
-            process.sleep(random.uniform(*GROWS))
-            self.cluster.set_rate(random.choice(list(self.cluster.rates)), random.uniform(*RATES))
