@@ -10,8 +10,9 @@ import numpy as np
 from evenlag.compare.history import Capacity, Interval, Snapshot, estimate_capacity
 from evenlag.errors import InvalidProblemError
 from evenlag.model.forecast import Forecast, Record, Scenario, Table, forecast, scenarios
+from evenlag.model.payoff import Rates
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.model.rates import Offsets, horizon_micros
+from evenlag.model.rates import SECOND, Growth, Offsets, horizon_micros, predicted_lag
 
 AUTO = "auto"
 COURSE, RATES, LAG = "the daily course of rates", "the usual rates", "today's lag alone"
@@ -161,6 +162,16 @@ def basis_of(expected: Forecast) -> str:
     else:
         why = "on earlier days the course predicted better"
     return f"{kind_of(expected)} and, for {100 * expected.latest_share:.0f} %, the latest rates ({why})"
+
+
+def lags_ahead(problem: Problem, rates: Rates, micros: int) -> Columns:
+    """Return the lags predicted for `micros` microseconds later at these rates; a lag without a rate stays. (P,)."""
+    lags = []
+    for lag, name in zip(problem.lags.tolist(), problem.partitions, strict=True):
+        rate = rates.get(name)
+        grown = None if rate is None else Growth(rate.denominator * SECOND, rate.numerator, None)
+        lags.append(predicted_lag(lag, grown, micros))
+    return np.array(lags, dtype=np.int64)
 
 
 def with_foresight(problem: Problem, several: Sequence[Scenario]) -> Problem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -14,16 +13,17 @@ from evenlag.compare.case import Case
 from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.diagnosis import Summary, diagnosis_of
 from evenlag.compare.drain import Course, Time
+from evenlag.compare.foresight import lags_ahead
 from evenlag.compare.history import BACKLOG, GIVEN, Capacity, Snapshot
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
 from evenlag.compare.unlike_members import Weighing
 from evenlag.errors import InvalidProblemError
 from evenlag.model.defaults import PAUSE
 from evenlag.model.facts import Facts
-from evenlag.model.lag import MAX_LAG
 from evenlag.model.payoff import Rates, parse_share
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Index, Problem
+from evenlag.model.rates import SECOND
 from evenlag.model.result import Result, Status
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.entry import solve
@@ -214,9 +214,7 @@ def _ahead(problem: Problem, pace: Pace, horizon: Fraction) -> Problem:
     """Return the group with the lags predicted for `horizon` seconds ahead; the group itself if no rate is known."""
     if not horizon or pace.rates is None:
         return problem
-    pairs = zip(problem.lags.tolist(), pace.rates_in(problem), strict=True)
-    lags = [min(lag + math.ceil(rate * horizon), MAX_LAG) for lag, rate in pairs]
-    return problem.at(np.array(lags, dtype=np.int64), problem.owner)
+    return problem.at(lags_ahead(problem, pace.rates, int(horizon * SECOND)), problem.owner)
 
 
 def _unchanged(before: Standing, problem: Problem) -> bool:

@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 
 from evenlag.compare.catch_up import rates_of
-from evenlag.compare.foresight import AUTO, ahead_micros, basis_of, group_capacity, with_foresight
+from evenlag.compare.foresight import AUTO, ahead_micros, basis_of, group_capacity, lags_ahead, with_foresight
 from evenlag.compare.history import Interval, Snapshot, capacity_of
 from evenlag.live.cluster.group_offsets import Reading
 from evenlag.live.group_state import TopicPartition
 from evenlag.model.forecast import DAY, DAYS_BACK, STEP, Forecast, Record, Table, forecast, scenarios
 from evenlag.model.payoff import Rates
 from evenlag.model.problem import Problem, summable
-from evenlag.model.rates import SECOND, Growth, Offsets, predicted_lag
+from evenlag.model.rates import SECOND, Offsets
 
 FINE = 2 * STEP * SECOND  # microseconds after which intervals are merged into steps of half an hour
 KEPT = (DAYS_BACK * DAY + DAY) * STEP * SECOND  # longest lookback of a forecast, in microseconds
@@ -156,10 +156,8 @@ class LagRecord:
         if seen is None:
             return problem, f"{NOW}: no record of them yet"
         if self._ahead:
-            growth = [_growth(seen.rates.get(key)) for key in problem.partitions]
-            pairs = zip(problem.lags.tolist(), growth, strict=True)
-            ahead = np.array([predicted_lag(lag, grown, self._ahead) for lag, grown in pairs], dtype=np.int64)
-            return replace(problem, lags=summable(ahead)), f"the lags in {self._ahead / SECOND:g} s"
+            ahead = summable(lags_ahead(problem, seen.rates, self._ahead))
+            return replace(problem, lags=ahead), f"the lags in {self._ahead / SECOND:g} s"
         same = seen.partitions == problem.partitions
         expected = seen.expected if same else _expected(seen, problem)
         if expected is None:
@@ -191,8 +189,3 @@ def _expected(seen: _Seen, problem: Problem) -> Forecast | None:
         np.array(times, dtype=np.int64), produced, problem.topic_of, np.array(seen.rebalances, dtype=np.int64)
     )
     return forecast(record)
-
-
-def _growth(rate: Fraction | None) -> Growth | None:
-    """Convert a rate to growth over a whole number of microseconds."""
-    return None if rate is None else Growth(rate.denominator * SECOND, rate.numerator, None)
