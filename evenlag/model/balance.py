@@ -103,6 +103,11 @@ class CountRule:
         lo = np.maximum(self.member_bounds.lo, self.topic_bounds.lo[only])
         return CountBounds(lo, np.minimum(self.member_bounds.hi, self.topic_bounds.hi[only]))
 
+    @cached_property
+    def member_kinds(self) -> Cells:
+        """Kind of each member, as a number; members of one kind differ only in name, owners and pins. Shape (M,)."""
+        return _kinds(self.network)[1]
+
     def may_shift(self, counts: Cells, source: Ints | int, target: Ints | int) -> Bools:
         """Return a mask of the pairs in which `source` may give one partition to `target`; counts are totals, (M,)."""
         bounds = self.total_bounds
@@ -343,18 +348,18 @@ def _wide_extremes(rule: CountRule, near: CountBounds, ranks: Cells | None) -> C
     """
     members = None if ranks is not None else rule.member_bounds
     lo, hi = near.lo.copy(), near.hi.copy()
-    topic_kinds, member_kinds = kinds(rule.network)
-    cell_kinds = topic_kinds[:, None] * len(member_kinds) + member_kinds
+    topic_kinds, member_kinds = _kinds(rule.network)
+    kinds = topic_kinds[:, None] * len(member_kinds) + member_kinds
     movable = near.lo < near.hi
-    for kind in np.unique(cell_kinds[movable]).tolist():
-        these = movable & (cell_kinds == kind)
+    for kind in np.unique(kinds[movable]).tolist():
+        these = movable & (kinds == kind)
         t, m = np.argwhere(these)[0].tolist()
         for found, sign in ((lo, 1), (hi, -1)):
             found[these] = rule.network.counts(rule.topic_bounds, members, ranks, tilt=(t, m, sign))[t, m]
     return CountBounds(lo, hi)
 
 
-def kinds(network: CountNetwork) -> tuple[Cells, Cells]:
+def _kinds(network: CountNetwork) -> tuple[Cells, Cells]:
     """Return kinds of topics and members, as numbers; topics or members of one kind differ only in name."""
     allowed, pinned = network.problem.allowed, network.pinned
     weights = np.unique(network.problem.relative_weights, return_inverse=True)[1]

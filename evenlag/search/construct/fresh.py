@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ortools.graph.python import linear_sum_assignment
 
 from evenlag.model.arrays import Whole
-from evenlag.model.balance import Balance, CountRule, count_rule, kinds
+from evenlag.model.balance import Balance, CountRule, count_rule
 from evenlag.model.flow import Cells
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Ints, Problem
@@ -278,8 +278,10 @@ def relabel(plan: Plan, rule: CountRule) -> Plan:
     place[active] = np.arange(len(active))
     cells = place[plan.member_of[owned]] * len(active) + place[problem.owner[owned]]
     held = np.bincount(cells, minlength=len(active) ** 2)
-    kind = np.zeros(len(active)) if members_alike(rule) else kinds(rule.network)[1][active]
+    kind = np.zeros(len(active)) if members_alike(rule) else rule.member_kinds[active]
     source, target = np.nonzero(kind[:, None] == kind)
+    if len(source) == len(active):  # no two members are alike
+        return plan
     solver = linear_sum_assignment.SimpleLinearSumAssignment()
     solver.add_arcs_with_cost(source, target, held.max() - held[source * len(active) + target])
     if solver.solve() != solver.OPTIMAL:
