@@ -155,6 +155,12 @@ static int list(Search *s, const Level *level, Half *half, int order, int from, 
     return 1;
 }
 
+/* Return the load of each member left if all were equal, rounded down. */
+static int64_t mean(const Search *s, const Left *left) { return left->sum * s->common / left->weight; }
+
+/* Return an upper bound on the least load. */
+static int64_t low_end(const Search *s, const Left *left) { return smaller(left->low, mean(s, left)); }
+
 /* Return the largest number that the next member may take; 0 if there is none. */
 static int64_t largest(const Search *s, const Level *level) {
     const int place = level->from - level->leads;
@@ -163,8 +169,7 @@ static int64_t largest(const Search *s, const Level *level) {
 
 /* Compute the window of the next member's sum; return 0 if there is none. */
 static int window(const Search *s, const Level *level, const Left *left, int64_t *least, int64_t *most) {
-    const int64_t share = left->sum * s->common, needs = ceiling(share, left->weight);
-    const int64_t high = larger(left->high, needs), low = smaller(left->low, share / left->weight);
+    const int64_t low = low_end(s, left), high = larger(left->high, ceiling(left->sum * s->common, left->weight));
     const int64_t bottom = s->spread ? larger(high - s->allowed, left->floor) : left->floor;
     int64_t top = s->spread ? low + s->allowed : s->allowed, needed = 0, room = 0;
     if (!s->counted) top = smaller(top, low + s->lags[level->items[0]] * s->steepest);
@@ -260,7 +265,7 @@ static void join(Search *s, int depth, int part, int other, const Left *left) {
     const Half *ones = &level->halves[0], *others = &level->halves[1];
     const int from = level->from, middle = level->middle;
     const int64_t factor = s->kind[level->kind].factor, taken = level->leads ? largest(s, level) : 0;
-    const int64_t bottom = smaller(left->low, left->sum * s->common / left->weight);
+    const int64_t bottom = low_end(s, left);
     const int split = from < middle && middle < level->numbers && s->lags[level->items[middle]] == s->lags[level->items[middle - 1]];
     const size_t begin = others->starts[other];
     size_t end = others->starts[other + 1];
@@ -306,7 +311,7 @@ static void try_kind(Search *s, int depth, int of, int leads, const Left *left) 
     level->middle = level->from + (numbers - level->from) / 2;
     const int64_t taken = leads ? largest(s, level) : 0, last = s->lags[level->items[numbers - 1]];
     if (fewest > held || held < leads || !window(s, level, left, &least, &most) || taken > most) return;
-    const int wide = smaller(left->low, left->sum * s->common / left->weight) + last * s->steepest < most * kind->factor;
+    const int wide = low_end(s, left) + last * s->steepest < most * kind->factor;
     const int order = s->counted ? BY_COUNT : wide ? BY_LAST : TOGETHER;
     Half *ones = &level->halves[0], *others = &level->halves[1];
     if (depth || level->cap < most - taken || level->order != order || level->held < held) { /* at depth 0 lists are kept */
@@ -336,7 +341,7 @@ static void fill(Search *s, int depth, Left left) {
     }
     const int64_t alone = s->lags[level->items[0]] * s->kind[heavy].factor; /* load of the first number where it is least */
     left.high = larger(left.high, alone);
-    if (light < heavy && 4 * alone <= 3 * (left.sum * s->common / left.weight)) try_kind(s, depth, light, 0, &left);
+    if (light < heavy && alone <= mean(s, &left) - ceiling(mean(s, &left), 4)) try_kind(s, depth, light, 0, &left);
     else
         for (int kind = heavy; kind >= light; kind--)
             if (s->kind[kind].members) try_kind(s, depth, kind, 1, &left);
