@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.weeks import EVERY, _rates
+from benchmarks.weeks import EVERY, course_rates
 from benchmarks.weeks import KINDS as COURSES
 from evenlag import Problem
 from evenlag.compare.history import Messages
@@ -133,7 +133,7 @@ def drawn(seed: int, number: int) -> World:
     topics, each = int(rng.integers(1, 4)), int(rng.integers(12, 41))
     each = max(each, -(-2 * members // topics))
     speeds = rng.uniform(200, 2000) * 60 * (rng.lognormal(0, 0.35, members) if kind.unlike else np.ones(members))
-    coarse = _rates(rng, COURSES[kind.course], MINUTES // STEP + 1, topics, each)
+    coarse = course_rates(rng, COURSES[kind.course], MINUTES // STEP + 1, topics, each)
     minutes = np.arange(MINUTES)
     low, share = minutes // STEP, (minutes % STEP / STEP)[:, None]
     rates = coarse[low] * (1 - share) + coarse[low + 1] * share

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import loop
 from benchmarks.drawn_days import LEAST, World
-from benchmarks.loop import _by_plan, decided
+from benchmarks.loop import NET, by_plan, decided
 from evenlag.compare.consumption import share_out
 from evenlag.compare.drain import Course
 from evenlag.compare.history import Messages
@@ -44,7 +45,6 @@ SESSION = 45  # seconds until a crash is noticed, `session.timeout.ms`
 WORK = 0.02  # seconds of work for each plan
 GAP = 0.01  # share of the mean load, from which a plan is good enough
 SIZE_WORK = 0.1  # seconds of work for each sizing
-NET = 60.0  # seconds by the clock, so that a busy machine changes nothing
 THRESHOLD = 2  # minutes of a member's reading per member, KEDA's lagThreshold
 WINDOW = 5  # minutes: the largest wish of these counts when members leave
 TOLERANCE = 0.1  # share by which the lag may miss its target
@@ -59,29 +59,20 @@ SIZING = SizeOptions(drain_seconds=60 * LATE, solving=solving_of(time_limit=SIZE
 
 
 @dataclass(frozen=True)
-class Way:
-    """A way to assign a group.
+class Way(loop.Way):
+    """A way to assign a group in a drawn world.
 
     Attributes
     ----------
-    at_rebalance : str or None
-        Strategy at each rebalance; None for the group's last plan, as Java's PlanAssignor keeps it.
     eager : bool
-        True if all partitions pause in a rebalance, not only those that move.
-    share : str
-        The loop's `--only-if-better`.
-    least : float or None
-        The loop's `--least` in seconds; None without a loop.
+        True if all partitions pause in a rebalance, not only the partitions that move.
     horizon : int
         The loop's `--horizon` in minutes.
     sized : bool
         True if evenlag's size sets the number of members of a scaled group, not KEDA's rule.
     """
 
-    at_rebalance: str | None = None
     eager: bool = False
-    share: str = "10%"
-    least: float | None = None
     horizon: int = 0
     sized: bool = False
 
@@ -149,7 +140,7 @@ class Group:
         self.members = self._wanted = len(world.speeds)
         self._wishes = deque([self.members], maxlen=WINDOW)
         self._plan: FollowedPlan | None = None
-        self._caution = None if way.least is None else Caution(way.least)
+        self._caution = None if way.least is None else Caution(way.least, way.max_moves)
         self._record = LagRecord("auto") if way.at_rebalance == EVENLAG else None
         self._ends = np.zeros(partitions, dtype=np.int64)
 
@@ -213,7 +204,7 @@ class Group:
             return _best(self._record.foreseen(problem)[0], OPTIONS).plan.member_of
         if strategy is not None or self._plan is None:
             return HEURISTICS[strategy or "cooperative-sticky"](problem).member_of
-        return _by_plan(problem, self._plan)
+        return by_plan(problem, self._plan)
 
     def _looked(self, minute: int, problem: Problem) -> Index | None:
         """Return the assignment that a look brings into force; None to leave the group alone."""
@@ -223,7 +214,7 @@ class Group:
             return None
         rates = self._arrived(minute)
         aim = problem.at(problem.lags + rates * self.way.horizon, problem.owner)
-        options = SolveOptions(only_if_better=self.way.share, **SOLVING)
+        options = SolveOptions(only_if_better=self.way.share, max_moves=self.way.max_moves, **SOLVING)
         coming = {key: Fraction(rate, 60) for key, rate in zip(problem.partitions, rates.tolist(), strict=True)}
         result = with_payoff(_best(aim, options), options, coming)
         plan = decided(self._caution, problem, result, self._plan, 60.0 * minute)

@@ -177,7 +177,7 @@ class _Group:
             return solve(problem, time_limit=NET, work=WORK, deterministic=True).plan.member_of
         if strategy is not None or self.plan is None:
             return HEURISTICS[strategy or "cooperative-sticky"](problem).member_of
-        return _by_plan(problem, self.plan)
+        return by_plan(problem, self.plan)
 
 
 def decided(
@@ -198,7 +198,7 @@ def decided(
     return plan
 
 
-def _by_plan(problem: Problem, plan: FollowedPlan) -> Index:
+def by_plan(problem: Problem, plan: FollowedPlan) -> Index:
     """Assign by a plan as Java's PlanAssignor does; names last as long as their client ids."""
     member_of: Index = problem.owner.copy()
     place = {_client(name): number for number, name in enumerate(problem.members)}

@@ -92,7 +92,7 @@ def history(seed: int, kind: str, days: float = 5.0, topics: int = 3, partitions
     steps = int(days * STEPS_OF_A_DAY)
     names = [f"t{t}" for t in range(topics)]
     count = int(rng.integers(6, 11))
-    rates = _rates(rng, KINDS[kind], steps, topics, partitions)  # messages per second, (steps, P)
+    rates = course_rates(rng, KINDS[kind], steps, topics, partitions)  # messages per second, (steps, P)
     capacity = float(rng.uniform(200, 2000))
     hours = rates.sum(axis=1)[: steps - steps % 6].reshape(-1, 6).mean(axis=1)
     rates *= rng.uniform(*KINDS[kind].load) * capacity * count / np.quantile(hours, 0.99)
@@ -124,7 +124,7 @@ def history(seed: int, kind: str, days: float = 5.0, topics: int = 3, partitions
     return found
 
 
-def _rates(rng: np.random.Generator, kind: Kind, steps: int, topics: int, partitions: int) -> NDArray[np.float64]:
+def course_rates(rng: np.random.Generator, kind: Kind, steps: int, topics: int, partitions: int) -> NDArray[np.float64]:
     """Draw the rate of each partition at each step, in any unit; (steps, P)."""
     day = (np.arange(steps) + 0.5)[:, None] / STEPS_OF_A_DAY
     columns = []

@@ -292,15 +292,10 @@ class Coordinator:
 
     def _add(self, member: _Member) -> Pending:
         self._members[member.member_id] = member
-        member.joining = pending = Pending()
         self._newcomer |= self.state is State.PREPARING and self.generation == 0
         if self._leader is None:
             self._leader = member.member_id
-        if self.state is State.PREPARING:
-            self._go_on()
-        else:
-            self._prepare()
-        return pending
+        return self._awaiting(member)
 
     def _rejoin(self, member: _Member, protocols: Mapping[str, Any], session: float, rebalance: float) -> Pending:
         same = member.protocols == protocols
@@ -311,13 +306,8 @@ class Coordinator:
             self._renew(member)
             return Pending(self._joined(member))
         member.protocols, member.session, member.rebalance = protocols, session, rebalance
-        member.joining = pending = Pending()
         self._renew(member)
-        if self.state is State.PREPARING:
-            self._go_on()
-        else:
-            self._prepare()
-        return pending
+        return self._awaiting(member)
 
     def _replace(self, old: _Member, protocols: Mapping[str, Any], session: float, rebalance: float) -> Pending:
         """Give the place of a static member to its next process, without a rebalance if the group is stable."""
@@ -336,6 +326,10 @@ class Coordinator:
             members = self._metadata() if leads else {}
             leader = new if leads else before or ""
             return Pending(Answer(Code.NONE, new, self.generation, self.protocol, leader, members, skip=leads))
+        return self._awaiting(member)
+
+    def _awaiting(self, member: _Member) -> Pending:
+        """Let a member wait for the end of the rebalance, which begins unless one is under way."""
         member.joining = pending = Pending()
         if self.state is State.PREPARING:
             self._go_on()

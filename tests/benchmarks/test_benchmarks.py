@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.__main__ import page
 from benchmarks.balances import ANY, BOTH, EVEN, InForce, Outcome, drawn, evenness, followed, report, shares
-from benchmarks.loop import _by_plan
+from benchmarks.loop import by_plan
 from benchmarks.pcmax import (
     BERNDT,
     LAWRINENKO,
@@ -366,4 +366,4 @@ def test_a_group_of_the_loop_keeps_its_plan_by_client_ids() -> None:
     problem = Problem.from_lags({"t": [1, 1, 1, 1]}, {name: ["t"] for name in ("a-1", "b-0", "c-0")})
     keys = [("t", number) for number in range(4)]
     plan = FollowedPlan("g", 1, {"a-0": (keys[0], keys[1]), "x-0": (keys[2],), "b-0": (keys[3],)})
-    assert [problem.members[number] for number in _by_plan(problem, plan)] == ["a-1", "a-1", "c-0", "b-0"]
+    assert [problem.members[number] for number in by_plan(problem, plan)] == ["a-1", "a-1", "c-0", "b-0"]
