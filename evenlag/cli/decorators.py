@@ -32,7 +32,7 @@ def into(name: str, made: Callable[..., Any], like: Callable[..., Any] | None = 
     name : str
         Parameter of the command for the object.
     made : callable
-        Called with the options that have the names of its parameters, or of those of `like`.
+        Called with the options that are named like its parameters, or like the parameters of `like`.
     """
     taken = keywords_of(like or made)
 

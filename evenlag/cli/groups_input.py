@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ class GroupsInput:
     timeout: float | None
     most_groups: int = MOST_GROUPS
 
-    @property
+    @cached_property
     def config(self) -> dict[str, str]:
         """Properties of the client, by librdkafka's names."""
         return options.client_config(self.command_config)

@@ -618,7 +618,7 @@ fleet = together(
     auto_offset_reset,
     into("fleet", Fleet.of),
 )
-"""Argument and options for the tables; with those of `spark`, the command gets them as `fleet`."""
+"""Argument and options for the tables; the command gets them and the options of `spark` as `fleet`."""
 
 # ---- where Spark runs ------------------------------------------------------------------------------------------------
 

@@ -95,7 +95,7 @@ class Frontier:
 
     @property
     def empty(self) -> bool:
-        """True if no member can take anything, so that there is no plan to give figures of."""
+        """True if no member can take a partition: then no plan exists, and figures are None."""
         return not self.problem.active.any()
 
     @property

@@ -103,7 +103,7 @@ def test_the_window_counts_only_companions_that_exist() -> None:
 
 
 def test_holders_of_the_biggest_hold_what_their_counts_require() -> None:
-    """Of 9 partitions, the member of weight 2 holds 6 and the other one 3; 100 is best with the heavier one."""
+    """The member of weight 2 holds 6 of the 9 partitions, the other one 3; the heavier member is best for the 100."""
     problem = Problem.from_lags({"t": [100, 1, 1, 1, 1, 1, 1, 1, 1]}, ["a", "b"], weights={"a": 2})
     bounds = load_bounds(count_rule(problem, "group"))
     assert (bounds.max_load_lb, bounds.min_load_ub) == (Fraction(105 * 3, 4), Fraction(3 * 3, 2))

@@ -9,7 +9,7 @@ from evenlag.simulation import KINDS, simulate
 from evenlag.simulation.faults import FAULTS, Fault
 
 HOURS, HOURS_OF_RARE_FAULTS = 0.25, 1.0
-FIRST, MANY = 0, 60  # the seed of the quick tests, and the number of those of the long ones
+FIRST, MANY = 0, 60  # the seed of the quick tests, and the number of seeds of the long tests
 
 
 def seeds() -> list[Any]:

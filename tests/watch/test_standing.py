@@ -219,7 +219,7 @@ def test_the_fewest_members_are_kept_while_rates_change_by_noise_alone() -> None
 
 
 def test_plans_are_for_the_lags_at_the_horizon() -> None:
-    # Messages per minute: 60 and 40 into the partitions of c0, 10 and 10 into those of c1; nothing lags.
+    # Messages per minute: 60 and 40 in the partitions of c0, 10 and 10 in the partitions of c1; nothing lags.
     rows = [(p, 0, end, end, owner) for p, end, owner in zip(range(4), (160, 140, 110, 110), "aabb", strict=True)]
     before = standing(groups(table([(p, 0, 100, 100, owner) for p, *_, owner in rows], 0))["g"])
     now = groups(table(rows, 1))["g"]

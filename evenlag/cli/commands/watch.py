@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,6 @@ from evenlag.cli.loop_options import LoopOptions, publishing
 from evenlag.cli.past_options import past_or_pause
 from evenlag.cli.terminal import say
 from evenlag.errors import InvalidProblemError, printable
-
-if TYPE_CHECKING:
-    pass
 
 PORT = 9779
 TERMINATED = 128 + 15  # exit status of --once that SIGTERM ended, by the convention of shells

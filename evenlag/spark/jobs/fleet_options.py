@@ -95,7 +95,7 @@ class FleetOptions:
         check_seconds("group_time_limit", self.group_time_limit)
         if self.tasks is not None and not (is_whole(self.tasks) and self.tasks >= 1):
             raise InvalidProblemError(f"tasks must be a whole number >= 1, not {shown(self.tasks)}")
-        self.ahead  # noqa: B018
+        ahead_micros(self.horizon)
 
     @property
     def ahead(self) -> int:

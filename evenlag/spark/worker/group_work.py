@@ -243,7 +243,7 @@ class Turn:
     late : bool
         True if the call's time limit has passed, which a warning states.
     earlier : GroupResult, optional
-        Result of the group's previous turn, from which this turn starts; the new result is no worse.
+        Result of the group's previous turn. This turn starts from it, and its result is at least as good.
     start : callable, optional
         Returns a plan for the group's problem, from which the first turn starts.
     """
