@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from fractions import Fraction
 from numbers import Rational
 
@@ -45,6 +46,12 @@ def percent(share: float | None) -> str:
 def quantity(count: int, what: str) -> str:
     """Return a count with its noun, plural unless the count is 1; `what` is the singular."""
     return f"{count:,} {what}" + ("s" if count != 1 else "")
+
+
+def some(names: Collection[object], most: int = 8) -> str:
+    """Return the first few names as a list, and the number of the others."""
+    shown = ", ".join([str(name) for name in names][:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def messages(value: int | float | Fraction) -> str:

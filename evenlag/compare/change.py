@@ -10,6 +10,7 @@ from math import gcd
 from typing import Any
 
 from evenlag.errors import InvalidProblemError
+from evenlag.figures import some
 from evenlag.model.balance import Balance
 from evenlag.model.literals import BalanceWord, NewPartitionsWord
 from evenlag.model.names import Name, spelled
@@ -160,7 +161,7 @@ class _Edit:
             self._add(name, alike)
         if names:
             self.notes.append(
-                f"new members{', which read the same topics as the others' if there else ''}: {_listed(names)}"
+                f"new members{', which read the same topics as the others' if there else ''}: {some(names)}"
             )
         if there and not self._members:
             raise InvalidProblemError("no member would be left: keep one, or add another")
@@ -177,7 +178,7 @@ class _Edit:
                 )
             last = stay[change.members :]
             leaving += last
-            self.notes.append(f"the last members by name leave: {_listed(last)}; to remove others, name them")
+            self.notes.append(f"the last members by name leave: {some(last)}; to remove others, name them")
         return leaving
 
     def _take_away(self, name: str) -> None:
@@ -247,12 +248,12 @@ class _Edit:
 
     def _member(self, name: str) -> Any:
         if name not in self._members:
-            raise InvalidProblemError(f"unknown member {name!r}; the group has {_listed(self._members)}")
+            raise InvalidProblemError(f"unknown member {name!r}; the group has {some(self._members) or 'none'}")
         return self._members[name]
 
     def _topic(self, topic: object) -> Any:
         if not isinstance(topic, str) or topic not in self._topics:
-            raise InvalidProblemError(f"unknown topic {shown(topic)}; the group has {_listed(self._topics)}")
+            raise InvalidProblemError(f"unknown topic {shown(topic)}; the group has {some(self._topics) or 'none'}")
         return self._topics[topic]
 
 
@@ -294,9 +295,3 @@ def _same_topics(members: Mapping[str, Any]) -> list[str] | None:
     """Return the topics that all members read; None if they differ or there are no members."""
     topics = [entry["topics"] for entry in members.values()]
     return list(topics[0]) if topics and all(each == topics[0] for each in topics) else None
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    shown_names = ", ".join(names[:8])
-    return f"{shown_names} and {len(names) - 8:,} more" if len(names) > 8 else shown_names or "none"

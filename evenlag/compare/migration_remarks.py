@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from evenlag.figures import quantity
+from evenlag.figures import quantity, some
 from evenlag.heuristics import lag_aware, weighted_sticky
 from evenlag.model.facts import CONNECT, CONSUMER, FOLLOW, STREAMS
 from evenlag.model.problem import Problem
@@ -171,7 +171,7 @@ def _user_data(group: Readiness) -> Iterator[Remark]:
     with_data = sorted(name for name, size in group.user_data.items() if size)
     cooperative = group.assignor == COOPERATIVE_STICKY
     if with_data or group.sends_later:
-        named = f"with the assignments of {_named(with_data)}" if with_data else "from the next rebalance on"
+        named = f"with the assignments of {some(with_data, MOST_NAMED)}" if with_data else "from the next rebalance on"
         yield Remark(
             "user-data", Severity.STOPS,
             f"the assignor {group.assignor} sends user data {named}: brokers refuse the online upgrade",
@@ -332,9 +332,4 @@ def steps(group: Readiness, uses: str) -> list[Step]:
 
 
 def _counted(names: Sequence[str]) -> str:
-    return f"{quantity(len(names), 'member')} ({_named(names)})"
-
-
-def _named(names: Sequence[str]) -> str:
-    rest = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+    return f"{quantity(len(names), 'member')} ({some(names, MOST_NAMED)})"

@@ -1,14 +1,14 @@
 """Texts for partitions, members and failures in messages about a cluster."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
+from evenlag.figures import some
 from evenlag.live.group_state import Failure, TopicPartition
 
 ACL_HINTS = {
     "GROUP_AUTHORIZATION_FAILED": "the user needs the ACL Describe on the group",
     "TOPIC_AUTHORIZATION_FAILED": "the user needs the ACL Describe on the topic",
 }
-SHOWN = 5  # names listed in a message
 
 
 def explained(failure: Failure) -> str:
@@ -28,9 +28,3 @@ def login_fails(servers: str, why: object) -> str:
 def named(partitions: Iterable[TopicPartition]) -> str:
     """Return the first few partitions as a list, written as by Kafka's tools: `orders-0`."""
     return some([f"{topic}-{partition}" for topic, partition in partitions])
-
-
-def some(names: Sequence[object]) -> str:
-    """Return the first few names as a list, and the number of the others."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(map(str, names[:SHOWN])) + more

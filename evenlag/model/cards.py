@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenlag.figures import number, percent, quantity
+from evenlag.figures import number, percent, quantity, some
 from evenlag.markup import Bars, Cell, Figure, card, figures, line, notes, table
 from evenlag.model.arrays import NOBODY, Ints, held_loads
 
@@ -35,7 +35,7 @@ def problem_card(problem: Problem) -> str:
     if owned:
         parts.append(_members(problem, loads, None, np.bincount(problem.owner[problem.owner != NOBODY])))
     elif problem.members:
-        parts.append(line(f"members: {_some(problem.members)}"))
+        parts.append(line(f"members: {some(problem.members)}"))
     return card(problem.group, _size(problem), *parts, listed_notes(problem.warnings))
 
 
@@ -130,7 +130,7 @@ def nobody_takes(problem: Problem, unassigned: Sequence[tuple[str, int]]) -> str
     names = [f"{topic}-{partition}" for topic, partition in unassigned if topic not in problem.facts.left_over_topics]
     if not names or not problem.members:
         return ""
-    return f"no member subscribes to {_some(names)}"
+    return f"no member subscribes to {some(names)}"
 
 
 def _members(problem: Problem, loads: Ints, before: Ints | None, counts: Ints) -> str:
@@ -193,8 +193,3 @@ def _moves(plan: Plan) -> str:
         )
     more = f"… {quantity(len(moved) - MOST_MOVES, 'more move')}" if len(moved) > MOST_MOVES else ""
     return table(["moves", "lag", "from", "to"], rows, right=(1,)) + line(more)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow
 
 from evenlag.errors import InfeasibleError
+from evenlag.figures import some
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NO_CAP, NOBODY, Problem
+from evenlag.model.problem import NOBODY, Problem
 
 Cells = NDArray[np.int64]
 
@@ -251,11 +252,19 @@ class CountNetwork:
     def _raise_infeasible(self, network: Any, supply: int) -> None:
         network.solve_max_flow_with_min_cost()
         short = supply - network.maximum_flow()
-        capped = int((self.problem.caps != NO_CAP).sum())
         raise InfeasibleError(
-            f"group {self.problem.group!r}: {short} of {int(self.sizes.sum())} partitions do not fit: "
-            f"{capped} members have a max_partitions; raise it, or add members"
+            f"group {self.problem.group!r}: {short} of {int(self.sizes.sum())} partitions do not fit: raise "
+            f"max_partitions of {some(self._wider_caps())}, or add members that subscribe to their topics"
         )
+
+    def _wider_caps(self) -> list[str]:
+        """Return the caps that must be raised for all partitions to fit, each by as much, with the least sum."""
+        problem, wider = self.problem, copy(self)
+        wider.capacity = self.sizes @ problem.subscribed
+        wider.topics, wider.members = np.nonzero(problem.subscribed & (self.sizes > 0)[:, None])
+        caps = np.minimum(problem.caps, wider.capacity)
+        needed = wider.counts(member_bounds=CountBounds(np.zeros_like(caps), caps)).sum(axis=0)
+        return [f"{problem.members[m]} from {caps[m]:,} to {needed[m]:,}" for m in np.flatnonzero(needed > caps)]
 
 
 # ---- strongly connected components -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from evenlag.compare.curve import Frontier
 from evenlag.compare.history import Capacity
 from evenlag.compare.strategies import MOST_NAMED, OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.compare.traffic_price import TrafficPrice
-from evenlag.figures import number, percent, quantity
+from evenlag.figures import number, percent, quantity, some
 from evenlag.model.cards import nobody_takes, why_empty
 from evenlag.model.explanation.phrases import listed
 from evenlag.model.facts import Facts
@@ -178,7 +178,7 @@ def _phase(phase: Phase, title: str) -> RenderableType:
     table.columns("name", "revokes", "gets")
     for member in changed[:MOST_ROWS]:
         lists = [[f"{topic}-{p}" for topic, p in names[member]] for names in (phase.revoke, phase.assign)]
-        table.row(member, f"{len(phase.keep[member]):,}", *(_some(names) or "–" for names in lists))
+        table.row(member, f"{len(phase.keep[member]):,}", *(some(names) or "–" for names in lists))
     if len(changed) > MOST_ROWS:
         table.below(f"… {len(changed) - MOST_ROWS:,} more")
     if others := len(phase.problem.members) - len(changed):
@@ -291,8 +291,3 @@ def frontier_document(curve: Frontier, price: TrafficPrice | None = None) -> dic
         "against": curve.against,
     }
     return head | {"knee": curve.knee, "points": points}
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from evenlag.errors import SourceError
+from evenlag.figures import some
 from evenlag.model.names import did_you_mean
 from evenlag.tables.columns import LINE, MALFORMED, TABLES, TableKind, check_columns
 
-_MOST_NAMES = 8  # names listed in a message
 _APART = re.compile(r"[\s._-]+")
 
 UNMENTIONED = (LINE, MALFORMED, "previous_member", "move", "member_rack", "crossing", "reason", "row", "source")
@@ -93,7 +93,7 @@ def check_headings(
             hint = "; this is a list of topics without their partitions, and a plan needs a row for each partition"
         if not many_snapshots and ": no column group; " in str(error):
             hint = "; name the group of a table without this column with --group"
-        raise SourceError(f"{error}{hint}; this one has {some(had) or 'none'}") from None
+        raise SourceError(f"{error}{hint}; this one has {some(sorted(had)) or 'none'}") from None
     return names
 
 
@@ -105,10 +105,4 @@ def unused(headings: Sequence[str], names: Mapping[str, str], kind: TableKind, p
     if not unknown:
         return []
     hints = (f"{name!r}{did_you_mean(name, left)}" for name in unknown if did_you_mean(name, left))
-    return [f"{place}: ignored columns: {some(unknown)}{''.join(f' ({hint})' for hint in hints)}"]
-
-
-def some(names: Collection[str]) -> str:
-    """Return the first few names as a list, and the number of the others."""
-    listed = ", ".join(sorted(names)[:_MOST_NAMES])
-    return f"{listed} and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else listed
+    return [f"{place}: ignored columns: {some(sorted(unknown))}{''.join(f' ({hint})' for hint in hints)}"]

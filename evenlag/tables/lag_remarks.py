@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from evenlag.figures import some
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.lag import MAX_LAG
 from evenlag.tables.call_defaults import AUTO_OFFSET_RESET
-from evenlag.tables.column_names import some
 from evenlag.tables.rules import BELOW_ZERO, LAG_UNKNOWN, NO_LOG_START, USABLE, CheckedRows
 
 _WHOLE, _AT_MOST = "the whole log", "the log end offset, its upper limit, as the text has no log start offset"
@@ -49,7 +49,7 @@ class LagRemarks:
         notes = []
         if unknown := self._names(rows[self._unknown[rows]]):
             notes.append(
-                f"{some(unknown)}: lag unknown, as there is no log end offset (no leader, no permission, or "
+                f"{some(sorted(unknown))}: lag unknown, as there is no log end offset (no leader, no permission, or "
                 "the topic was deleted); left out of the plan, so not moved"
             )
         taken: defaultdict[str, list[int]] = defaultdict(list)
@@ -58,9 +58,9 @@ class LagRemarks:
             reset = self._reset if resets.data[row] < 0 else resets.names[resets.data[row]]
             lag = "0" if reset.lower() == AUTO_OFFSET_RESET else _AT_MOST if self._at_most[row] else _WHOLE
             taken[f"{lag} (auto.offset.reset {reset})"].append(row)
-        notes += [f"{some(self._names(of))}: never committed; lag taken as {lag}" for lag, of in taken.items()]
+        notes += [f"{some(sorted(self._names(of)))}: never committed; lag taken as {lag}" for lag, of in taken.items()]
         if reported := self._names(rows[self._reported[rows]]):
-            notes.append(f"{some(reported)}: never committed; lag taken as the text reports it")
+            notes.append(f"{some(sorted(reported))}: never committed; lag taken as the text reports it")
         return notes
 
     def _names(self, rows: Whole | list[int]) -> set[str]:

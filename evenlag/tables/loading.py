@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evenlag.errors import SourceError
+from evenlag.figures import some
 from evenlag.model.in_memory import File, InMemory
 from evenlag.model.names import did_you_mean
-from evenlag.tables.column_names import check_headings, plain, some, unused
+from evenlag.tables.column_names import check_headings, plain, unused
 from evenlag.tables.columns import TABLES, Numbered, Row, TableKind
 from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, separator_of, shown_files, table_rows
 from evenlag.tables.formats import FORMATS, Reading
@@ -131,7 +132,7 @@ def _has_columns(document: object, suffix: str) -> bool:
 def _unread_json(path: File, document: object) -> SourceError:
     """Return the error for JSON in no known format, with the names in its first object."""
     first = document[0] if isinstance(document, list) and document else document
-    names = f"; this one has {some([*first])}" if isinstance(first, dict) and first else ""
+    names = f"; this one has {some(sorted(first))}" if isinstance(first, dict) and first else ""
     return SourceError(f"{path}: unknown JSON format; evenlag reads {what_is_read()}{names}")
 
 

@@ -37,6 +37,7 @@ class Loads:
         self.tops = [0, *accumulate(self.big)]  # tops[n]: lag of the n largest partitions
         self.lows = [0, *accumulate(reversed(self.big))]  # lows[n]: lag of the n smallest partitions
         self.total, self.members = self.tops[-1], len(group.active)
+        self.unit = group.load_unit(lags)
         self.fewest = min(lo for lo, _ in counts.totals.values())
         self.most = max(hi for _, hi in counts.totals.values())
 
@@ -58,8 +59,7 @@ class Loads:
 
     def rounded(self, pair: Pair) -> Pair:
         """Return the pair rounded to multiples of the unit of loads."""
-        unit = self.group.load_unit(self.lags)
-        return ceil(Fraction(pair[0]) / unit) * unit, floor(Fraction(pair[1]) / unit) * unit
+        return ceil(Fraction(pair[0]) / self.unit) * self.unit, floor(Fraction(pair[1]) / self.unit) * self.unit
 
     def mean(self, _: int) -> Pair:
         """Prove that some member holds at least the mean, and some at most the mean."""

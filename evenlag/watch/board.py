@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from evenlag.figures import some
 from evenlag.model.names import did_you_mean
 from evenlag.watch.standing import Standing
 
 NAMED = 200  # groups left out that are named
-MOST_LISTED = 5  # groups that an error lists
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,7 @@ class Board:
         """Return an error message for a pattern that no group matches; it lists the groups."""
         if not self.known:
             return "the input has no group; a cluster shows a group only to users with the ACL Describe on it"
-        more = len(self.known) - MOST_LISTED
-        listed = ", ".join(self.known[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
-        return "no group of the input matches" + (did_you_mean(pattern, self.known) or f"; it has {listed}")
+        return "no group of the input matches" + (did_you_mean(pattern, self.known) or f"; it has {some(self.known)}")
 
     def _wanted(self, name: str) -> bool:
         return not self.patterns or any(fnmatchcase(name, pattern) for pattern in self.patterns)

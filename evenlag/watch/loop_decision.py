@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from evenlag.figures import duration, messages, number, quantity
+from evenlag.figures import duration, messages, number, quantity, some
 from evenlag.live.bearers import bearers_of
 from evenlag.live.followed_plan import FollowedPlan
 from evenlag.live.group_state import FOLLOW, TopicPartition
 from evenlag.live.ownership import LEASE
-from evenlag.live.wording import named, some
+from evenlag.live.wording import named
 from evenlag.model.facts import MEMBERSHIP, NO_FACTS, Facts
 from evenlag.model.names import Name
 from evenlag.model.plan import Number

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from evenlag.errors import EvenlagError, InvalidProblemError, in_words
+from evenlag.figures import some
 from evenlag.model.interrupt import Watch, ending_searches, interrupted
 from evenlag.watch.board import NAMED, Board, Entry, share
 from evenlag.watch.inputs import Input, Seen
@@ -168,10 +169,7 @@ class Watcher:
         names = self.board.left_out
         if not names:
             return []
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        return [
-            f"{len(names)} groups beyond the limit of {self.board.most} are left out: {', '.join(names[:NAMED])}{more}"
-        ]
+        return [f"{len(names)} groups beyond the limit of {self.board.most} are left out: {some(names, NAMED)}"]
 
     def _say_once(self, warning: str) -> None:
         """Log a warning unless the previous round had it too."""

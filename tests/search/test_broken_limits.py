@@ -64,6 +64,8 @@ def test_limits_raised_to_the_numbers_of_the_error_can_be_kept_and_one_less_cann
         return
     assert question.best is None
     assert not isinstance(error, NoPlanFoundError), error
+    if "max_partitions" in str(error):
+        return  # no number of the limits is enough; tests/model/test_caps.py tries the caps that it names
     assert error.enough, error
     wider = raised(question, error.enough)
     found = wider.ask(time_limit=10)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
+from evenlag.figures import some
 from evenlag.live.group_state import Failure, Group, TopicPartition
-from evenlag.live.wording import explained, some
+from evenlag.live.wording import explained
 from evenlag.protocol.subscriptions import matching
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenlag.errors import SourceError, to_get
+from evenlag.figures import some
 from evenlag.live import time_source
 from evenlag.live.cluster.broker_rows import (
     Layout,
@@ -27,7 +28,7 @@ from evenlag.live.cluster.broker_rows import (
 from evenlag.live.cluster.committed_members import with_followers
 from evenlag.live.cluster.stopped import LEAST_WAIT, Pulse, Stopped, without_left
 from evenlag.live.group_state import CLASSIC, Description, Failure, Group, TopicPartition
-from evenlag.live.wording import explained, some
+from evenlag.live.wording import explained
 from evenlag.model.facts import Facts
 from evenlag.model.names import did_you_mean
 from evenlag.model.rates import time_text

@@ -9,9 +9,10 @@ from math import inf
 from typing import Protocol
 
 from evenlag.errors import SourceError
+from evenlag.figures import some
 from evenlag.live.cluster.past_times import MILLI, as_text
 from evenlag.live.group_state import Failure, TopicPartition
-from evenlag.live.wording import explained, some
+from evenlag.live.wording import explained
 
 TIMES_A_CHECK = 10  # times after which the log starts are read again
 FUTURE = 60_000  # milliseconds by which a producer's clock may be ahead

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from evenlag.errors import UserDataError
+from evenlag.figures import some
 from evenlag.live.group_state import Group, TopicPartition
 from evenlag.live.ownership import LEASE, Ownership
-from evenlag.live.wording import some
 
 LEFT_FOR_NOW = -2  # epoch of a static member of KIP-848 that has left and whose partitions wait for it
 LEAST_WAIT = 7.5  # seconds without a commit that mean something: a follower commits each 5 s

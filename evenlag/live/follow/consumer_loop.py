@@ -16,6 +16,7 @@ from typing import Any, Self
 from confluent_kafka import KafkaError, KafkaException
 
 from evenlag.errors import EvenlagError, InvalidProblemError
+from evenlag.figures import some
 from evenlag.live import time_source
 from evenlag.live.follow.group_commits import GroupCommits
 from evenlag.live.follow.holdings import Holdings
@@ -24,7 +25,6 @@ from evenlag.live.follow.plan_topics import ABSENT, PlanTopics
 from evenlag.live.followed_plan import FollowedPlan, Plans
 from evenlag.live.group_state import TopicPartition
 from evenlag.live.ownership import LEASE, MOST_BYTES
-from evenlag.live.wording import some
 from evenlag.search.options import check_seconds
 
 LOOKS, COMMITS = 30, 6  # number in the time of a lease

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from evenlag.tables.column_names import some
+from evenlag.figures import some
 from evenlag.tables.formats.base import Reading
 
 
@@ -71,7 +71,7 @@ class GroupRemarks:
             (self.gaps, "not reported, although the topic has higher partition numbers; left out of the plan"),
         ):
             if names:
-                notes.append(f"{some(names)}: {remark}")
+                notes.append(f"{some(sorted(names))}: {remark}")
         return notes
 
     def member_notes(self) -> list[str]:

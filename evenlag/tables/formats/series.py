@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from evenlag.errors import SourceError
+from evenlag.figures import some
 from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.rates import time_text
-from evenlag.tables.column_names import some
 from evenlag.tables.formats.base import Reading
 from evenlag.tables.formats.exporters import (
     EXPORTERS,
@@ -182,7 +182,7 @@ def _text_notes(chosen: Mapping[Group, Exporter], passed: Mapping[str, str], nam
     notes = []
     twice = [name for group, name in _named(chosen).items() if group[1] != name]
     if twice:
-        notes.append(f"several clusters have groups of the same name, so these are named {some(twice)}")
+        notes.append(f"several clusters have groups of the same name, so these are named {some(sorted(twice))}")
     notes += [f"series of {name} are ignored for groups that {taken} also reports" for name, taken in passed.items()]
     if nameless:
         notes.append(
