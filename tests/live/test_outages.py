@@ -76,12 +76,11 @@ class Group:
         """Return the partitions that were read after a time, and when first."""
         return {partition: t for t, partition in reversed(self.reads()) if t > since}
 
-    def pause(self, since: float) -> float:
-        """Return the longest time since then for which some partition was not read."""
-        last = dict.fromkeys(range(PARTITIONS), since)
-        longest = 0.0
-        for t, partition in [*self.reads(), *((time.monotonic(), partition) for partition in range(PARTITIONS))]:
-            if t > since:
+    def pause(self, since: float, until: float) -> float:
+        """Return the longest time between these two for which some partition was not read."""
+        last, longest = dict.fromkeys(range(PARTITIONS), since), 0.0
+        for t, partition in [*self.reads(), *((until, partition) for partition in range(PARTITIONS))]:
+            if since < t <= until:
                 longest, last[partition] = max(longest, t - last[partition]), t
         return longest
 
@@ -244,13 +243,23 @@ def without_coordinator(bootstrap: str, nodes: list[Node], kinds: dict[str, Grou
     while time.monotonic() - back < LIMIT and any(len(each.first(back)) < PARTITIONS for each in kinds.values()):
         time.sleep(0.5)
     time.sleep(10)
+    now = time.monotonic()
     print(f"it was away for {back - gone:.1f} s")
     for kind, each in kinds.items():
         again, errors = each.again() - before[kind][0], each.errors()[before[kind][1] :]
-        print(f"{kind:36} not read for {each.pause(gone):5.1f} s, {again:3} read again, {each.ended()} ended: {errors}")
+        pause = each.pause(gone, now)
+        print(f"{kind:36} not read for {pause:5.1f} s, {again:3} read again, {each.ended()} ended, errors: {errors}")
 
 
 def coordinator(bootstrap: str) -> int:
     """Return the number of the broker that coordinates all groups, as there is one partition of offsets."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     return int(admin.list_topics(OFFSETS, timeout=30).topics[OFFSETS].partitions[0].leader)
+
+
+def test_a_pause_is_the_longest_time_without_reading_of_any_partition() -> None:
+    reads = [(t, partition) for t in (1.0, 5.0, 9.0) for partition in range(PARTITIONS) if (t, partition) != (5.0, 2)]
+    group = Group(lambda: reads, lambda: (0, 0), list, lambda: 0)
+    assert group.pause(0.5, 10.0) == 8.0
+    assert group.pause(1.5, 10.0) == 7.5
+    assert group.pause(9.5, 12.0) == 2.5
