@@ -262,7 +262,33 @@ class PlanTopic:
         return f"{text}; check that a Kafka broker answers at {servers}"
 
     def write(self, plan: FollowedPlan) -> None:
-        """Append a plan, and check that it is the group's last one."""
+        """Append a plan, and leave the group's newest one as its last record.
+
+        Another writer may have read the topic before this plan was there and write a lower version after it, if its
+        clock is behind. Followers that know the newer plan keep it, others would take the last record.
+
+        Raises
+        ------
+        SourceError
+            The plan was not written, another one is newer, or the last record is not a plan.
+        """
+        self._append(plan)
+        while True:
+            news = self.news()
+            plans = [each for each in news if isinstance(each, FollowedPlan)]
+            newest = max(plans, key=lambda each: each.version, default=None)  # the first of that version
+            if newest is None or news[-1] not in plans:
+                why = news[-1] if news else f"{self}: it has no plan"
+                raise SourceError(f"plan {plan.version} was written, but may not be the last one: {why}")
+            if news[-1] == newest:
+                break
+            self._append(newest)
+        if newest != plan:
+            raise SourceError(
+                f"{self}: another plan of group {plan.group!r} was published at the same time; publish again"
+            )
+
+    def _append(self, plan: FollowedPlan) -> None:
         from confluent_kafka import KafkaError, KafkaException
 
         trouble: list[KafkaError] = []
@@ -285,10 +311,6 @@ class PlanTopic:
             raise SourceError(f"{self}: the plan was not written ({error.args[0].str()})") from error
         finally:
             self.close()
-        if self.news()[-1:] != [plan]:
-            raise SourceError(
-                f"{self}: another plan of group {plan.group!r} was published at the same time; publish again"
-            )
 
     def close(self) -> None:
         """Close the consumer that reads the topic; the next call of `news` reads it from the beginning."""

@@ -215,6 +215,60 @@ class MemoryTopic(PlanTopic):
         assert not plan.warnings
 
 
+class SharedTopic(PlanTopic):
+    """A topic of plans in memory, to which others write at times that the test chooses."""
+
+    def __init__(self, *records: bytes) -> None:
+        super().__init__("plans", {}, "billing")
+        self.records = list(records)
+        self.before: list[bytes] = []  # records of others that come right before this writer's
+        self.after: list[bytes] = []  # and right after them
+
+    def news(self) -> list[FollowedPlan | EvenlagError]:
+        return [followed_plan._parsed(each, self.group, "topic plans") for each in self.records]
+
+    def _append(self, plan: FollowedPlan) -> None:
+        self.records += [*self.before, record(plan), *self.after]
+        self.before = self.after = []
+
+
+def record(plan: FollowedPlan) -> bytes:
+    return json.dumps(plan.to_dict()).encode()
+
+
+def test_of_two_plans_written_at_once_the_newer_one_is_the_last_record() -> None:
+    older, newer = plan(1_500, c1="01"), plan(2_000, c1="0", c2="1")
+    for before, after in ([newer], []), ([], [newer]):
+        topic = SharedTopic(record(plan(1_000, c1="01")))
+        topic.before, topic.after = list(map(record, before)), list(map(record, after))
+        with pytest.raises(SourceError, match="topic plans: another plan of group 'billing' was published at the same"):
+            topic.write(older)
+        assert topic.news()[-1] == newer
+    topic = SharedTopic()
+    topic.after = [record(older)]  # by a writer that is killed before it looks at the topic again
+    topic.write(newer)
+    assert topic.news() == [newer, older, newer]
+
+
+def test_of_two_plans_with_one_version_the_first_is_the_last_record() -> None:
+    """Followers that know it refuse another plan of its version."""
+    first, second = plan(2_000, c1="01"), plan(2_000, c1="0", c2="1")
+    topic = SharedTopic()
+    topic.before = [record(first)]
+    with pytest.raises(SourceError, match="another plan of group 'billing' was published at the same time"):
+        topic.write(second)
+    assert topic.news()[-1] == first
+
+
+@pytest.mark.parametrize(("content", "why"), [(b"{", "not valid JSON"), (b"", "no plan; it was deleted")])
+def test_a_plan_that_is_not_the_last_record_is_not_taken_for_published(content: bytes, why: str) -> None:
+    topic = SharedTopic()
+    topic.after = [content]
+    with pytest.raises(SourceError, match=f"^plan 5 was written, but may not be the last one: topic plans: {why}"):
+        topic.write(plan(5, c1="0"))
+    assert topic.records[-1] == content
+
+
 @pytest.mark.parametrize(
     ("names", "failure", "note"),
     [

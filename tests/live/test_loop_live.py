@@ -1,11 +1,6 @@
 """The loop on a real broker, with groups that are behind: a dry run, two loops at once, a follower that dies, Java."""
 
-import re
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,46 +11,12 @@ from tests.support.followers import Followers, followers
 from tests.support.java_consumers import Brokers, java_consumers, two_owners
 from tests.support.members import wait_until
 from tests.support.traffic import create_topics, produce
+from tests.support.watched_loops import watching
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.long]
 GROUP, TOPIC, PLANS = "loop-billing", "loop-orders", "loop-plans"
 MANY = 100_000  # messages, more than are read during the test
 HANDLING = 0.05  # seconds for a message, so that followers stay behind
-END_LIMIT = 60.0  # seconds
-
-
-class Watch:
-    """`evenlag watch --publish` in a process of its own."""
-
-    def __init__(self, broker: Broker, log: Path, group: str, place: object, *words: str) -> None:
-        self._log = log
-        command = ["watch", f"kafka://{broker.bootstrap}", "--group", group, "--publish", str(place), *words]
-        given = ["--every", "4s", "--least", "10s", "--auto-offset-reset", "earliest", "--metrics", "127.0.0.1:0"]
-        with log.open("w") as file:
-            self.process = subprocess.Popen([sys.executable, "-m", "evenlag", *command, *given], stderr=file)
-
-    @property
-    def log(self) -> str:
-        return self._log.read_text()
-
-    def published(self) -> list[int]:
-        """The versions that it has published."""
-        return [int(version) for version in re.findall(r"published plan (\d+): ", self.log)]
-
-    def terminate(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(END_LIMIT) == 0, self.log
-        assert self.log.rstrip().endswith("evenlag watch: terminated")
-
-
-@contextmanager
-def watching(broker: Broker, log: Path, group: str, place: object, *words: str) -> Iterator[Watch]:
-    started = Watch(broker, log, group, place, *words)
-    try:
-        yield started
-    finally:
-        started.process.kill()
-        started.process.wait()
 
 
 def plans(broker: Broker) -> list[FollowedPlan]:

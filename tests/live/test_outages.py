@@ -1,8 +1,8 @@
-"""Consumers of all kinds ride out an outage of their only broker: none ends, and no message is lost.
+"""Consumers of all kinds ride out an outage of their only broker, or of one of three: none ends, no message is lost.
 
 `EVENLAG_OUTAGES=0,25,105 pytest -s …` kills the broker, keeps it away for each of these times in seconds, and starts it
 again, which takes some 15 s more. It prints for each kind of consumer the seconds until all partitions are read again,
-the messages read twice, and the errors that the loop met.
+the messages read twice, and the errors that the loop met; with three brokers, the longest time without reading.
 """
 
 import os
@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from evenlag.live.followed_plan import PlanFile, publish
-from tests.support.broker import Broker, running_broker
+from tests.support.broker import Broker, Node, running_broker, running_nodes
 from tests.support.java_consumers import PLAN_ASSIGNOR, STICKY, JavaConsumers
 from tests.support.members import wait_until
 from tests.support.readers import Readers
@@ -26,6 +27,7 @@ from tests.support.traffic import create_topics
 
 OUTAGES = [float(each) for each in os.environ.get("EVENLAG_OUTAGES", "0").split(",")]
 TOPIC, PARTITIONS = "outages", 6
+OFFSETS = "__consumer_offsets"
 NAMES = ("c1", "c2")
 RATE = 30.0  # messages a second
 LIMIT = 120.0  # seconds after which a partition that nobody reads is not waited for
@@ -74,6 +76,14 @@ class Group:
         """Return the partitions that were read after a time, and when first."""
         return {partition: t for t, partition in reversed(self.reads()) if t > since}
 
+    def pause(self, since: float, until: float) -> float:
+        """Return the longest time between these two for which some partition was not read."""
+        last, longest = dict.fromkeys(range(PARTITIONS), since), 0.0
+        for t, partition in [*self.reads(), *((until, partition) for partition in range(PARTITIONS))]:
+            if since < t <= until:
+                longest, last[partition] = max(longest, t - last[partition]), t
+        return longest
+
     def again(self) -> int:
         """Return how many readings were of a message that had been read."""
         messages, readings = self.counts()
@@ -109,18 +119,18 @@ def in_java(consumers: JavaConsumers) -> Group:
 
 
 @contextmanager
-def everybody(broker: Broker, folder: Path) -> Iterator[dict[str, Group]]:
+def everybody(bootstrap: str, folder: Path) -> Iterator[dict[str, Group]]:
     """Run two consumers of each kind in a group of their own; groups that follow have a plan."""
     with ExitStack() as running:
         found: dict[str, Group] = {}
         for kind, config in PYTHON.items():
-            several = Readers(broker.bootstrap, kind, [TOPIC], file=planned(folder, kind), **config)
+            several = Readers(bootstrap, kind, [TOPIC], file=planned(folder, kind), **config)
             running.callback(lambda several=several: [member.end() for member in several.values()])
             several.start(*NAMES)
             found[kind] = in_python(several)
         for kind, properties in JAVA.items():
             plan = {"evenlag.plan.file": planned(folder, kind)}
-            java = JavaConsumers(broker.bootstrap, kind, [TOPIC], folder / "java.log", **plan)
+            java = JavaConsumers(bootstrap, kind, [TOPIC], folder / "java.log", **plan)
             running.callback(java.end)
             java.start(*NAMES, watched="PlanAssignor" in kind, **properties)
             found[kind] = in_java(java)
@@ -172,17 +182,34 @@ def messages(bootstrap: str) -> int:
 def test_outages_end_no_consumer_and_lose_no_message(tmp_path: Path) -> None:
     with running_broker() as broker:
         create_topics(broker.bootstrap, {TOPIC: PARTITIONS})
-        with everybody(broker, tmp_path) as kinds:
-            with producing(broker.bootstrap):
-                for kind, each in kinds.items():
-                    wait_until(lambda each=each: len(each.first()) == PARTITIONS, f"{kind} to read all partitions")
-                time.sleep(10)
-                for seconds in OUTAGES:
-                    out(broker, kinds, seconds)
-            total = messages(broker.bootstrap)
+        with reading(broker.bootstrap, tmp_path) as kinds:
+            for seconds in OUTAGES:
+                out(broker, kinds, seconds)
+
+
+def test_a_killed_coordinator_ends_no_consumer_and_loses_no_message(tmp_path: Path) -> None:
+    with running_nodes(["", "", ""]) as nodes:
+        bootstrap = ",".join(node.bootstrap for node in nodes)
+        create_topics(bootstrap, {OFFSETS: [[2, 3, 1]]}, **{"cleanup.policy": "compact"})  # 1 is the controller
+        create_topics(bootstrap, {TOPIC: [[n % 3 + 1, (n + 1) % 3 + 1, (n + 2) % 3 + 1] for n in range(PARTITIONS)]})
+        with reading(bootstrap, tmp_path) as kinds:
+            for seconds in OUTAGES:
+                without_coordinator(bootstrap, nodes, kinds, seconds)
+
+
+@contextmanager
+def reading(bootstrap: str, folder: Path) -> Iterator[dict[str, Group]]:
+    """Run consumers of all kinds; after the body, check that each has read all messages and none has ended."""
+    with everybody(bootstrap, folder) as kinds:
+        with producing(bootstrap):
             for kind, each in kinds.items():
-                wait_until(lambda each=each: each.counts()[0] == total, f"{kind} to read all {total} messages")
-                assert each.ended() == 0, kind
+                wait_until(lambda each=each: len(each.first()) == PARTITIONS, f"{kind} to read all partitions")
+            time.sleep(10)
+            yield kinds
+        total = messages(bootstrap)
+        for kind, each in kinds.items():
+            wait_until(lambda each=each: each.counts()[0] == total, f"{kind} to read all {total} messages")
+            assert each.ended() == 0, kind
 
 
 def out(broker: Broker, kinds: dict[str, Group], seconds: float) -> None:
@@ -200,3 +227,39 @@ def out(broker: Broker, kinds: dict[str, Group], seconds: float) -> None:
         took = f"{max(first.values()) - back:6.1f} s" if len(first) == PARTITIONS else f"{len(first)} read"
         again, errors = each.again() - before[kind][0], each.errors()[before[kind][1] :]
         print(f"{kind:36} read after {took}, {again:3} read again, {each.ended()} ended, errors: {errors}")
+
+
+def without_coordinator(bootstrap: str, nodes: list[Node], kinds: dict[str, Group], seconds: float) -> None:
+    """Keep the broker that coordinates all groups away; print for how long some partition was not read."""
+    before = {kind: (each.again(), len(each.errors())) for kind, each in kinds.items()}
+    gone = time.monotonic()
+    number = coordinator(bootstrap)
+    nodes[number - 1].kill()
+    wait_until(lambda: coordinator(bootstrap) != number, "another coordinator")
+    print(f"\nbroker {number} was replaced after {time.monotonic() - gone:.1f} s; load {os.getloadavg()[0]:.1f}")
+    time.sleep(max(gone + seconds - time.monotonic(), 0))
+    nodes[number - 1].start()
+    back = time.monotonic()
+    while time.monotonic() - back < LIMIT and any(len(each.first(back)) < PARTITIONS for each in kinds.values()):
+        time.sleep(0.5)
+    time.sleep(10)
+    now = time.monotonic()
+    print(f"it was away for {back - gone:.1f} s")
+    for kind, each in kinds.items():
+        again, errors = each.again() - before[kind][0], each.errors()[before[kind][1] :]
+        pause = each.pause(gone, now)
+        print(f"{kind:36} not read for {pause:5.1f} s, {again:3} read again, {each.ended()} ended, errors: {errors}")
+
+
+def coordinator(bootstrap: str) -> int:
+    """Return the number of the broker that coordinates all groups, as there is one partition of offsets."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    return int(admin.list_topics(OFFSETS, timeout=30).topics[OFFSETS].partitions[0].leader)
+
+
+def test_a_pause_is_the_longest_time_without_reading_of_any_partition() -> None:
+    reads = [(t, partition) for t in (1.0, 5.0, 9.0) for partition in range(PARTITIONS) if (t, partition) != (5.0, 2)]
+    group = Group(lambda: reads, lambda: (0, 0), list, lambda: 0)
+    assert group.pause(0.5, 10.0) == 8.0
+    assert group.pause(1.5, 10.0) == 7.5
+    assert group.pause(9.5, 12.0) == 2.5

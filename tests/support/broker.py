@@ -172,28 +172,52 @@ def running_broker(jar: Path | None = None, properties: str = "") -> Iterator[Br
             _stop(process)
 
 
+class Node:
+    """A broker of a cluster, which can be killed and started again."""
+
+    def __init__(self, command: Sequence[str], folder: Path, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self._command, self._folder = command, folder
+
+    def start(self, brokers: int = 1) -> None:
+        """Start it, and wait until it knows this number of brokers."""
+        log = self._folder / "broker.log"
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(self._command, stdout=output, stderr=subprocess.STDOUT, cwd=self._folder)
+        _wait_until_ready(self._process, self.bootstrap, log, brokers)
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        """Ask it to end, and wait until it has."""
+        _stop(self._process)
+
+
 @contextlib.contextmanager
-def running_cluster(racks: Sequence[str]) -> Iterator[str]:
-    """Start a broker in each rack, the first of them the controller, and give their addresses; replicas may be read.
+def running_nodes(racks: Sequence[str]) -> Iterator[list[Node]]:
+    """Start a broker in each rack, the first of them the controller; replicas may be read.
 
     A broker whose rack is "" has none. Brokers are numbered from 1 on. Anybody may do everything.
     """
     java = find_java()
     jars = kafka_jars(java)
     controller, *ports = free_ports(len(racks) + 1)
-    bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
     command = [str(java), "-Xmx256m", *JAVA_OPTIONS[1:], "-cp", f"{jars}/*"]
+    nodes: list[Node] = []
     with tempfile.TemporaryDirectory(prefix="evenlag-kafka-") as name, contextlib.ExitStack() as running:
-        for node, (rack, port) in enumerate(zip(racks, ports, strict=True), 1):
-            folder = Path(name) / str(node)
+        for number, (rack, port) in enumerate(zip(racks, ports, strict=True), 1):
+            folder = Path(name) / str(number)
             folder.mkdir()
-            config, log = folder / "server.properties", folder / "broker.log"
+            config = folder / "server.properties"
             plain = f"PLAINTEXT://127.0.0.1:{port}"
-            first = node == 1
+            first = number == 1
             config.write_text(
                 COMMON
                 + CLUSTER_PROPERTIES.format(
-                    node=node,
+                    node=number,
                     rack=f"broker.rack={rack}" if rack else "",
                     controller=controller,
                     roles="broker,controller" if first else "broker",
@@ -203,13 +227,17 @@ def running_cluster(racks: Sequence[str]) -> Iterator[str]:
                 )
             )
             run([*command, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(config)])
-            with log.open("ab") as output:
-                process = subprocess.Popen(
-                    [*command, "kafka.Kafka", str(config)], stdout=output, stderr=subprocess.STDOUT, cwd=folder
-                )
-            running.callback(_stop, process)
-            _wait_until_ready(process, f"127.0.0.1:{port}", log, brokers=node)
-        yield bootstrap
+            nodes.append(Node([*command, "kafka.Kafka", str(config)], folder, f"127.0.0.1:{port}"))
+            running.callback(nodes[-1].stop)
+            nodes[-1].start(brokers=number)
+        yield nodes
+
+
+@contextlib.contextmanager
+def running_cluster(racks: Sequence[str]) -> Iterator[str]:
+    """Start brokers as `running_nodes` does, and give their addresses."""
+    with running_nodes(racks) as nodes:
+        yield ",".join(node.bootstrap for node in nodes)
 
 
 def kafka_jars(java: Path) -> Path:

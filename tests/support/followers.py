@@ -67,7 +67,16 @@ def run(config: dict[str, Any]) -> None:
         "auto.offset.reset": "error", "log_level": 0,
     }  # fmt: skip
     plans = PlanTopic(config["plans"], kafka) if "plans" in config else PlanFile(config["file"], config["group"])
-    consumer = KafkaConsumer(kafka)
+
+    class Consumer(KafkaConsumer):
+        """Says which offsets are committed."""
+
+        def commit(self, *arguments: Any, **named: Any) -> Any:
+            parts = super().commit(*arguments, **named)
+            say("committed", offsets=[[each.partition, each.offset] for each in parts if each.error is None])
+            return parts
+
+    consumer = Consumer(kafka)
     words: list[str] = []
     say("ready")
     sys.stdin.readline()
