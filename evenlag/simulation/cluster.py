@@ -95,6 +95,7 @@ class SimulatedConsumer:
         """Commit offsets with metadata."""
         assert not asynchronous
         self.link.ask(15.0, coordinator=True)  # as long as librdkafka was seen to try
+        self.link.dawdle()
         for each in offsets:
             key = each.topic, each.partition
             made = each.offset, each.metadata or ""

@@ -129,14 +129,17 @@ class Coordinator:
             return Code.UNKNOWN_MEMBER_ID
         if (code := self._refusal(member_id, generation, instance)) is not Code.NONE:
             return code
-        return Code.REBALANCE_IN_PROGRESS if self.state is State.COMPLETING else Code.NONE
+        if self.state is State.COMPLETING:
+            return Code.REBALANCE_IN_PROGRESS
+        self._renew(self._members[member_id])
+        return Code.NONE
 
     def leave(self, now: float, member_id: str) -> Code:
         """Take a request to leave."""
         self.advance(now)
         if member_id in self._promised:
             del self._promised[member_id]
-            self._go_on()
+            self._rebalance_or_go_on()  # as if it had been a member
             return Code.NONE
         if member_id not in self._members:
             return Code.UNKNOWN_MEMBER_ID
@@ -343,6 +346,10 @@ class Coordinator:
         self._answer_sync(member, Answer(Code.UNKNOWN_MEMBER_ID))
         if member.member_id == self._leader:
             self._leader = next(iter(self._members), None)
+        self._rebalance_or_go_on()
+
+    def _rebalance_or_go_on(self) -> None:
+        """Begin a rebalance after a member has gone, or end the one that waited for it."""
         if self.state in (State.STABLE, State.COMPLETING):
             self._prepare()
         else:

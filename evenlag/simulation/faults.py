@@ -156,6 +156,7 @@ def _garbage_left_out(self: Loop, place: Any) -> Published:
 _FOLLOWERS = (
     Fault("an outage ends the program", consumer_loop, "passes", lambda _: False, "ended by itself"),
     Fault("reads on after its lease", Holdings, "rest", lambda _: [], TAKEN, rare=True),
+    Fault("a claim need not stand", consumer_loop, "CLAIM_LOOKS", 0, TAKEN, rare=True),
     Fault("takes what another holds", Commit, "not_free", _not_free_without("has not given it up"), TAKEN, rare=True),
     Fault(
         "acts under an older plan", Commit, "not_free", _not_free_without("held under"), "acts under plan", rare=True
@@ -164,7 +165,7 @@ _FOLLOWERS = (
     Fault("counts the next message too", Holdings, "processed", _counted_early, "skips|repeats"),
     Fault("begins at the end of the log", GroupCommits, "first_offset", lambda *_: 10**6, UNREAD, rare=True),
     Fault("every look renews the others' leases", GroupCommits, "look", _always_new, UNREAD, rare=True),
-    Fault("never goes on after its lease", Holdings, "_go_on", lambda _: None, UNREAD),
+    Fault("never goes on after its lease", Holdings, "_go_on", lambda *_: None, UNREAD),
     Fault("hands nothing on", Holdings, "_hand_on", lambda *_: None, UNREAD),
     Fault("reads no second plan", PlanTopic, "news", _once, UNREAD),
 )

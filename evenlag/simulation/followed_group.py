@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from confluent_kafka import KafkaException
 
@@ -19,15 +19,25 @@ GROUP = "billing"
 GARBAGE = b'{"group": "billing", "version":'
 RATE = 0.3  # messages per second and partition
 BOUND = LEASE + 30.0  # seconds without a fault after which every partition has its owner
+CONTENDED = 7.0, 11.0  # least and most seconds before the end of a lease at which its partition gets another owner
+LATE_FOR = 5.0  # seconds after it for which commits are late
+SLOWLY = 3.0  # mean seconds for a message of a slow member
 COMPACTED = 30.0, 600.0  # least and most seconds between two compactions of the topic of plans
 
 
 class Follower(Member):
-    """A consumer's program, as docs/follow.md shows it."""
+    """A consumer's program, as docs/follow.md shows it.
+
+    Attributes
+    ----------
+    tires : bool
+        True if it takes long for each message once it has taken a partition.
+    """
 
     def __init__(self, group: Followers, name: str) -> None:
         self._group, self.consumer = group, SimulatedConsumer(group.cluster)
         super().__init__(name, self.consumer.link)
+        self.tires = False
         self.follow = Follow(
             self.consumer, SimulatedPlanTopic(group.log, self.link, GROUP), name, auto_offset_reset="earliest",
             on_assign=lambda _, keys: self._takes(keys),
@@ -38,7 +48,13 @@ class Follower(Member):
 
     def _takes(self, keys: list[Key]) -> None:
         self.took |= dict.fromkeys(keys, self._group.world.now)
+        self.handling = SLOWLY if self.tires else self.handling
         self._group.world.tell(f"{self.name} took {numbers(keys)}")
+
+    def recover(self) -> None:
+        """Handle messages as fast as at first."""
+        super().recover()
+        self.tires = False
 
     def _run(self, process: Process) -> None:
         world = self._group.world
@@ -124,22 +140,51 @@ class Followers(TroubledGroup[Follower]):
     def replan(self) -> None:
         """Publish a plan that gives each partition to any of the members."""
         names = sorted(self.members)
-        given: dict[str, list[Key]] = {name: [] for name in names}
-        for key in self.cluster.rates:
-            given[self.world.random.choice(names)].append(key)
+        self._publish({key: self.world.random.choice(names) for key in self.cluster.rates})
+
+    def _publish(self, owners: Mapping[Key, str]) -> None:
+        given: dict[str, list[Key]] = {name: [] for name in sorted(self.members)}
+        for key, name in owners.items():
+            given[name].append(key)
         version = max(self.plan.version + 1, round(1000 * self.world.wall()))
         plan = FollowedPlan(GROUP, version, {name: tuple(keys) for name, keys in given.items()})
         self.log.append(GROUP.encode(), json.dumps(plan.to_dict()).encode())
 
     def deeds(self) -> Sequence[Callable[[], None]]:
         """Return the faults that may befall the group, and a new plan."""
-        return [self.replan, *super().deeds(), self._garble]
+        return [self.replan, *super().deeds(), self._garble, *2 * [self._contend]]
 
     def _garble(self) -> None:
         """Write something else than a plan, and publish a plan later."""
         self.disturb("garbage", "garbage is published")
         self.log.append(GROUP.encode(), GARBAGE)
         self.later("a plan follows the garbage", 1, self.longest_garbage, self.replan)
+
+    def _contend(self) -> None:
+        """Kill a member, and give its partitions to a second one, and to a third one as their leases run out.
+
+        The second one learns of the last plan late, so that both claim them. Its commits arrive late, too, and the
+        third one takes long for a message.
+        """
+        running = sorted((each for each in self.members.values() if each.running), key=lambda each: each.name)
+        if len(running) < 3:
+            return
+        dead, second, third = self.world.random.sample(running, 3)
+        keys = sorted(dead.holds)
+        self.disturb("contend", f"{dead.name} is killed; {second.name} and {third.name} get {numbers(keys)}")
+        dead.kill()
+        self._publish(self.plan.owners | dict.fromkeys(keys, second.name))
+        before = self.world.random.uniform(*CONTENDED)
+
+        def give() -> None:
+            if third.name in self.members:
+                self._publish(self.plan.owners | dict.fromkeys(keys, third.name))
+                second.link.late_until = self.world.now + before + LATE_FOR
+                third.tires = True
+                self.later(f"{third.name} is as fast as before", before + LATE_FOR, before + LATE_FOR, third.recover)
+
+        self.later(f"{third.name} gets {numbers(keys)}", LEASE - before, LEASE - before, give)
+        self.later(f"{dead.name} is started again", LEASE + 1, LEASE + 20, lambda: self.start(dead.name))
 
     def _compact(self, process: Process) -> None:
         while True:

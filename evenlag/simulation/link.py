@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 LATENCY = 0.004  # mean seconds of a request's way, one of two
 SLOW = 0.01, 2.0  # share of ways that take longer, and up to how many seconds
 LOST = 0.003  # share of answers that do not arrive
+LATE = 1.6, 1.9  # seconds that a late commit takes: less than a claim must stand
 AGAIN = 0.25  # seconds between attempts to reach a broker
 
 
@@ -24,11 +25,13 @@ class Link:
     ----------
     cut_off_until : float
         Time until which no request of this client arrives.
+    late_until : float
+        Time until which its commits take long and it learns of no new plan; nothing else takes longer than usual.
     """
 
     def __init__(self, world: World, cluster: Cluster) -> None:
         self._world, self._cluster = world, cluster
-        self.cut_off_until = 0.0
+        self.cut_off_until = self.late_until = 0.0
 
     def unreachable(self) -> bool:
         """Return whether no request arrives now."""
@@ -37,6 +40,11 @@ class Link:
     def lost(self) -> bool:
         """Return whether an answer that is on its way now does not arrive."""
         return self.unreachable() or self._world.random.random() < LOST
+
+    @property
+    def late(self) -> bool:
+        """True while commits take long."""
+        return self._world.now < self.late_until
 
     def ask(self, patience: float, *, coordinator: bool) -> None:
         """Let a request arrive.
@@ -53,6 +61,11 @@ class Link:
                 away = coordinator and not self.unreachable()
                 raise KafkaException(KafkaError(KafkaError.NOT_COORDINATOR if away else KafkaError._TIMED_OUT))
             self._world.sleep(AGAIN)
+
+    def dawdle(self) -> None:
+        """Let the time pass by which a late commit, once sent, takes longer."""
+        if self.late:
+            self._world.sleep(self._world.random.uniform(*LATE))
 
     def answer(self, patience: float) -> None:
         """Let an answer arrive.
@@ -71,5 +84,5 @@ class Link:
         """Let the time of one way pass."""
         random = self._world.random
         share, longest = SLOW
-        slow = random.uniform(0, longest) if random.random() < share else 0.0
+        slow = random.uniform(0, longest) if random.random() < share and not self.late else 0.0
         self._world.sleep(random.expovariate(1 / LATENCY) + slow)

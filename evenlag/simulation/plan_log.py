@@ -119,7 +119,7 @@ class _Reader:
                 return None
             self._world.sleep(min(until - self._world.now, 1.0))
         waiting = next((each for each in self._log.records if each.number >= self._next), None)
-        if waiting is not None and self._arrival(waiting) <= self._world.now:
+        if waiting is not None and self._arrival(waiting) <= self._world.now and not self._link.late:
             self._next = waiting.number + 1
             return waiting
         if self._at_end or waiting is not None:

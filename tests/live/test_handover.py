@@ -174,6 +174,26 @@ def test_of_two_simultaneous_claims_one_wins(group: Group) -> None:
     assert group.holds() == {"c1": "", "c2": "0123"}
 
 
+def test_a_late_answer_does_not_show_that_a_claim_stands(group: Group) -> None:
+    """Another claim may have arrived since the commits were read."""
+    kafka = group.kafka
+
+    def late() -> None:
+        kafka.now += 2 * LEASE / 30
+
+    group.start("c1")
+    group.deliver(plan(1, c1="0123"))
+    group.run_once("c1")
+    kafka.now += LEASE / 30
+    kafka.reading = late
+    group.run_once("c1")
+    assert group.holds() == {"c1": ""}
+    kafka.reading = lambda: None
+    kafka.now += LEASE / 30
+    group.run_once("c1")
+    assert group.holds() == {"c1": "0123"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("deadly", [False, True])
 @pytest.mark.parametrize("seed", range(20))

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Protocol
 
 from evenlag.simulation.coordinator import Coordinator
@@ -28,9 +29,28 @@ INITIAL_DELAY = 2.0  # seconds for which an empty group waits for more members
 STEP = 1.0  # seconds for a step, within which a broker answers at once if it can
 AT_ONCE = 10  # stories
 SESSION, REBALANCE = 30.0, 30.0  # seconds, unless a story says otherwise
+DRAWN_STEPS = 12
 
 FORMED = "join a; join b; join a; join b; wait 3; sync b; sync a a=one b=two"
 STATIC = "join s static=s; wait 1; sync s s=all"
+
+
+def drawn(seed: int) -> str:
+    """Return a story of two members, one that may join and two processes with one static name; nothing times out."""
+    random = Random(seed)
+    steps = [FORMED]
+    for _ in range(DRAWN_STEPS):
+        verb = random.choice(["join", "join", "join", "sync", "sync", "beat", "commit", "leave"])
+        who = random.choice("aabbcst" if verb != "leave" else "bcs")  # somebody stays: an empty group would wait
+        words = [verb, who]
+        if verb == "join":
+            words += ["static=s"] * (who in "st") + ["sends=more"] * (random.random() < 0.3)
+        if verb == "sync" and who == "a":
+            words += ["a=one", "b=two"]
+        steps.append(" ".join(words))
+    return "; ".join(steps)
+
+
 STORIES = {
     "a group forms": FORMED,
     "a member alone": "join a; join a; wait 1; sync a a=all; beat a; commit a",
@@ -70,7 +90,63 @@ STORIES = {
     "no protocol in common": f"{FORMED}; join c protocols=other; beat a",
     "the protocol that most prefer": "join a protocols=x+y; join b protocols=y+x; join c protocols=y+x; "
     "join a protocols=x+y; join b protocols=y+x; join c protocols=y+x; wait 5; beat a",
+    "a member joins twice while a group waits": f"{FORMED}; join b sends=x; join b sends=y; join a; wait 1",
+    "a member beats while its request to join waits": f"{FORMED}; join b sends=x; beat b; commit b; join a",
+    "a member syncs twice while the leader assigns": f"{FORMED}; join a; join b; sync b; sync b; sync a a=x b=y",
+    "a member syncs while a group waits": f"{FORMED}; join a; sync b; sync a a=x b=y; join b",
+    "a follower's assignments do not count": f"{FORMED}; join a; join b; sync b a=no b=no; sync a a=x b=y",
+    "an assignment without a member": f"{FORMED}; join a; join b; sync b; sync a a=x; sync b",
+    "a follower joins again while the leader assigns": f"{FORMED}; join a; join b; join b; sync b; sync a a=x b=y",
+    "a follower changes while the leader assigns": f"{FORMED}; join a; join b; join b sends=x; sync a a=x b=y; "
+    "join a; sync b; sync a a=x b=y",
+    "a follower leaves while the leader assigns": f"{FORMED}; join a; join b; leave b; sync a a=x; join a; sync a a=x",
+    "the leader leaves while it assigns": f"{FORMED}; join a; join b; sync b; leave a; join b; sync b b=all",
+    "an id that is not used expires": "join a; join a; wait 1; sync a a=all; join b session=6.5; join c; join c; "
+    "join a; wait 5; join b session=6.5; sync c",
+    "a removed member joins": f"{FORMED}; leave b; join b; join a; sync b; commit b",
+    "all members are silent": "join a session=6.5; join a session=6.5; wait 1; sync a a=all; wait 7; beat a; commit ?",
+    "a silent leader": "join a session=6.5; join b; join a session=6.5; join b; wait 3; sync b; sync a a=one b=two; "
+    "wait 5; beat b; join b; sync b b=all; beat a",
+    "a follower is silent while the leader assigns": "join a; join b session=6.5; join a; join b session=6.5; wait 3; "
+    "beat a; wait 5; beat a; join a; sync a a=all",
+    "a commit keeps no member": "join a session=8.5; join a session=8.5; wait 1; sync a a=all; wait 3; commit a; "
+    "wait 3; beat a",
+    "the longest time to rebalance counts": "join a rebalance=3.5; join b rebalance=9.5; join a rebalance=3.5; "
+    "join b rebalance=9.5; wait 3; sync b; sync a a=one b=two; join a rebalance=3.5; wait 4; beat b; wait 3; beat a",
+    "members change what they prefer": "join a protocols=x+y; join b protocols=x+y; join a protocols=x+y; "
+    "join b protocols=x+y; wait 3; sync b; sync a a=one b=two; join a protocols=y+x; join b protocols=y+x; sync b",
+    "a member that knows less": "join a protocols=x+y; join a protocols=x+y; wait 1; sync a a=all; join b protocols=y; "
+    "join b protocols=y; join a protocols=x+y; sync b",
+    "a member that gives a protocol up": "join a protocols=x+y; join b protocols=x+y; join a protocols=x+y; "
+    "join b protocols=x+y; wait 3; sync b; sync a a=one b=two; join b protocols=z; join b protocols=y; "
+    "join a protocols=x+y",
+    "late members prolong the wait": "join a; join b; join c; join a; join b; wait 0.2; join c; wait 2; beat a",
+    "a static member alone leaves": f"{STATIC}; leave s; beat s; join t static=s; wait 1",
+    "a silent static member": "join s static=s session=6.5; wait 1; sync s s=all; wait 7; beat s; join t static=s; "
+    "wait 1; sync t t=all",
+    "an unknown static member": "join s static=s as=nobody; join a; join a; wait 1; sync a a=all; "
+    "join s static=s as=nobody; sync s gen=1; beat s gen=1; commit s gen=1",
+    "two processes with one static name": f"{FORMED}; join s static=s; join t static=s; join a; join b; sync t; "
+    "sync b; sync a a=x b=y t=z; beat s; beat t",
+    "a static follower is away in a rebalance": "join a rebalance=9.5; join a rebalance=9.5; "
+    "join s static=s rebalance=9.5; wait 3; sync s; sync a a=one s=two; join a rebalance=9.5; wait 9; sync a a=x s=y; "
+    "beat s; join s; sync s; beat a",
+    "a static leader is away in a rebalance": "join a rebalance=9.5; join s static=s rebalance=9.5; "
+    "join a rebalance=9.5; wait 3; sync a; sync s s=one a=two; join a rebalance=9.5 sends=x; wait 9; sync a a=x s=y; "
+    "beat s; join s; sync s",
+    "a static member that does not sync": "join a rebalance=3.5; join a rebalance=3.5; join s static=s rebalance=3.5; "
+    "wait 3; sync s; sync a a=one s=two; join a rebalance=3.5; wait 4; sync a a=x s=y; wait 3; beat s; beat a",
+    "a static member comes back while the leader assigns": f"{STATIC}; join a; join a; join s; join t static=s; "
+    "sync s; join a; sync a; sync t t=x a=y",
+    "a static member comes back and is the leader": f"{STATIC}; join t static=s; join a; join a; beat t; join t; "
+    "sync a; sync t t=x a=y",
+    "a static member comes back with less": "join s static=s protocols=x+y; wait 1; sync s s=all; "
+    "join t static=s protocols=y; sync t; sync t t=x",
 }  # fmt: skip
+RANDOM = 40  # stories that are drawn
+
+for _number in range(RANDOM):
+    STORIES[f"drawn story {_number}"] = drawn(_number)
 
 
 class Driver(Protocol):

@@ -30,6 +30,7 @@ class Kafka:
         self.leaderless: set[Partition] = set()  # partitions whose offsets time out
         self.subscribed = False  # the group has members that subscribe
         self.meanwhile: Callable[[], object] = lambda: None  # called just before a commit counts
+        self.reading: Callable[[], object] = lambda: None  # called just after the commits were read
 
     def clock(self) -> float:
         return self.now
@@ -72,6 +73,7 @@ class Consumer:
     def committed(self, parts: Sequence[TopicPartition], **_: float) -> list[TopicPartition]:
         self._answer("committed")
         found = [(each, self.kafka.commits.get((each.topic, each.partition), (-1001, None))) for each in parts]
+        self.kafka.reading()
         return [
             TopicPartition(each.topic, each.partition, offset, metadata or "") for each, (offset, metadata) in found
         ]

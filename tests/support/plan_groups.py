@@ -19,7 +19,7 @@ Held = dict[str, set[Partition]]
 KINDS = ("whole", "partial", "for others", "broken", "none")
 EAGER = ("StickyAssignor", "RangeAssignor", "RoundRobinAssignor")
 KAFKAS = "org.apache.kafka.clients.consumer."
-_ANONYMOUS = "an id of KIP-848, of the run before "
+ANONYMOUS = "an id of KIP-848, of the run before "
 MOST_REBALANCES = 3  # that a change takes: one that revokes, one that assigns, and one that finds nothing to do
 
 
@@ -72,7 +72,7 @@ def _publish(case: Case, random: Random, version: int) -> None:
     shared_out = [*sorted(case.existing()), ("absent", 0), ("t0", 999)]
     if case.kind == "partial":
         shared_out = [each for each in shared_out if random.random() < 0.6]
-    names = {member.id: _name(member, random) for member in case.members}
+    names = {member.id: name_in_plan(member, random) for member in case.members}
     if case.kind == "for others":
         names = {id_: name if random.random() < 0.3 else f"gone-{name}" for id_, name in names.items()}
     reads = {member.id: set(member.topics) for member in case.members}
@@ -81,7 +81,9 @@ def _publish(case: Case, random: Random, version: int) -> None:
         assignment.setdefault(names[member.id], []).append(partition)
         if partition in case.existing() and partition[0] in reads[member.id] and "gone-" not in names[member.id]:
             case.meant[partition] = member.id
-    known = {names[member.id]: _known(member, random) for member in case.members if "gone-" not in names[member.id]}
+    known = {
+        names[member.id]: known_in_plan(member, random) for member in case.members if "gone-" not in names[member.id]
+    }
     lags = {topic: [random.randrange(1000) for _ in range(count)] for topic, count in case.topics.items()}
     document = {"group": "g", "version": version, "assignment": assignment, "members": known, "lags": lags}
     case.content = json.dumps(document)
@@ -90,14 +92,14 @@ def _publish(case: Case, random: Random, version: int) -> None:
         case.content = random.choice([case.content[:-1], case.content.replace('"g"', '"another"'), "[]", ""])
 
 
-def _name(member: Member, random: Random) -> str:
+def name_in_plan(member: Member, random: Random) -> str:
     """Return one of the names by which a plan may mean a member."""
     client = member.id[:-37]
     earlier = f"{client}-{UUID(int=random.getrandbits(128))}"
-    return random.choice([member.instance or client, client, member.id, earlier, f"{_ANONYMOUS}{member.id}"])
+    return random.choice([member.instance or client, client, member.id, earlier, f"{ANONYMOUS}{member.id}"])
 
 
-def _known(member: Member, random: Random) -> dict[str, str]:
+def known_in_plan(member: Member, random: Random) -> dict[str, str]:
     """Return what a plan may know of a member whose name says nothing."""
     ids = {"client_id": member.id[:-37]} | ({"group_instance_id": member.instance} if member.instance else {})
     return dict([random.choice(list(ids.items()))])

@@ -115,10 +115,11 @@ class Holdings:
             return False
         if self._topics.due():
             self._look_at_topics(self.plan)
+        asked = time_source.now()  # the answer may be as old as this
         self.look()
-        self._go_on()
+        self._go_on(asked)
         self._hand_on(self.plan)
-        self._take(self.plan)
+        self._take(self.plan, asked)
         return True
 
     # ---- the lease -----------------------------------------------------------------------------------------------
@@ -139,10 +140,10 @@ class Holdings:
         self.waiting |= dict.fromkeys(over, RUN_OUT)
         return over
 
-    def _go_on(self) -> None:
+    def _go_on(self, asked: float) -> None:
         """Read partitions again whose lease is renewed, once that commit has stood as long as a claim must."""
-        now = time_source.now()
-        ready = sorted(key for key in self._resting if self._standing <= now - self._renewed[key] < self._lease)
+        over = time_source.now() - self._lease
+        ready = sorted(key for key in self._resting if over < self._renewed[key] <= asked - self._standing)
         if ready:
             self._consumer.incremental_assign([Part(*key, self._held[key]) for key in ready])
             self._resting -= set(ready)
@@ -246,8 +247,11 @@ class Holdings:
 
     # ---- taking --------------------------------------------------------------------------------------------------
 
-    def _take(self, plan: FollowedPlan) -> None:
-        """Take partitions handed to this member, claim free ones, and start reading those whose claims have stood."""
+    def _take(self, plan: FollowedPlan, asked: float) -> None:
+        """Take partitions handed to this member, claim free ones, and start reading those whose claims have stood.
+
+        `asked` is the time when the request for the commits was sent.
+        """
         before, self.waiting = self.waiting, dict.fromkeys(self._resting, RUN_OUT)
         marks: dict[TopicPartition, tuple[int, Ownership]] = {}
         starting: list[TopicPartition] = []
@@ -256,7 +260,7 @@ class Holdings:
             if key in self._held or key not in self._commits:
                 continue
             if key in self._claims and self._commits.is_own(key):
-                if time_source.now() - self._claims[key] >= self._standing:
+                if asked - self._claims[key] >= self._standing:
                     starting.append(key)
                 else:
                     self.waiting[key] = CLAIMED

@@ -8,21 +8,25 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.HexFormat;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Assignment;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
+import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.Configurable;
 import org.apache.kafka.common.Node;
@@ -65,6 +69,12 @@ public final class PlanDriver {
             case "assign":
                 assign(request, answer);
                 break;
+            case "divide":
+                divide(request, answer);
+                break;
+            case "watch":
+                watch(request, answer);
+                break;
             case "broker":
                 broker(request, answer);
                 break;
@@ -105,18 +115,9 @@ public final class PlanDriver {
     }
 
     private void assign(JsonNode request, ObjectNode answer) throws Exception {
-        List<PartitionInfo> infos = new ArrayList<>();
-        Node[] nodes = {NODE};
-        request.get("topics").properties().forEach(e -> {
-            for (int i = 0; i < e.getValue().asInt(); i++) {
-                infos.add(new PartitionInfo(e.getKey(), i, NODE, nodes, nodes));
-            }
-        });
-        Map<String, Subscription> subscriptions = new HashMap<>();
-        request.get("members").properties().forEach(e -> subscriptions.put(e.getKey(), subscription(e.getValue())));
-        Cluster cluster = new Cluster("cluster", List.of(NODE), infos, Set.of(), Set.of());
         ConsumerPartitionAssignor leader = leader(request);
-        Map<String, Assignment> assigned = leader.assign(cluster, new GroupSubscription(subscriptions)).groupAssignment();
+        GroupSubscription asked = new GroupSubscription(subscriptions(request));
+        Map<String, Assignment> assigned = leader.assign(cluster(request), asked).groupAssignment();
         ObjectNode members = answer.putObject("assignment");
         for (Map.Entry<String, Assignment> each : assigned.entrySet()) {
             members.set(each.getKey(), pairs(each.getValue().partitions()));
@@ -128,6 +129,79 @@ public final class PlanDriver {
         if (leader instanceof PlanAssignor) {
             answer.put("protocols", leader.supportedProtocols().toString());
         }
+    }
+
+    /** Divides the partitions of a group, and answers with the reasons: names, and each partition's member. */
+    private static void divide(JsonNode request, ObjectNode answer) {
+        Cluster cluster = cluster(request);
+        Group group = new Group(cluster, subscriptions(request));
+        Plan plan = request.hasNonNull("plan")
+            ? Plan.parse(request.get("plan").asText().getBytes(StandardCharsets.UTF_8), "g") : null;
+        Division division = Division.of(group, cluster, plan, new CooperativeStickyAssignor());
+        Map<String, String> names =
+            plan == null ? Map.of() : new MemberNames(plan, group.identities(), group.had()).nameOf;
+        names.forEach(answer.putObject("names")::put);
+        Map<String, List<TopicPartition>> target = new TreeMap<>();
+        division.target.forEach((key, member) -> target.computeIfAbsent(member, each -> new ArrayList<>()).add(key));
+        ObjectNode members = answer.putObject("target");
+        target.forEach((member, partitions) -> members.set(member, pairs(partitions)));
+        ObjectNode now = answer.putObject("now");
+        division.now().forEach((member, partitions) -> now.set(member, pairs(partitions)));
+        answer.set("withheld", pairs(division.withheld));
+        answer.set("missing", pairs(division.missing));
+        answer.set("not_read", pairs(division.notRead));
+        ArrayNode absent = answer.putArray("absent");
+        division.absent.forEach(absent::add);
+        answer.put("by_plan", division.byPlan);
+    }
+
+    /** Lets a member read plans step by step, and join again where a step says what it has then. */
+    private static void watch(JsonNode request, ObjectNode answer) {
+        String group = request.get("group").asText();
+        Settings settings = new Settings(Map.of("group.id", group, "client.id", "watched", Settings.FILE, "not read",
+            Settings.REBALANCE_INTERVAL, "0"));
+        ToldPlans plans = new ToldPlans(group);
+        PlanStatus status = new PlanStatus();
+        PlanReader reader = new PlanReader(plans, group, status);
+        PlanWatch watch = new PlanWatch(settings, reader, status);
+        ArrayNode steps = answer.putArray("steps");
+        for (JsonNode told : request.get("steps")) {
+            plans.told = told.get("news");
+            reader.read(Duration.ZERO);
+            ObjectNode step = steps.addObject();
+            step.put("due", watch.due());
+            if (told.has("holds")) {
+                step.put("joins_with", watch.joining().plan);
+                watch.assigned(partitions(told.get("holds")), request.get("member").asText());
+            }
+            Plan plan = reader.newest();
+            step.put("version", plan == null ? 0 : plan.version);
+            step.put("trouble", status.trouble);
+            step.put("in_force", status.planVersionInForce);
+            step.put("by_plan", status.partitionsByPlan);
+            ObjectNode owners = step.putObject("assignment");
+            if (plan != null) {
+                plan.assignment.forEach((member, partitions) -> owners.set(member, pairs(partitions)));
+            }
+        }
+    }
+
+    private static Cluster cluster(JsonNode request) {
+        List<PartitionInfo> infos = new ArrayList<>();
+        Node[] nodes = {NODE};
+        request.get("topics").properties().forEach(e -> {
+            for (int i = 0; i < e.getValue().asInt(); i++) {
+                infos.add(new PartitionInfo(e.getKey(), i, NODE, nodes, nodes));
+            }
+        });
+        return new Cluster("cluster", List.of(NODE), infos, Set.of(), Set.of());
+    }
+
+    /** Returns the members in the order of the request. */
+    private static Map<String, Subscription> subscriptions(JsonNode request) {
+        Map<String, Subscription> subscriptions = new LinkedHashMap<>();
+        request.get("members").properties().forEach(e -> subscriptions.put(e.getKey(), subscription(e.getValue())));
+        return subscriptions;
     }
 
     private static Subscription subscription(JsonNode member) {
@@ -223,5 +297,35 @@ public final class PlanDriver {
         ArrayNode pairs = JSON.createArrayNode();
         partitions.forEach(each -> pairs.addArray().add(each.topic()).add(each.partition()));
         return pairs;
+    }
+
+    /** A place of plans whose contents a request tells; null for one that cannot be read. */
+    private static final class ToldPlans implements Plans {
+        JsonNode told;
+        private final String group;
+
+        ToldPlans(String group) {
+            this.group = group;
+        }
+
+        @Override
+        public List<News> news(Duration limit) throws UnreadException {
+            if (told.isNull()) {
+                throw new UnreadException("not read");
+            }
+            List<News> news = new ArrayList<>();
+            told.forEach(each -> news.add(News.of("told", Base64.getDecoder().decode(each.asText()), group)));
+            return news;
+        }
+
+        @Override
+        public boolean isQuick() {
+            return false;
+        }
+
+        @Override
+        public void close() {
+            // nothing is open
+        }
     }
 }

@@ -16,7 +16,8 @@ final class Division {
     private static final Logger LOG = LoggerFactory.getLogger(PlanAssignor.class);
 
     private final Group group;
-    private final Map<TopicPartition, String> target = new HashMap<>();
+    /** The member that each partition goes to, now or once its owner has given it up. */
+    final Map<TopicPartition, String> target = new HashMap<>();
     /** Names of the plan that no member has. */
     List<String> absent = List.of();
     /** Partitions of the plan that do not exist, or that their member does not subscribe to. */
