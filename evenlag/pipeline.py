@@ -8,11 +8,7 @@ if TYPE_CHECKING:
     from evenlag.spark import *  # noqa: F403
 
 __all__ = spark.__all__
-
-
-def __dir__() -> list[str]:
-    return dir(spark)
-
+__dir__ = spark.__dir__
 
 if not TYPE_CHECKING:  # type checkers read the import above
 

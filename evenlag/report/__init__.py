@@ -49,53 +49,34 @@ if TYPE_CHECKING:
     from evenlag.report.whatif_text import whatif_report as whatif_report
     from evenlag.report.whatif_text import whatif_traffic as whatif_traffic
 
-
 _HOMES = {
-    "KINDS": "evenlag.report.figure_files",
-    "answer_to": "evenlag.report.size_text",
-    "audit_document": "evenlag.report.documents",
-    "audit_report": "evenlag.report.text",
-    "batch_line": "evenlag.report.fleet_text",
-    "check_kind": "evenlag.report.figure_files",
-    "commit_batch_line": "evenlag.report.fleet_text",
-    "diagnosis_document": "evenlag.report.documents",
-    "diagnosis_report": "evenlag.report.diagnosis_text",
-    "draw_frontier": "evenlag.report.frontier_picture",
-    "draw_replay": "evenlag.report.replay_picture",
-    "draw_size": "evenlag.report.size_picture",
-    "explanation_document": "evenlag.report.documents",
-    "explanation_report": "evenlag.report.explanation_text",
-    "fleet_document": "evenlag.report.page.fleet",
-    "fleet_page": "evenlag.report.page.html",
-    "frontier_document": "evenlag.report.text",
-    "frontier_report": "evenlag.report.text",
-    "group_document": "evenlag.report.page.group_document",
-    "group_page": "evenlag.report.page.html",
-    "migration_document": "evenlag.report.documents",
-    "migration_lines": "evenlag.report.migration_text",
-    "migration_report": "evenlag.report.migration_text",
-    "past_document": "evenlag.report.past_text",
-    "past_table": "evenlag.report.past_text",
-    "payoff_document": "evenlag.report.payoff_text",
-    "payoff_report": "evenlag.report.payoff_text",
-    "phases_report": "evenlag.report.text",
-    "plain_text": "evenlag.report.plain",
-    "plan_document": "evenlag.report.documents",
-    "plan_report": "evenlag.report.text",
-    "progress_bar": "evenlag.report.progress",
-    "progress_lines": "evenlag.report.progress_log",
-    "replay_report": "evenlag.report.replay_text",
-    "size_document": "evenlag.report.documents",
-    "size_report": "evenlag.report.size_text",
-    "speed_lines": "evenlag.report.size_text",
-    "spinner": "evenlag.report.progress",
-    "traffic_document": "evenlag.report.costs_text",
-    "traffic_fields": "evenlag.report.costs_text",
-    "whatif_document": "evenlag.report.documents",
-    "whatif_report": "evenlag.report.whatif_text",
-    "whatif_traffic": "evenlag.report.whatif_text",
+    "evenlag.report.costs_text": "traffic_document traffic_fields",
+    "evenlag.report.diagnosis_text": "diagnosis_report",
+    "evenlag.report.documents": (
+        "audit_document diagnosis_document explanation_document migration_document plan_document size_document "
+        "whatif_document"
+    ),
+    "evenlag.report.explanation_text": "explanation_report",
+    "evenlag.report.figure_files": "KINDS check_kind",
+    "evenlag.report.fleet_text": "batch_line commit_batch_line",
+    "evenlag.report.frontier_picture": "draw_frontier",
+    "evenlag.report.migration_text": "migration_lines migration_report",
+    "evenlag.report.page.fleet": "fleet_document",
+    "evenlag.report.page.group_document": "group_document",
+    "evenlag.report.page.html": "fleet_page group_page",
+    "evenlag.report.past_text": "past_document past_table",
+    "evenlag.report.payoff_text": "payoff_document payoff_report",
+    "evenlag.report.plain": "plain_text",
+    "evenlag.report.progress": "progress_bar spinner",
+    "evenlag.report.progress_log": "progress_lines",
+    "evenlag.report.replay_picture": "draw_replay",
+    "evenlag.report.replay_text": "replay_report",
+    "evenlag.report.size_picture": "draw_size",
+    "evenlag.report.size_text": "answer_to size_report speed_lines",
+    "evenlag.report.text": "audit_report frontier_document frontier_report phases_report plan_report",
+    "evenlag.report.whatif_text": "whatif_report whatif_traffic",
 }
-__all__ = [*_HOMES]
+__all__, _get, __dir__ = lazily(__name__, _HOMES)
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __getattr__, __dir__ = lazily(__name__, _HOMES)
+    __getattr__ = _get
