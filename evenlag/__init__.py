@@ -70,7 +70,6 @@ _HOMES = {
     "evenlag.tables.measured": "read_past",
     "evenlag.verifier": "Verdict check_claims check_diagnosis verify",
 }
-__all__, _get, __dir__ = lazily(__name__, _HOMES)
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __getattr__ = _get
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -50,7 +50,6 @@ _INNER = {
     "evenlag.compare.speeds": "speeds",
     "evenlag.compare.unlike_members": "Weighing unlike_speeds",
 }
-__all__, _get, __dir__ = lazily(__name__, _HOMES, _INNER)
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __getattr__ = _get
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES, _INNER)

@@ -27,7 +27,6 @@ _INNER = {
     "evenlag.live.cluster.capture": "partitions_of_topic topic_ids",
     "evenlag.live.cluster.java_names": "java_names",
 }
-__all__, _get, __dir__ = lazily(__name__, _HOMES, _INNER)
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __getattr__ = _get
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES, _INNER)

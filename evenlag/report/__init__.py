@@ -76,7 +76,6 @@ _HOMES = {
     "evenlag.report.text": "audit_report frontier_document frontier_report phases_report plan_report",
     "evenlag.report.whatif_text": "whatif_report whatif_traffic",
 }
-__all__, _get, __dir__ = lazily(__name__, _HOMES)
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __getattr__ = _get
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -83,7 +83,6 @@ _HOMES = {
     ),
     "evenlag.tables.schemas": "MEMBERS OFFSETS Schema",
 }
-__all__, _get, __dir__ = lazily(__name__, _HOMES)
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __getattr__ = _get
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

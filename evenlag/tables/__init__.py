@@ -20,7 +20,6 @@ _HOMES = {
 _INNER = {
     "evenlag.tables.read": "both_tables",
 }
-__all__, _get, __dir__ = lazily(__name__, _HOMES, _INNER)
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __getattr__ = _get
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES, _INNER)

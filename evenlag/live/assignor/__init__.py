@@ -14,7 +14,6 @@ _HOMES = {
     "evenlag.live.assignor.deciding": "Decision",
     "evenlag.live.assignor.evenlag_assignor": "EvenlagAssignor",
 }
-__all__, _get, __dir__ = lazily(__name__, _HOMES)
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __getattr__ = _get
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -15,7 +15,6 @@ _HOMES = {
     "evenlag.live.follow.consumer_loop": "Follow",
     "evenlag.live.followed_plan": "FollowedPlan PlanFile PlanTopic publish",
 }
-__all__, _get, __dir__ = lazily(__name__, _HOMES)
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __getattr__ = _get
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)
