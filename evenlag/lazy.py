@@ -13,23 +13,28 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` for a package (PEP 562).
+def lazily(
+    package: str, public: Mapping[str, str], inner: Mapping[str, str] | None = None
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__all__`, `__getattr__` and `__dir__` for a package (PEP 562).
 
     Parameters
     ----------
     package : str
         The package's `__name__`.
-    homes : mapping of name to module
-        The module that defines each name; `package.name` stands for a submodule itself. For type checkers, the
-        package must import the same names under `TYPE_CHECKING`.
+    public : mapping of module to names
+        The names that each module defines, separated by blanks; a submodule of the package may define itself. For type
+        checkers, the package must import the same names under `TYPE_CHECKING`.
+    inner : mapping of module to names, optional
+        Likewise, for names that are not part of `__all__`.
 
     Examples
     --------
-    >>> get, names = lazily("evenlag", {"Plan": "evenlag.model.plan", "live": "evenlag.live"})
-    >>> get("Plan").__name__, get("live").__name__
-    ('Plan', 'evenlag.live')
+    >>> names, get, _ = lazily("evenlag", {"evenlag.model.plan": "Plan plain", "evenlag.live": "live"})
+    >>> names, get("Plan").__name__, get("live").__name__
+    (['Plan', 'live', 'plain'], 'Plan', 'evenlag.live')
     """
+    homes = {name: home for each in (public, inner or {}) for home, names in each.items() for name in names.split()}
 
     def get(name: str) -> Any:
         if name not in homes:
@@ -48,4 +53,4 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any]
     def names() -> list[str]:
         return sorted({*(name for name in vars(sys.modules[package]) if name.startswith("__")), *homes})
 
-    return get, names
+    return sorted(name for each in public.values() for name in each.split()), get, names

@@ -7,14 +7,8 @@ from evenlag import spark
 if TYPE_CHECKING:
     from evenlag.spark import *  # noqa: F403
 
-__all__ = spark.__all__
-
-
-def __dir__() -> list[str]:
-    return dir(spark)
-
-
 if not TYPE_CHECKING:  # type checkers read the import above
+    __all__, __dir__ = spark.__all__, spark.__dir__
 
     def __getattr__(name: str) -> Any:
         return getattr(spark, name)

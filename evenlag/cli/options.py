@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -197,7 +197,7 @@ class Source:
     group: str | None
     auto_offset_reset: str
     input_format: str | None
-    more: MoreData
+    more: MoreData = field(default_factory=MoreData)
     command_config: Path | None = None
     since: str | None = None
     timeout: float = 10.0
@@ -251,6 +251,14 @@ class Source:
             problem, record = self.weighing.of(problem, record)
         notes += [] if (unlike := compare.unlike_speeds(record)) is None else [unlike]
         return problem, [*map(as_given, notes), *more], record
+
+    def read_history(self) -> tuple[list[Snapshot], list[str]]:
+        """Return all snapshots of the group, and any notes; see `read_snapshots`."""
+        with working("reading") as update:
+            history, notes = tables.read_snapshots(
+                *self._inputs(update), self.group, self.auto_offset_reset, self.input_format
+            )
+        return history, [*map(as_given, notes)]
 
 
 members = click.option(

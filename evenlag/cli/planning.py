@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import evenlag
 from evenlag import compare
+from evenlag.cli import options, terms
+from evenlag.cli.decorators import together
 from evenlag.cli.ending import notes_of
 from evenlag.cli.options import Ceiling, Source
-from evenlag.cli.past_options import PastOptions
+from evenlag.cli.past_options import PastOptions, past_or_pause
 from evenlag.cli.terminal import working
 from evenlag.model.interrupt import Watch, ending_searches
 
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
     from evenlag.compare.catch_up import Pace
     from evenlag.model.problem import Problem
     from evenlag.model.result import Result
+
+
+planning = together(
+    options.modelling, options.across, terms.asked_but_ceiling, options.ceiling, options.method,
+    options.horizon_or_auto, options.only_if_better, past_or_pause, options.limiting(10.0), options.gap(0.0),
+)  # fmt: skip
+"""Options of a group's plan; the command gets them as `ceiling`, `past` and keywords for `planned`."""
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
         "--fleet", "--cooperative", "--out", "--append", "--overwrite", "--plot", "--quiet", "--json",
     ),
 }  # fmt: skip
-"""Options by heading, in the order of the help; `--help` stands last, below the last heading."""
-
-LAST = "--help"
+"""Options by heading, in the order of the help; `--help` stands below the last."""
 
 
 def heading_of(option: str) -> str:

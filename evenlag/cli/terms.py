@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -79,11 +79,11 @@ def _traffic_price(_: click.Context, __: click.Parameter, value: str | None) -> 
 class MoreData:
     """Data of a group's partitions and subscriptions, given by options."""
 
-    subscribed: tuple[str, ...]
-    move_sizes: Amounts | None
-    traffic: Amounts | None
-    together: list[list[str]]
-    fetch_from: FetchFromWord | None
+    subscribed: tuple[str, ...] = ()
+    move_sizes: Amounts | None = None
+    traffic: Amounts | None = None
+    together: Sequence[list[str]] = ()
+    fetch_from: FetchFromWord | None = None
 
     def added(self, problem: Problem) -> tuple[Problem, list[str]]:
         """Return the group with the data added, and any notes; see `evenlag.tables.amounts.with_amounts`."""

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache as once
+from itertools import count
 
-from evenlag.compare.budget_search import BudgetSearch, within
-from evenlag.compare.cost_budgets import cost_frontier
 from evenlag.compare.curve import Curve, Frontier, knee
+from evenlag.errors import InvalidProblemError
+from evenlag.model.asked_terms import NEEDED
 from evenlag.model.backends import fits
 from evenlag.model.balance import Balance, CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.literals import BalanceWord
 from evenlag.model.move_bounds import MoveBound
-from evenlag.model.names import spelled
-from evenlag.model.objective import FEWEST_MOVES, MOVES
+from evenlag.model.names import one_of, spelled
+from evenlag.model.objective import FEWEST_MOVES, MOVES, measure_of, names_of_costs
 from evenlag.model.plan import Plan, whole
 from evenlag.model.problem import NOBODY, Problem, check_problem
+from evenlag.model.result import Result
 from evenlag.search.cache import SolveCache
-from evenlag.search.clock import Clock, Stop
+from evenlag.search.clock import LEAST_SECONDS, Clock, Stop
 from evenlag.search.construct.fresh import fewest_moves_plan
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.move_patterns import GridParams, MoveGrids, cheapest_window
 from evenlag.search.improve.relocation import Way, relocate
-from evenlag.search.options import SolveOptions
+from evenlag.search.options import MOST_SEED, SolveOptions
 from evenlag.search.solver import search
 
 PATHS = (
@@ -40,6 +42,16 @@ BEFORE = 0.3
 SHARES = {False: (0.8, 1.0), True: (0.3, 0.1)}
 
 SOLVED, PICKED = 1.25, 1.05  # growth of the steps between budgets that are solved, and between those with known plans
+
+# Against other costs than moves.
+MOST_BUDGETS = 14  # budgets between the least cost and the cost of the least spread
+LEAST, WIDEST = 0.2, 0.2  # shares of the time for the two ends of the frontier: least cost, least spread
+SOLVING = {False: 1.0, True: 0.4}  # share of the time left, by deterministic; smaller as work may take longer
+_SIZES = "the problem needs move_sizes"
+
+# Budget by budget.
+FIRST = 0.25  # share of the solving time for the first solve of all budgets
+ENOUGH_SECONDS = 1.0  # for a first solve, where possible: less rarely gives a bound
 
 
 @spelled
@@ -99,7 +111,7 @@ def frontier(
         threads=threads,
     )
     if against != MOVES or problem.units is not problem:
-        return cost_frontier(problem, against, options, progress)
+        return _cost_frontier(problem, against, options, progress)
     clock, cache = Clock(time_limit, deterministic, work), SolveCache(problem)
     allowed = clock.allowance()
     least = replace(options, stickiness=FEWEST_MOVES)
@@ -179,3 +191,126 @@ def _budgets(fewest: int, widest: int, growth: float) -> list[int]:
         step = step if len(budgets) < 8 else step * growth
         budget += int(step)
     return budgets
+
+
+# ---- against another cost --------------------------------------------------------------------------------------------
+
+
+def _cost_frontier(
+    problem: Problem, against: str, options: SolveOptions, progress: Callable[[int, int], None] | None
+) -> Frontier:
+    """Find the best plans for rising budgets of one cost, each solved separately.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem without scenarios.
+    against : str
+        "crossings", "moved_size", "moves" or one of the problem's own costs.
+    options : SolveOptions
+        Moves and all other costs are free.
+    progress : callable, optional
+        As in `frontier`.
+
+    Raises
+    ------
+    InvalidProblemError
+        There is no such cost, or the problem lacks its data.
+    """
+    cost = _measure(problem, against)
+    clock = Clock(options.time_limit, options.deterministic, options.work)
+    cache, allowed = SolveCache(problem), clock.allowance()
+    first = replace(options, first=(against,))
+    least = search(problem, within(first, LEAST * allowed, clock), cache=cache, explain=False)
+    widest = search(problem, within(options, WIDEST * allowed, clock), cache=cache, explain=False)
+    curve = Curve([least.plan, widest.plan], cost)
+    low, high = cost(least.plan), cost(widest.plan)
+    curve.prove(low, least.bound)
+    curve.prove(max(low, high), widest.bound)
+    budgets = _denser_at_low_cost(low, high)
+    asked = BudgetSearch(
+        [low, *budgets], lambda budget: options.with_budget(against, budget), widest, clock, cache, progress
+    )
+    asked.run(curve, SOLVING[options.deterministic])
+    points = curve.points([low, *budgets, max(low, high)])
+    return Frontier(problem, options.balance, points, knee(points), against)
+
+
+def _measure(problem: Problem, against: str) -> Callable[[Plan], int]:
+    """Return a function that gives the units of the cost in a plan."""
+    one_of(names_of_costs(problem), against, "against")
+    measure = measure_of(problem, against)
+    if measure is None:
+        raise InvalidProblemError(f"against {against!r}: {NEEDED.get(against, _SIZES)}")
+    return measure
+
+
+def _denser_at_low_cost(low: int, high: int) -> list[int]:
+    """Return every budget between the ends while they are few, else a selection that is denser at low cost."""
+    if high - low - 1 <= MOST_BUDGETS:
+        return list(range(low + 1, high))
+    steps = range(1, MOST_BUDGETS + 1)
+    return sorted({low + max((high - low) * i * i // (MOST_BUDGETS + 1) ** 2, 1) for i in steps})
+
+
+# ---- budget by budget ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BudgetSearch:
+    """A search for the best plan of each budget.
+
+    Attributes
+    ----------
+    budgets : list of int
+    asked : callable
+        Returns the solve options for a budget.
+    known : Result
+        A result for the same group, used as a template for what is known about a budget.
+    clock : Clock
+    cache : SolveCache
+    progress : callable or None
+        Called with (budgets done, budgets in all); the time used counts as budgets done, if that is more.
+    """
+
+    budgets: list[int]
+    asked: Callable[[int], SolveOptions]
+    known: Result
+    clock: Clock
+    cache: SolveCache
+    progress: Callable[[int, int], None] | None
+
+    def run(self, curve: Curve, share: float) -> None:
+        """Solve budgets within a share of the time left.
+
+        Each budget gets little time at first, and twice as much with another seed each time it is resumed.
+        """
+        clock, budgets, draws = self.clock, self.budgets, count()
+        allowed = share * clock.allowance()
+        each = allowed / max(len(budgets), 1)
+        slices, spent, started = dict.fromkeys(budgets, max(FIRST * each, min(each, ENOUGH_SECONDS))), 0.0, clock.spent
+        while True:
+            left = [budget for budget in budgets if curve.gap(budget) > 0]
+            passed = spent if clock.deterministic else clock.spent - started
+            if not left or passed >= allowed or clock.passed():
+                return
+            if self.progress is not None:
+                self.progress(max(len(budgets) - len(left), int(len(budgets) * passed / allowed)), len(budgets))
+            budget = max(left, key=lambda budget: curve.gap(budget) / slices[budget])
+            seconds = max(min(slices[budget], allowed - passed), LEAST_SECONDS)
+            known = replace(self.known, plan=curve.best(budget), bound=curve.bound(budget), bound_by=None, proof=None)
+            asked = self.asked(budget)
+            drawn = replace(asked, seed=(asked.seed + next(draws)) % (MOST_SEED + 1))
+            result = search(
+                self.cache.problem, within(drawn, seconds, clock), known=known, cache=self.cache, explain=False
+            )
+            curve.take(result.plan)
+            curve.prove(budget, result.bound)
+            slices[budget], spent = 2 * slices[budget], spent + seconds
+
+
+def within(options: SolveOptions, seconds: float, clock: Clock) -> SolveOptions:
+    """Return options with a time limit; with work limits, `seconds` of work and all of the clock's time."""
+    if clock.deterministic:
+        return options.within(max(clock.left(), LEAST_SECONDS), seconds)
+    return options.within(max(seconds, LEAST_SECONDS))

@@ -46,7 +46,7 @@ class Judge:
     """
 
     def __init__(self, cache: SolveCache, options: SolveOptions) -> None:
-        self.problem, self._cache = cache.problem, cache
+        self.problem = cache.problem
         self._of_units = cache if cache.problem.units is cache.problem else SolveCache(cache.problem.units)
         self._options = without_moves(options, objective=ObjectiveKind.SPREAD)
         self._goals: dict[str, Objective] = {}

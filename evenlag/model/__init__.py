@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.model import problem_files, rates
-    from evenlag.model.explanation.reasons import named_part
-
-__all__ = ["named_part", "problem_files", "rates"]
+    from evenlag.model import problem_files as problem_files
+    from evenlag.model import rates as rates
+    from evenlag.model.explanation.reasons import named_part as named_part
 
 _HOMES = {
-    "named_part": "evenlag.model.explanation.reasons",
-    "problem_files": "evenlag.model.problem_files",
-    "rates": "evenlag.model.rates",
+    "evenlag.model.explanation.reasons": "named_part",
+    "evenlag.model.problem_files": "problem_files",
+    "evenlag.model.rates": "rates",
 }
 
 if not TYPE_CHECKING:  # type checkers read the imports above
-    __getattr__, __dir__ = lazily(__name__, _HOMES)
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -149,7 +149,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     of_member = dict(zip(*_grouped(x_member), strict=True))
     for s, future in enumerate(futures):
         if highs:
-            _load_rows(rows, future, of_member, fixed, future.lags // common, x_partition, highs[s], lows[s : s + 1])
+            _load_rows(rows, future, of_member, fixed, future.lags // common, x_partition, [highs[s], *lows[s : s + 1]])
         for column in worst:
             below = [*lows[s : s + 1], column]
             rows.add(np.array([highs[s], *below]), np.array([1, *(-1 for _ in below)]), None, 0)
@@ -159,7 +159,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
         names.append(f"cost_{pair.name}")
         lower.append(0)
         upper.append(_most(pair))
-    helpers = _count_rows(rows, problem, rule, of_member, fixed, x_partition, x_member, len(names))
+    helpers = _count_rows(rows, rule, of_member, fixed, x_partition, x_member, len(names))
     for name, most_of_it in helpers:
         lower.append(0)
         upper.append(most_of_it)
@@ -230,9 +230,11 @@ def _groups(keys: Index, count: int) -> list[Column]:
 
 
 def _load_rows(
-    rows: _Rows, problem: Problem, of_member: dict[int, Column], fixed: Index, sizes: Column,
-    x_partition: Index, high: int, low: list[int],
+    rows: _Rows, problem: Problem, of_member: dict[int, Column], fixed: Index, sizes: Column, x_partition: Index,
+    levels: list[int],
 ) -> None:  # fmt: skip
+    """Add the loads, which are at most the first of the levels and at least the second, if there is one."""
+    high, *low = levels
     for m in np.flatnonzero(problem.active).tolist():
         columns = of_member.get(m, np.zeros(0, dtype=np.int64))
         factor = int(problem.load_factors[m])
@@ -264,11 +266,11 @@ def _most(pair: PairCost) -> int:
 
 
 def _count_rows(
-    rows: _Rows, problem: Problem, rule: CountRule, of_member: dict[int, Column], fixed: Index,
-    x_partition: Index, x_member: Index, helper: int,
+    rows: _Rows, rule: CountRule, of_member: dict[int, Column], fixed: Index, x_partition: Index, x_member: Index,
+    helper: int,
 ) -> list[tuple[str, int]]:  # fmt: skip
     """Add the count rule; return name and upper bound of its auxiliary columns, numbered from `helper`."""
-    helpers: list[tuple[str, int]] = []
+    problem, helpers = rule.problem, list[tuple[str, int]]()
     none = np.zeros(0, dtype=np.int64)
     fixed_counts = np.bincount(fixed[fixed != NOBODY], minlength=len(problem.members)).tolist()
     rank_columns: list[int] = []

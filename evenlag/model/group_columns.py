@@ -90,13 +90,6 @@ class GroupColumns:
         """Topics of each group, shape (G,)."""
         return np.bincount(self.group_of_topic, minlength=len(self))
 
-    def take(self, groups: Whole) -> GroupColumns:
-        """Return these groups, in this order."""
-        sizes = self.sizes[groups]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        rows = self.rows(groups)
-        return GroupColumns(starts, self.topic_of[rows], self.lags[rows], self.owner[rows], self.members[groups])
-
     def rows(self, groups: Whole) -> Whole:
         """Return the rows of these groups, group after group."""
         return rows_of_parts(self.starts, groups)
@@ -107,11 +100,6 @@ class GroupColumns:
     def totals(self) -> Whole:
         """Lag of each group in messages, shape (G,)."""
         return _over_groups(np.add, self.lags, self.starts)
-
-    @cached_property
-    def biggest(self) -> Whole:
-        """Largest lag of a partition of each group, in messages, shape (G,)."""
-        return _over_groups(np.maximum, self.lags, self.starts)
 
     @cached_property
     def by_lag(self) -> Whole:

@@ -49,24 +49,14 @@ class Growth:
     produced: int | None
     consumed: int | None
 
-    @property
-    def produce_rate(self) -> float | None:
-        """Messages per second that arrived."""
-        return None if self.produced is None else self.produced * SECOND / self.micros
-
-    @property
-    def consume_rate(self) -> float | None:
-        """Messages per second that were read, including any that a commit skipped."""
-        return None if self.consumed is None else self.consumed * SECOND / self.micros
-
 
 def growth(before: Offsets, now: Offsets) -> Growth:
     """Compare a partition in two snapshots, the earlier first.
 
     Examples
     --------
-    >>> growth(Offsets(0, 100, 40), Offsets(60 * SECOND, 700, 340)).produce_rate
-    10.0
+    >>> growth(Offsets(0, 100, 40), Offsets(60 * SECOND, 700, 340))
+    Growth(micros=60000000, produced=600, consumed=300)
     >>> growth(Offsets(0, 100, 40), Offsets(60 * SECOND, 30, 45))
     Growth(micros=60000000, produced=None, consumed=None)
     """

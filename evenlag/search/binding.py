@@ -58,7 +58,7 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
         share = (
             EACH if task.clock.deterministic else max(EACH, (SHARE - (task.clock.spent - began) / task.clock.limit) / 2)
         )
-        if name not in binding and _binds(task, best, steps, *relaxation, plain_bound, share):
+        if name not in binding and _binds(best, steps, *relaxation, plain_bound, share):
             binding.append(name)
     return tuple(binding)
 
@@ -73,16 +73,11 @@ def _late(task: Task, best: Incumbent) -> bool:
 
 
 def _binds(
-    task: Task,
-    best: Incumbent,
-    steps: tuple[Step, ...],
-    name: Binding,
-    rule: CountRule,
-    goal: Objective,
-    plain_bound: Number,
+    best: Incumbent, steps: tuple[Step, ...], name: Binding, rule: CountRule, goal: Objective, plain_bound: Number,
     share: float,
-) -> bool:
+) -> bool:  # fmt: skip
     """Return True if the bound is lower without one rule."""
+    task = best.task
     cache = task.cache if rule.problem is task.problem else SolveCache(rule.problem)
     clock = task.clock.afterwards(share)
     target = Target(cutoff=best.bound)

@@ -199,9 +199,8 @@ class SolveOptions:
 
 
 def solving_options(
-    call: str, keywords: TermKeywords, function: Callable[..., Any], *, own_costs: bool = False,
-    known: type = SolveKeywords,
-) -> SolveOptions:  # fmt: skip
+    call: str, keywords: TermKeywords, function: Callable[..., Any], *, own_costs: bool = False
+) -> SolveOptions:
     """Return the options of a call that forwards its keywords.
 
     Parameters
@@ -213,8 +212,6 @@ def solving_options(
         The call itself; an error also lists its own keywords.
     own_costs : bool
         Accept costs of the caller's own. Tables and running groups have none.
-    known : type
-        TypedDict of the keywords that are accepted.
 
     Raises
     ------
@@ -223,9 +220,10 @@ def solving_options(
     InvalidProblemError
         A parameter has an invalid value.
     """
-    unknown = sorted(set(keywords) - set(known.__annotations__))
+    known = SolveKeywords.__annotations__
+    unknown = sorted(set(keywords) - set(known))
     if unknown:
-        raise unknown_keyword(call, unknown[0], [*known.__annotations__, *keywords_of(function)])
+        raise unknown_keyword(call, unknown[0], [*known, *keywords_of(function)])
     options = SolveOptions(**keywords)
     if not own_costs:
         for parameter in ("first", "prices", "budgets"):

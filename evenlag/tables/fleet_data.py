@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypedDict
 
+from evenlag.compare.catch_up import Pace
+from evenlag.compare.history import Capacity, telling_more
 from evenlag.errors import InvalidProblemError
+from evenlag.model.drain_time import DrainTime
 from evenlag.model.literals import FetchFromWord
 from evenlag.model.pair_data import FetchFrom
 from evenlag.model.parse_pairs import parse_amount
 from evenlag.model.problem import Problem
-from evenlag.model.values import check_mapping, kind, parse_partition_number, shown
+from evenlag.model.values import check_mapping, exact, kind, parse_partition_number, shown
 from evenlag.tables.amounts import COLUMNS, MOVE_SIZES, TRAFFIC, Amounts, read_amounts
 from evenlag.tables.measured import NOTHING_MEASURED, Measured
-from evenlag.tables.read_within import Draining
+from evenlag.tables.past import Past
 
 Amount = int | Mapping[int, int]  # one number for all partitions of a topic, or a number by partition
 
@@ -36,6 +39,66 @@ class DataKeywords(MoveKeywords, total=False):
     drain_seconds: float | Fraction | None
     capacity: float | Fraction | None
     past: Measured | None
+
+
+@dataclass(frozen=True)
+class Draining:
+    """The drain time of a fleet's groups, and the capacity of their members.
+
+    Attributes
+    ----------
+    seconds : Fraction
+    capacity : Capacity or None
+        Capacity of a member of weight 1; None to estimate it from the snapshots of each group.
+    """
+
+    seconds: Fraction
+    capacity: Capacity | None
+
+    @classmethod
+    def of(cls, drain_seconds: float | Fraction | None, capacity: float | Fraction | None = None) -> Draining | None:
+        """Check the parameters of a call; return None without a time.
+
+        Raises
+        ------
+        InvalidProblemError
+            The time or the capacity is not a number > 0, or there is a capacity without a time.
+        """
+        given = Capacity.of_user(capacity)
+        if drain_seconds is None:
+            if given is not None:
+                raise InvalidProblemError("capacity needs drain_seconds: give both, or neither")
+            return None
+        seconds = exact(drain_seconds)
+        if seconds is None or seconds <= 0:
+            raise InvalidProblemError(f"drain_seconds must be a number of seconds > 0, not {shown(drain_seconds)}")
+        return cls(seconds, given)
+
+    def ceiling(
+        self, problem: Problem, past: Past | None, snapshot_ts: object, measured: Capacity | None = None
+    ) -> tuple[DrainTime, list[str]]:
+        """Return the ceiling that the time sets for members of a group, and notes.
+
+        `measured` is the capacity that the group's commits show.
+
+        Raises
+        ------
+        InvalidProblemError
+            The capacity is neither given nor can it be estimated from snapshots.
+        """
+        pace = Pace(None, self.capacity or measured)
+        if self.capacity is None and past is not None:
+            estimated = past.pace(snapshot_ts)
+            pace = replace(estimated, capacity=telling_more(measured, estimated.capacity))
+        ceiling = pace.ceiling(problem, self.seconds, "drain_seconds")
+        if ceiling is None or pace.capacity is None:
+            raise InvalidProblemError(
+                "the capacity of members is unknown, which a drain time needs: give capacity, in messages per second, "
+                "or several snapshots of the group"
+            )
+        if self.capacity is not None:
+            return ceiling, []
+        return ceiling, [f"capacity estimated from {pace.capacity.place or 'the snapshots'} ({pace.capacity.source})"]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from typing import Any
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import Counts, check_counts, counts_of
 from evenlag.verifier.effort import Effort
-from evenlag.verifier.joined_partitions import holders_of_units, units_of
 from evenlag.verifier.question import Question, RefusedError, UncheckedError, exact
 from evenlag.verifier.stated_group import FOLLOWERS, Group
 
@@ -57,8 +56,8 @@ class Answer:
         self.whole, self.today, self.holds = group, group.owner, self._plan(group)
         self.group, self.holder = group, self.holds
         if group.together:
-            self.group = units_of(group)
-            self.holder = holders_of_units(self.group, self.holds)
+            self.group = _units_of(group)
+            self.holder = _holders_of_units(self.group, self.holds)
         claimed = document.get("costs")
         self.terms = Terms(self.group, certificate["question"], claimed if isinstance(claimed, Mapping) else {})
         least = document.get("cost_bounds")
@@ -156,7 +155,7 @@ class Answer:
     def today_stands(self) -> bool:
         """True if today's assignment keeps all rules but the count balance."""
         try:
-            now = holders_of_units(self.group, self.today) if self.group.parts is not None else self.today
+            now = _holders_of_units(self.group, self.today) if self.group.parts is not None else self.today
             self.check_rules(now)
         except RefusedError:
             return False
@@ -172,3 +171,56 @@ def _pairs(member: str, names: Any) -> list[tuple[str, int]]:
     ):
         raise RefusedError(f"the plan of {member!r} must be a list of [topic, partition]; got {names!r}")
     return [(topic, number) for topic, number in pairs]
+
+
+# ---- units: partitions that go together are treated as one -----------------------------------------------------------
+
+
+def _units_of(group: Group) -> Group:
+    """Return the group whose partitions are the units, with the names that certificates use.
+
+    A unit's lag is the sum of its partitions' lags. A member takes it if it subscribes to all of its topics. Its owner
+    is the member that owns all of its partitions, or None.
+    """
+    unit_of, taken = {topic: topic for topic in group.topics}, set(group.topics)
+    for topics in group.together:
+        name = "+".join(topics)
+        while name in taken:
+            name += "+"
+        taken.add(name)
+        unit_of |= dict.fromkeys(topics, name)
+    by_name: dict[tuple[str, int], list[int]] = {}
+    for p, (topic, number) in enumerate(group.partitions):
+        by_name.setdefault((unit_of[topic], number), []).append(p)
+    names = sorted(by_name)
+    parts = [by_name[name] for name in names]
+    members = {name: {topic for topic in group.topics if unit_of[topic] == name} for name in unit_of.values()}
+    owners = [{group.owner[p] for p in each} for each in parts]
+    pins = [{group.pin[p] for p in each} - {None} for each in parts]
+    return replace(
+        group,
+        partitions=names,
+        lags=_sums(group.lags, parts),
+        futures=[(weight, _sums(lags, parts)) for weight, lags in group.futures],
+        topics_of=[{name for name, topics in members.items() if topics <= mine} for mine in group.topics_of],
+        owner=[each.pop() if len(each) == 1 else None for each in owners],
+        pin=[each.pop() if each else None for each in pins],
+        together=[],
+        parts=(group, parts),
+    )
+
+
+def _sums(lags: list[int], parts: list[list[int]]) -> list[int]:
+    return [sum(lags[p] for p in each) for each in parts]
+
+
+def _holders_of_units(units: Group, holder: Sequence[int | None]) -> list[int | None]:
+    """Return the holder of each unit; raise RefusedError if its partitions have several."""
+    assert units.parts is not None
+    whole, parts = units.parts
+    for each in parts:
+        for p in each:
+            if holder[p] != holder[each[0]]:
+                one, two = ("{}-{}".format(*whole.partitions[q]) for q in (p, each[0]))
+                raise RefusedError(f"{one} and {two} must go together, but the plan gives them to two members")
+    return [holder[each[0]] for each in parts]

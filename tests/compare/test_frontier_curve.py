@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import evenlag
-from evenlag.compare import budget_search
+from evenlag.compare import budgets
 from evenlag.compare.curve import Curve
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
@@ -63,9 +63,9 @@ def test_a_bound_of_the_curve_is_not_given_the_proof_of_another(monkeypatch: pyt
         found.append(search(*arguments, **keywords))
         return found[-1]
 
-    monkeypatch.setattr(budget_search, "search", recorded)
+    monkeypatch.setattr(budgets, "search", recorded)
     clock = Clock(60, True, 0.001)
-    budget_search.BudgetSearch([3], lambda _: options, little, clock, SolveCache(problem), None).run(curve, 1.0)
+    budgets.BudgetSearch([3], lambda _: options, little, clock, SolveCache(problem), None).run(curve, 1.0)
     assert found[0].bound == least.bound
     assert evenlag.verify(found[0], problem).outcome != "refused"
 

@@ -21,6 +21,8 @@ import polars as pl
 
 import evenlag
 from evenlag.errors import EvenlagError
+from evenlag.pipeline import plans
+from evenlag.spark import run
 
 frame = pd.DataFrame({"topic": ["t"], "partition": [0], "lag": [1]})
 problem: evenlag.Problem = evenlag.read(frame, members=["a", "b"], group="g", auto_offset_reset="earliest")
@@ -102,6 +104,7 @@ evenlag.replay([]).to_pandas("step")
 evenlag.solve(problem).to_panda()
 evenlag.verify(problem)
 evenlag.spark.PLAN
+evenlag.pipeline.PLAN
 evenlag.optimise(problem)
 """
 

@@ -8,11 +8,11 @@ import pytest
 
 from evenlag.compare.history import Capacity
 from evenlag.errors import InvalidProblemError
+from evenlag.tables.fleet_data import Draining
 from evenlag.tables.formats import Reading
 from evenlag.tables.loading import read_file
 from evenlag.tables.one_group import OneGroup, one_group
 from evenlag.tables.past import Past, snapshots
-from evenlag.tables.read_within import Draining
 
 # One minute apart: 600 and 60 messages come in, member a reads 300 of the first; then 1,200 and none, it reads 600.
 ROWS = """\

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from evenlag import model, report
-from evenlag.cli import options, terms
+from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end
 from evenlag.cli.options import Ceiling, Source
-from evenlag.cli.past_options import PastOptions, past_or_pause
-from evenlag.cli.planning import planned
+from evenlag.cli.past_options import PastOptions
+from evenlag.cli.planning import planned, planning
 from evenlag.cli.terminal import print_json, show, show_notes
 
 
@@ -25,16 +25,7 @@ from evenlag.cli.terminal import print_json, show, show_notes
 )
 @options.reading
 @click.argument("name", metavar="[PARTITION|MEMBER]", required=False)
-@options.modelling
-@options.across
-@terms.asked_but_ceiling
-@options.ceiling
-@options.method
-@options.horizon_or_auto
-@options.only_if_better
-@past_or_pause
-@options.limiting(10.0)
-@options.gap(0.0)
+@planning
 @options.as_json
 @options.out("File to write the result to, as evenlag plan does.")
 def explain(

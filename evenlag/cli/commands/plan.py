@@ -12,8 +12,8 @@ from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end
 from evenlag.cli.options import Ceiling, Source
-from evenlag.cli.past_options import PastOptions, past_or_pause
-from evenlag.cli.planning import planned
+from evenlag.cli.past_options import PastOptions
+from evenlag.cli.planning import planned, planning
 from evenlag.cli.terminal import print_json, show, show_notes
 
 if TYPE_CHECKING:
@@ -30,17 +30,8 @@ LEFT_ALONE = 3  # exit status: the plan saves less than --only-if-better asks fo
     "evenlag plan group.json --first moves --max-drain 15m --capacity 100",
 )
 @options.reading
-@options.modelling
-@options.across
-@terms.asked_but_ceiling
-@options.ceiling
+@planning
 @terms.traffic_price
-@options.method
-@options.horizon_or_auto
-@options.only_if_better
-@past_or_pause
-@options.limiting(10.0)
-@options.gap(0.0)
 @click.option(
     "--cooperative", is_flag=True, help="Also show the phases of a cooperative rebalance and how to roll it back."
 )

@@ -11,9 +11,10 @@ import click
 from evenlag import compare, report, tables
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.decorators import into
+from evenlag.cli.options import Source
 from evenlag.cli.past_options import PastOptions, past_or_no_pause
-from evenlag.cli.paths import as_given
-from evenlag.cli.terminal import print_json, progress, say, show, working
+from evenlag.cli.terminal import print_json, progress, say, show
 from evenlag.errors import InvalidProblemError
 
 
@@ -27,6 +28,7 @@ from evenlag.errors import InvalidProblemError
 @options.input_format("--input-format")
 @options.auto_offset_reset
 @options.replaying
+@into("source", Source)
 @past_or_no_pause
 @options.out("Folder for the tables summary and steps.")
 @options.form(("parquet", "csv"), default="parquet", show_default=True)
@@ -34,9 +36,8 @@ from evenlag.errors import InvalidProblemError
 @options.plot("Picture of the replay to write")
 @options.as_json
 def replay(
-    path: Path, members: Path | None, group: str | None, input_format: str | None, auto_offset_reset: str,
-    group_time_limit: float, past: PastOptions, plot: Path | None, out: Path | None, form: Literal["parquet", "csv"],
-    overwrite: bool, as_json: bool, **parameters: Any,
+    source: Source, group_time_limit: float, past: PastOptions, plot: Path | None, out: Path | None,
+    form: Literal["parquet", "csv"], overwrite: bool, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Run every strategy over the recorded history of a group.
 
@@ -45,18 +46,17 @@ def replay(
     """
     if out is None:
         options.refuse_without_out("--format", "--overwrite")
-    options.keep_inputs(plot, path, members)
-    how = compare.simulation.ReplayOptions.of(time_limit=group_time_limit, **parameters)
-    with working("reading"):
-        history, read = tables.read_snapshots(path, members, group, auto_offset_reset, input_format)
+    source.keep(plot)
+    how = compare.simulation.ReplayOptions.of(time_limit=group_time_limit, horizon=source.horizon, **parameters)
+    history, notes = source.read_history()
     name = history[0].problem.group
     how, of_past = how.with_past(past.pause_of(name), past.capacity_of(name))
     try:
         with progress("strategies replayed") as update:
             found = compare.simulation.run(history, how, update)
     except InvalidProblemError as error:
-        raise InvalidProblemError(f"{path}: {error}") from error
-    found = replace(found, notes=(*map(as_given, read), *of_past, *found.notes))
+        raise InvalidProblemError(f"{source.path}: {error}") from error
+    found = replace(found, notes=(*notes, *of_past, *found.notes))
     written = [] if out is None else tables.write_replay(found, out, form, overwrite)
     if plot is not None:
         report.draw_replay(found, plot)

@@ -10,11 +10,17 @@ import click
 from evenlag import live
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.decorators import into
 from evenlag.cli.terminal import print_json, say, warn, working
 from evenlag.figures import quantity
+from evenlag.tables.cluster_address import Brokers
 
 EVERY = "15m"
 MOST_FILES = 2  # files listed on a terminal
+
+
+def _brokers(bootstrap_server: str, command_config: Path | None, since: str | None, timeout: float) -> Brokers:
+    return Brokers(bootstrap_server, options.client_config(command_config), since, timeout)
 
 
 @command(
@@ -34,28 +40,27 @@ MOST_FILES = 2  # files listed on a terminal
 @click.option("--every", metavar="TIME", help="With --since: distance of the past times.  [default: 15m]")
 @options.timeout(10.0, "Seconds to wait for the brokers; with --since, also for each past time.")
 @options.command_config()
+@into("brokers", _brokers)
 @options.as_json
 def snapshot(
-    bootstrap_server: str, groups: tuple[str, ...], out: Path, form: str, append: bool, since: str | None,
-    every: str | None, timeout: float, command_config: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+    brokers: Brokers, groups: tuple[str, ...], out: Path, form: str, append: bool, every: str | None, as_json: bool
+) -> None:
     """Record the consumer groups of a running cluster.
 
     It reads subscriptions, offsets and members, and changes nothing in the cluster.
     """
-    if every is not None and since is None:
+    if every is not None and brokers.since is None:
         raise click.UsageError("--every needs --since", click.get_current_context())
-    config = live.read_client_config(command_config) if command_config is not None else None
+    servers, since = brokers.servers, brokers.since
     recorded: live.Recorded | None = None
-    with working(f"asking {bootstrap_server}") as progress:
-        asked: dict[str, Any] = {"timeout": timeout, "config": config, "progress": progress}
+    with working(f"asking {servers}") as progress:
+        asked: dict[str, Any] = {"timeout": brokers.timeout, "config": brokers.config, "progress": progress}
         if since is None:
-            taken = live.snapshot(bootstrap_server, groups or None, **asked)
+            taken = live.snapshot(servers, groups or None, **asked)
         else:
             recorded = live.snapshot_since(
-                bootstrap_server, out, groups or None, since=since, every=every or EVERY, format=form, append=append,
-                **asked,
-            )  # fmt: skip
+                servers, out, groups or None, since=since, every=every or EVERY, format=form, append=append, **asked
+            )
             taken = recorded.taken
     written = live.write_snapshot(taken, out, form, append=append) if recorded is None else recorded.files
     files = [str(path) for path in written]

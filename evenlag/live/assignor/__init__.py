@@ -5,17 +5,15 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.live.assignor.aiokafka_assignor import AioEvenlagAssignor
-    from evenlag.live.assignor.deciding import Decision
-    from evenlag.live.assignor.evenlag_assignor import EvenlagAssignor
-
-__all__ = ["AioEvenlagAssignor", "Decision", "EvenlagAssignor"]
+    from evenlag.live.assignor.aiokafka_assignor import AioEvenlagAssignor as AioEvenlagAssignor
+    from evenlag.live.assignor.deciding import Decision as Decision
+    from evenlag.live.assignor.evenlag_assignor import EvenlagAssignor as EvenlagAssignor
 
 _HOMES = {
-    "AioEvenlagAssignor": "evenlag.live.assignor.aiokafka_assignor",
-    "Decision": "evenlag.live.assignor.deciding",
-    "EvenlagAssignor": "evenlag.live.assignor.evenlag_assignor",
+    "evenlag.live.assignor.aiokafka_assignor": "AioEvenlagAssignor",
+    "evenlag.live.assignor.deciding": "Decision",
+    "evenlag.live.assignor.evenlag_assignor": "EvenlagAssignor",
 }
 
-if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
-    __getattr__, __dir__ = lazily(__name__, _HOMES)
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

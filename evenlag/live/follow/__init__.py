@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.live.follow.consumer_loop import Follow
-    from evenlag.live.followed_plan import FollowedPlan, PlanFile, PlanTopic, publish
-
-__all__ = ["Follow", "FollowedPlan", "PlanFile", "PlanTopic", "publish"]
+    from evenlag.live.follow.consumer_loop import Follow as Follow
+    from evenlag.live.followed_plan import FollowedPlan as FollowedPlan
+    from evenlag.live.followed_plan import PlanFile as PlanFile
+    from evenlag.live.followed_plan import PlanTopic as PlanTopic
+    from evenlag.live.followed_plan import publish as publish
 
 _HOMES = {
-    "Follow": "evenlag.live.follow.consumer_loop",
-    "FollowedPlan": "evenlag.live.followed_plan",
-    "PlanFile": "evenlag.live.followed_plan",
-    "PlanTopic": "evenlag.live.followed_plan",
-    "publish": "evenlag.live.followed_plan",
+    "evenlag.live.follow.consumer_loop": "Follow",
+    "evenlag.live.followed_plan": "FollowedPlan PlanFile PlanTopic publish",
 }
 
-if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
-    __getattr__, __dir__ = lazily(__name__, _HOMES)
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

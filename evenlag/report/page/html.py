@@ -14,12 +14,11 @@ from evenlag import __version__
 from evenlag.compare.overview import Overview
 from evenlag.errors import SourceError, to_get
 from evenlag.figures import duration, number, percent, quantity
-from evenlag.report.forecast_picture import forecast_figure
 from evenlag.report.frontier_picture import frontier_figure
+from evenlag.report.page.drawings import forecast_figure, strategies_figure
 from evenlag.report.past_text import readable
 from evenlag.report.picture import render
 from evenlag.report.size_picture import size_figure
-from evenlag.report.strategies_picture import strategies_figure
 from evenlag.report.text import capacity_origin
 
 _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # in JSON inside a page

@@ -273,12 +273,7 @@ class Split:
 
     def begin(self, relaxed: Relaxed) -> Iterator[Candidate]:
         """Yield a first plan."""
-        budgets = [round(spent) for spent in relaxed.spent[: len(self._task.goal.pairs)]]
-        scaled = floor(relaxed.spent[-1] + NEAR) if self._task.spread_matters else 0
-        lowest = Fraction(scaled) * self._task.problem.load_unit
-        plans = rounded(
-            self._task, self._members, relaxed.shares, budgets, lowest, self._stop, self._seed, self._params
-        )
+        plans = self._rounded(relaxed)
         for plan in islice(plans, 1):
             before = self._best.value if self._best.found else None
             yield Candidate(plan)
@@ -296,54 +291,39 @@ class Split:
             self._seed += 1
             yield from self.begin(relaxed)
 
+    def _rounded(self, relaxed: Relaxed) -> Iterator[Plan]:
+        """Yield plans near the solution's shares, each made from the best one so far; none if too little time is left.
+
+        With another seed than the task's, the first round begins with a relocation too.
+        """
+        task, members, stop, params, seed = self._task, self._members, self._stop, self._params, self._seed
+        budgets = [round(spent) for spent in relaxed.spent[: len(task.goal.pairs)]]
+        low: Number = 0
+        if task.spread_matters:
+            low = min(floor(relaxed.spent[-1] + NEAR) * task.problem.load_unit, task.bounds.min_load_ub)
+        window = low, max(task.bounds.max_load_lb, low)
+        best = _split(task, members, relaxed.shares, budgets, low, Turn(params.steps * len(members), stop))
+        if best is None:
+            return
+        pairs = (replace(pair, budget=most) for pair, most in zip(task.goal.pairs, budgets, strict=True))
+        within = replace(task.goal, pairs=tuple(pairs), max_moves=None)
+        for number in range(params.rounds):
+            seed, start = seed + (number > 0), best
+            if seed != task.drawn:
+                points = relocate(best, task.rule, window, stop, seed, Way(0.0, params.noise), goal=within)
+                start = min(points, key=task.goal.value)
+            state = SearchState(start, task.rule, window, seed, goal=within)
+            for each in members:
+                _redistribute(state, each, window, Turn(params.steps * len(each), stop))
+            plan = local_search(state.plan(), task.rule, task.goal, stop)
+            yield plan
+            if not number or task.goal.value(plan) <= task.goal.value(best):
+                best = plan
+            if stop():
+                return
+
 
 # ---- plans from fractions --------------------------------------------------------------------------------------------
-
-
-def rounded(
-    task: Task, members: list[Whole], shares: Floats, budgets: list[int], lowest: Number,
-    stop: Callable[[], bool], seed: int, params: SplitParams = SplitParams(),
-) -> Iterator[Plan]:  # fmt: skip
-    """Yield plans near these shares, each made from the best one so far; none if too little time is left.
-
-    Parameters
-    ----------
-    task : Task
-    members : list of int64 arrays
-        Members of each class.
-    shares : float array (P, K)
-        Share of each partition that a class has.
-    budgets : list of int
-        Limits of the plans for each pair cost of the objective.
-    lowest : number
-        Lowest load that these shares permit, in messages per weight.
-    stop : callable
-        Called before each step.
-    seed : int
-        If it differs from the task's, the first round begins with a relocation too.
-    params : SplitParams
-    """
-    low = min(lowest, task.bounds.min_load_ub) if task.spread_matters else 0
-    window = low, max(task.bounds.max_load_lb, low)
-    best = _split(task, members, shares, budgets, low, Turn(params.steps * len(members), stop))
-    if best is None:
-        return
-    pairs = (replace(pair, budget=most) for pair, most in zip(task.goal.pairs, budgets, strict=True))
-    within = replace(task.goal, pairs=tuple(pairs), max_moves=None)
-    for number in range(params.rounds):
-        seed, start = seed + (number > 0), best
-        if seed != task.drawn:
-            points = relocate(best, task.rule, window, stop, seed, Way(0.0, params.noise), goal=within)
-            start = min(points, key=task.goal.value)
-        state = SearchState(start, task.rule, window, seed, goal=within)
-        for each in members:
-            _redistribute(state, each, window, Turn(params.steps * len(each), stop))
-        plan = local_search(state.plan(), task.rule, task.goal, stop)
-        yield plan
-        if not number or task.goal.value(plan) <= task.goal.value(best):
-            best = plan
-        if stop():
-            return
 
 
 def _split(

@@ -365,7 +365,8 @@ def rounded_plans(
             return
         _, window, _ = patterns.windows.widest(costs, rng.randint(least, ceil(before) - 1), patterns.mean)
         start = rounded_plan(task.rule, patterns.columns.used(window), rng, params)
-        plan = _towards(start, window, patterns.grid.unit, task, best.moves_worth, stop, rng, params)
+        loads = window.low * patterns.grid.unit, (window.high + 1) * patterns.grid.unit
+        plan = _towards(start, loads, task, best.moves_worth, stop, rng, params)
         if plan is not None:
             yield Candidate(plan)
         without_gain = 0 if best.value < before else without_gain + 1
@@ -403,11 +404,10 @@ def _give_to_lightest(problem: Problem, wish: Index) -> None:
 
 
 def _towards(
-    start: Plan, window: Window, unit: int, task: Task, most: int | None, stop: Callable[[], bool], rng: Random,
+    start: Plan, loads: tuple[int, int], task: Task, most: int | None, stop: Callable[[], bool], rng: Random,
     params: RoundingParams,
 ) -> Plan | None:  # fmt: skip
     """Return the best plan of a relocation towards a window and local search, with at most `most` moves; or None."""
-    loads = window.low * unit, (window.high + 1) * unit
     seed = rng.randrange(2**31)
     way = Way(rng.choice(Relocation.greeds), params.noise, rng.choice(params.undone), rng.random() < Relocation.careful)
     plans = relocate(start, task.rule, loads, stop, seed, way, most_moves=most)

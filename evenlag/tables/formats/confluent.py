@@ -13,7 +13,7 @@ from evenlag.tables.formats.json_texts import documents, first_document, whole_n
 from evenlag.tables.formats.owners import add_owners
 from evenlag.tables.formats.remarks import Remarks
 
-_LIST, _LAG = "KafkaConsumerLagList", "KafkaConsumerLag"
+_LIST = "KafkaConsumerLagList"
 # For each column its name in the REST API, and in the command.
 _FIELDS = {
     "cluster": ("cluster_id", "cluster"),
