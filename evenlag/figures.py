@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from fractions import Fraction
+from itertools import islice
 from numbers import Rational
 
 
@@ -49,8 +50,8 @@ def quantity(count: int, what: str) -> str:
 
 
 def some(names: Collection[object], most: int = 8) -> str:
-    """Return the first few names as a list, and the number of the others."""
-    shown = ", ".join([str(name) for name in names][:most])
+    """Join the first names by commas, and add the number of the others; no names give an empty text."""
+    shown = ", ".join(map(str, islice(names, most)))
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +20,7 @@ from evenlag.model.problem_files import unique, write_json
 from evenlag.tables.topics import is_topic, topic_address
 
 ANSWER_LIMIT = 10.0  # seconds to wait for the brokers
+REPAIRS = 3  # times that a plan is written again, or found to be the last one
 LOGIN_LIMIT = 1.0  # seconds after which to look whether they refuse the login
 CONSUMER_ONLY = (
     "auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof", "group.id",
@@ -188,6 +189,11 @@ class PlanFile:
         self._last = None
 
 
+def newest_plan(news: Sequence[FollowedPlan | EvenlagError]) -> FollowedPlan | None:
+    """Return the plan that is in force: the first one of the highest version; None if there is no plan."""
+    return max((each for each in news if isinstance(each, FollowedPlan)), key=lambda each: each.version, default=None)
+
+
 class PlanTopic:
     """Plans in a compacted topic with the group as the key of each record (needs the extra `follow`).
 
@@ -262,27 +268,31 @@ class PlanTopic:
         return f"{text}; check that a Kafka broker answers at {servers}"
 
     def write(self, plan: FollowedPlan) -> None:
-        """Append a plan, and leave the group's newest one as its last record.
+        """Append a plan, and write the newest one again if it is not the last record.
 
-        Another writer may have read the topic before this plan was there and write a lower version after it, if its
-        clock is behind. Followers that know the newer plan keep it, others would take the last record.
+        Two writers may read the same previous plan. The one whose clock is behind may then write its lower version
+        last. Followers that know the higher version keep it; after compaction, new ones would get only the lower one.
 
         Raises
         ------
         SourceError
-            The plan was not written, another one is newer, or the last record is not a plan.
+            The plan was not written, another one is newer, or the last record is not the newest plan.
         """
         self._append(plan)
-        while True:
+        unsure = f"plan {plan.version} was written, but may not be the last one"
+        for _ in range(REPAIRS):
             news = self.news()
-            plans = [each for each in news if isinstance(each, FollowedPlan)]
-            newest = max(plans, key=lambda each: each.version, default=None)  # the first of that version
-            if newest is None or news[-1] not in plans:
-                why = news[-1] if news else f"{self}: it has no plan"
-                raise SourceError(f"plan {plan.version} was written, but may not be the last one: {why}")
+            newest = newest_plan(news)
+            if newest is None or not isinstance(news[-1], FollowedPlan):
+                raise SourceError(f"{unsure}: {news[-1] if news else f'{self}: it has no plan'}")
             if news[-1] == newest:
                 break
-            self._append(newest)
+            try:
+                self._append(newest)
+            except SourceError as error:
+                raise SourceError(f"{unsure}: {error}") from error
+        else:
+            raise SourceError(f"{unsure}: {self} does not end with its newest plan; give the topic one partition")
         if newest != plan:
             raise SourceError(
                 f"{self}: another plan of group {plan.group!r} was published at the same time; publish again"

@@ -254,11 +254,11 @@ class CountNetwork:
         short = supply - network.maximum_flow()
         raise InfeasibleError(
             f"group {self.problem.group!r}: {short} of {int(self.sizes.sum())} partitions do not fit: raise "
-            f"max_partitions of {some(self._wider_caps())}, or add members that subscribe to their topics"
+            f"max_partitions, for example of {some(self._wider_caps())}, or add members that subscribe to their topics"
         )
 
     def _wider_caps(self) -> list[str]:
-        """Return the caps that must be raised for all partitions to fit, each by as much, with the least sum."""
+        """Return texts for caps that are too low, each with a value that is enough; their sum rises by the least."""
         problem, wider = self.problem, copy(self)
         wider.capacity = self.sizes @ problem.subscribed
         wider.topics, wider.members = np.nonzero(problem.subscribed & (self.sizes > 0)[:, None])

@@ -149,7 +149,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     of_member = dict(zip(*_grouped(x_member), strict=True))
     for s, future in enumerate(futures):
         if highs:
-            _load_rows(rows, future, of_member, fixed, future.lags // common, x_partition, [highs[s], *lows[s : s + 1]])
+            _load_rows(rows, future, of_member, fixed, future.lags // common, x_partition, highs[s], lows[s : s + 1])
         for column in worst:
             below = [*lows[s : s + 1], column]
             rows.add(np.array([highs[s], *below]), np.array([1, *(-1 for _ in below)]), None, 0)
@@ -231,10 +231,9 @@ def _groups(keys: Index, count: int) -> list[Column]:
 
 def _load_rows(
     rows: _Rows, problem: Problem, of_member: dict[int, Column], fixed: Index, sizes: Column, x_partition: Index,
-    levels: list[int],
+    high: int, low: list[int],
 ) -> None:  # fmt: skip
-    """Add the loads, which are at most the first of the levels and at least the second, if there is one."""
-    high, *low = levels
+    """Add two rows for each member: its load is at most the column `high`, and at least `low` if there is one."""
     for m in np.flatnonzero(problem.active).tolist():
         columns = of_member.get(m, np.zeros(0, dtype=np.int64))
         factor = int(problem.load_factors[m])

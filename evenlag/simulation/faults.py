@@ -16,7 +16,7 @@ from evenlag.live.cluster.stopped import Pulse
 from evenlag.live.follow import consumer_loop
 from evenlag.live.follow.group_commits import Commit, GroupCommits
 from evenlag.live.follow.holdings import Holdings
-from evenlag.live.followed_plan import FollowedPlan, PlanTopic
+from evenlag.live.followed_plan import PlanTopic, newest_plan
 from evenlag.simulation.assigned_member import AssignedMember, PlanSolver, VirtualAssignor
 from evenlag.simulation.classic_membership import Membership
 from evenlag.simulation.coordinator import Coordinator
@@ -148,9 +148,8 @@ def _unclaimed(_: TopicWriter, consumer: Any, partitions: Any) -> None:
 
 def _garbage_left_out(self: Loop, place: Any) -> Published:
     place.close()
-    plans = [each for each in place.news() if isinstance(each, FollowedPlan)]
-    other = None if self.writer is None else self.writer.objection()
-    return Published(plans[-1] if plans else None, other_loop=other)
+    plan = newest_plan(place.news())
+    return Published(plan, other_loop=None if self.writer is None else self.writer.objection())
 
 
 _FOLLOWERS = (

@@ -30,14 +30,14 @@ class Follower(Member):
 
     Attributes
     ----------
-    tires : bool
+    slow_after_taking : bool
         True if it takes long for each message once it has taken a partition.
     """
 
     def __init__(self, group: Followers, name: str) -> None:
         self._group, self.consumer = group, SimulatedConsumer(group.cluster)
         super().__init__(name, self.consumer.link)
-        self.tires = False
+        self.slow_after_taking = False
         self.follow = Follow(
             self.consumer, SimulatedPlanTopic(group.log, self.link, GROUP), name, auto_offset_reset="earliest",
             on_assign=lambda _, keys: self._takes(keys),
@@ -48,13 +48,13 @@ class Follower(Member):
 
     def _takes(self, keys: list[Key]) -> None:
         self.took |= dict.fromkeys(keys, self._group.world.now)
-        self.handling = SLOWLY if self.tires else self.handling
+        self.handling = SLOWLY if self.slow_after_taking else self.handling
         self._group.world.tell(f"{self.name} took {numbers(keys)}")
 
     def recover(self) -> None:
         """Handle messages as fast as at first."""
         super().recover()
-        self.tires = False
+        self.slow_after_taking = False
 
     def _run(self, process: Process) -> None:
         world = self._group.world
@@ -97,7 +97,7 @@ class Followers(TroubledGroup[Follower]):
     def __init__(self, world: World, hours: float) -> None:
         super().__init__(world, hours, rate=RATE, bound=BOUND)
         self.log = PlanLog(world, self.appended)
-        self.plan = FollowedPlan(GROUP, 0, {})  # the last one
+        self.plan = FollowedPlan(GROUP, 0, {})  # the newest one
         self._commit_times = dict.fromkeys(self.cluster.rates, (0.0, 0.0))  # the last, and seconds since the one before
         self.cluster.on_commit = self._committed
         self.begin()
@@ -129,9 +129,10 @@ class Followers(TroubledGroup[Follower]):
     def appended(self, value: bytes) -> None:
         """Note a record of the topic of plans."""
         if value != GARBAGE:
-            self.plan = FollowedPlan.from_dict(json.loads(value))
-            shown = ", ".join(f"{name}: {numbers(keys)}" for name, keys in self.plan.assignment.items())
-            self.disturb("plan", f"plan {self.plan.version} is published: {shown}", ARRIVES[1])
+            plan = FollowedPlan.from_dict(json.loads(value))
+            self.plan = plan if plan.version > self.plan.version else self.plan
+            shown = ", ".join(f"{name}: {numbers(keys)}" for name, keys in plan.assignment.items())
+            self.disturb("plan", f"plan {plan.version} is published: {shown}", ARRIVES[1])
 
     def start(self, name: str) -> None:
         """Start a member."""
@@ -145,7 +146,7 @@ class Followers(TroubledGroup[Follower]):
     def _publish(self, owners: Mapping[Key, str]) -> None:
         given: dict[str, list[Key]] = {name: [] for name in sorted(self.members)}
         for key, name in owners.items():
-            given[name].append(key)
+            given[name if name in given else self.world.random.choice([*given])].append(key)
         version = max(self.plan.version + 1, round(1000 * self.world.wall()))
         plan = FollowedPlan(GROUP, version, {name: tuple(keys) for name, keys in given.items()})
         self.log.append(GROUP.encode(), json.dumps(plan.to_dict()).encode())
@@ -177,11 +178,12 @@ class Followers(TroubledGroup[Follower]):
         before = self.world.random.uniform(*CONTENDED)
 
         def give() -> None:
-            if third.name in self.members:
+            if {second.name, third.name} <= self.members.keys():
                 self._publish(self.plan.owners | dict.fromkeys(keys, third.name))
-                second.link.late_until = self.world.now + before + LATE_FOR
-                third.tires = True
-                self.later(f"{third.name} is as fast as before", before + LATE_FOR, before + LATE_FOR, third.recover)
+                slow = self.members[third.name]
+                self.members[second.name].link.late_until = self.world.now + before + LATE_FOR
+                slow.slow_after_taking = True
+                self.later(f"{slow.name} is as fast as before", before + LATE_FOR, before + LATE_FOR, slow.recover)
 
         self.later(f"{third.name} gets {numbers(keys)}", LEASE - before, LEASE - before, give)
         self.later(f"{dead.name} is started again", LEASE + 1, LEASE + 20, lambda: self.start(dead.name))

@@ -26,7 +26,7 @@ class Link:
     cut_off_until : float
         Time until which no request of this client arrives.
     late_until : float
-        Time until which its commits take long and it learns of no new plan; nothing else takes longer than usual.
+        Time until which its commits take long and it reads no new plan; all other requests are quick.
     """
 
     def __init__(self, world: World, cluster: Cluster) -> None:
@@ -63,7 +63,7 @@ class Link:
             self._world.sleep(AGAIN)
 
     def dawdle(self) -> None:
-        """Let the time pass by which a late commit, once sent, takes longer."""
+        """Wait as long as a late commit takes to arrive."""
         if self.late:
             self._world.sleep(self._world.random.uniform(*LATE))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from evenlag.errors import InvalidPlanError, InvalidProblemError, in_words
 from evenlag.live import followed_plan
-from evenlag.live.followed_plan import FollowedPlan, Plans, UnreadError
+from evenlag.live.followed_plan import Plans, UnreadError, newest_plan
 from evenlag.model.interrupt import interrupted
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -88,8 +88,7 @@ class Loop:
         other = None if self.writer is None else self.writer.objection()
         if news and isinstance(news[-1], UnreadError | InvalidPlanError):
             return Published(unread=str(news[-1]), other_loop=other)
-        plans = [each for each in news if isinstance(each, FollowedPlan)]
-        return Published(plans[-1] if plans else None, other_loop=other)
+        return Published(newest_plan(news), other_loop=other)
 
     def _publish(self, sight: Sight, standing: Standing, place: Plans) -> Decision | None:
         """Publish the best plan of a group if the group is still the same; return None if the watch has to end."""

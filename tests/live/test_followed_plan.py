@@ -223,11 +223,16 @@ class SharedTopic(PlanTopic):
         self.records = list(records)
         self.before: list[bytes] = []  # records of others that come right before this writer's
         self.after: list[bytes] = []  # and right after them
+        self.behind: list[bytes] = []  # records of another partition, which are read last
+        self.writes = self.fails_at = 0
 
     def news(self) -> list[FollowedPlan | EvenlagError]:
-        return [followed_plan._parsed(each, self.group, "topic plans") for each in self.records]
+        return [followed_plan._parsed(each, self.group, "topic plans") for each in [*self.records, *self.behind]]
 
     def _append(self, plan: FollowedPlan) -> None:
+        self.writes += 1
+        if self.writes == self.fails_at:
+            raise SourceError("topic plans: the plan was not written (no answer in time)")
         self.records += [*self.before, record(plan), *self.after]
         self.before = self.after = []
 
@@ -248,6 +253,21 @@ def test_of_two_plans_written_at_once_the_newer_one_is_the_last_record() -> None
     topic.after = [record(older)]  # by a writer that is killed before it looks at the topic again
     topic.write(newer)
     assert topic.news() == [newer, older, newer]
+
+
+def test_a_topic_that_never_ends_with_the_newest_plan_gets_it_a_few_times() -> None:
+    topic = SharedTopic()
+    topic.behind = [record(plan(1_000, c1="01"))]
+    with pytest.raises(SourceError, match=r"^plan 2000 was written, but may not be the last one: .* one partition$"):
+        topic.write(plan(2_000, c1="0"))
+    assert topic.writes == 1 + followed_plan.REPAIRS
+
+
+def test_a_plan_that_could_not_be_written_again_was_written_once() -> None:
+    topic = SharedTopic()
+    topic.after, topic.fails_at = [record(plan(1_000, c1="01"))], 2
+    with pytest.raises(SourceError, match=r"^plan 2000 was written, but may not .*: .*\(no answer in time\)"):
+        topic.write(plan(2_000, c1="0"))
 
 
 def test_of_two_plans_with_one_version_the_first_is_the_last_record() -> None:

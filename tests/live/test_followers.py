@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from operator import itemgetter
+from operator import ge, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from tests.support.broker import Broker
 from tests.support.command import evenlag
 from tests.support.followers import Followers, followers
 from tests.support.members import wait_until
-from tests.support.traffic import add_partitions, create_topics, delete_topic, produce, running_group
+from tests.support.traffic import add_partitions, create_topics, delete_topic, ends, produce, running_group
 
 SECONDS = 6.0  # of a lease
 HOLDING = ("assigned", "revoked", "lost")
@@ -35,10 +35,9 @@ NAMES = ("c1", "c2", "c3", "c4")
 
 @contextmanager
 def producing(bootstrap: str, topic: str, partitions: int) -> Iterator[list[int]]:
-    """Produce until the body ends; how many messages each partition has then, as the broker says.
+    """Produce until the body ends. Yield the number of messages sent to each partition; at the end, of those there.
 
-    While the body runs, the messages sent are counted. A producer that is idempotent may still write one twice when
-    its broker is restarted (seen once): its own count is not what there is to read.
+    A producer that is idempotent may still write one twice when its broker is restarted (seen once).
     """
     counts = [0] * partitions
     stop = threading.Event()
@@ -59,11 +58,9 @@ def producing(bootstrap: str, topic: str, partitions: int) -> Iterator[list[int]
         stop.set()
         thread.join()
     assert producer.flush(30) == 0
-    sent = list(counts)
-    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": f"ends-of-{topic}", "log_level": 0})
-    counts[:] = [reader.get_watermark_offsets(TopicPartition(topic, n), timeout=30)[1] for n in range(partitions)]
-    reader.close()
-    assert all(there >= produced for there, produced in zip(counts, sent, strict=True)), (counts, sent)
+    there = ends(bootstrap, topic, partitions)
+    assert all(map(ge, there, counts)), (there, counts)
+    counts[:] = there
 
 
 def plan_document(group: str, topic: str, owners: str) -> dict[str, Any]:

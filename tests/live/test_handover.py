@@ -194,6 +194,33 @@ def test_a_late_answer_does_not_show_that_a_claim_stands(group: Group) -> None:
     assert group.holds() == {"c1": "0123"}
 
 
+def test_a_renewed_lease_counts_from_the_end_of_its_commit(group: Group) -> None:
+    """A commit may take seconds, and another claim may arrive just before it counts."""
+    kafka = group.kafka
+
+    def late() -> None:
+        kafka.now += 4 * LEASE / 30
+
+    group.start("c1")
+    group.deliver(plan(1, c1="0123"))
+    group.run_for(6)
+    kafka.failing = {"commit"}
+    group.run_for(LEASE + 6)
+    assert sorted(group.follows["c1"].waiting) == PARTITIONS
+    kafka.failing, kafka.meanwhile = set(), late
+    before = kafka.now
+    while kafka.now < before + 4 * LEASE / 30:
+        kafka.now += LEASE / 30
+        group.run_once("c1")  # one of these commits
+    kafka.meanwhile = lambda: None
+    kafka.now += LEASE / 30
+    group.run_once("c1")
+    assert sorted(group.follows["c1"].waiting) == PARTITIONS
+    kafka.now += LEASE / 30
+    group.run_once("c1")
+    assert not group.follows["c1"].waiting
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("deadly", [False, True])
 @pytest.mark.parametrize("seed", range(20))

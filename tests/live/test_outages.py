@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from evenlag.live.followed_plan import PlanFile, publish
@@ -23,7 +23,7 @@ from tests.support.broker import Broker, Node, running_broker, running_nodes
 from tests.support.java_consumers import PLAN_ASSIGNOR, STICKY, JavaConsumers
 from tests.support.members import wait_until
 from tests.support.readers import Readers
-from tests.support.traffic import create_topics
+from tests.support.traffic import create_topics, ends
 
 OUTAGES = [float(each) for each in os.environ.get("EVENLAG_OUTAGES", "0").split(",")]
 TOPIC, PARTITIONS = "outages", 6
@@ -171,14 +171,6 @@ def producing(bootstrap: str) -> Iterator[None]:
         assert producer.flush(120) == 0
 
 
-def messages(bootstrap: str) -> int:
-    """Return the number of messages in the topic."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "ends", "log_level": 0})
-    ends = [consumer.get_watermark_offsets(TopicPartition(TOPIC, p), timeout=30)[1] for p in range(PARTITIONS)]
-    consumer.close()
-    return sum(ends)
-
-
 def test_outages_end_no_consumer_and_lose_no_message(tmp_path: Path) -> None:
     with running_broker() as broker:
         create_topics(broker.bootstrap, {TOPIC: PARTITIONS})
@@ -206,7 +198,7 @@ def reading(bootstrap: str, folder: Path) -> Iterator[dict[str, Group]]:
                 wait_until(lambda each=each: len(each.first()) == PARTITIONS, f"{kind} to read all partitions")
             time.sleep(10)
             yield kinds
-        total = messages(bootstrap)
+        total = sum(ends(bootstrap, TOPIC, PARTITIONS))
         for kind, each in kinds.items():
             wait_until(lambda each=each: each.counts()[0] == total, f"{kind} to read all {total} messages")
             assert each.ended() == 0, kind

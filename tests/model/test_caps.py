@@ -40,6 +40,6 @@ def test_the_caps_that_an_error_names_are_enough_and_no_lower_ones(seed: int) ->
 def test_the_error_says_what_to_do() -> None:
     text = failure({"t": [1, 2, 3]}, {"a": ["t"]}, {"a": 2})
     assert text == (
-        "group 'group': 1 of 3 partitions do not fit: raise max_partitions of a from 2 to 3, or add members that "
-        "subscribe to their topics"
+        "group 'group': 1 of 3 partitions do not fit: raise max_partitions, for example of a from 2 to 3, or add "
+        "members that subscribe to their topics"
     )

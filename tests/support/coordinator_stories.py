@@ -109,7 +109,7 @@ STORIES = {
     "wait 5; beat b; join b; sync b b=all; beat a",
     "a follower is silent while the leader assigns": "join a; join b session=6.5; join a; join b session=6.5; wait 3; "
     "beat a; wait 5; beat a; join a; sync a a=all",
-    "a commit keeps no member": "join a session=8.5; join a session=8.5; wait 1; sync a a=all; wait 3; commit a; "
+    "a commit keeps a member": "join a session=8.5; join a session=8.5; wait 1; sync a a=all; wait 3; commit a; "
     "wait 3; beat a",
     "the longest time to rebalance counts": "join a rebalance=3.5; join b rebalance=9.5; join a rebalance=3.5; "
     "join b rebalance=9.5; wait 3; sync b; sync a a=one b=two; join a rebalance=3.5; wait 4; beat b; wait 3; beat a",

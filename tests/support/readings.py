@@ -57,6 +57,8 @@ def faults_of(history: Iterable[tuple[float, str, Event]]) -> list[str]:
     committed: dict[int, int] = {}
     waking: set[str] = set()
     for t, name, event in history:
+        if event["event"] in ("assigned", "lost", "committed"):
+            waking.discard(name)
         if event["event"] == "woken":
             waking.add(name)
         elif event["event"] == "assigned":

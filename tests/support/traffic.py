@@ -57,6 +57,14 @@ def delete_topic(bootstrap: str, topic: str) -> None:
     _wait(lambda: topic not in admin.list_topics(timeout=SETTLE_LIMIT).topics, topic)
 
 
+def ends(bootstrap: str, topic: str, partitions: int) -> list[int]:
+    """Return the log end offset of each partition of a topic."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "ends", **QUIET})
+    found = [consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=30)[1] for p in range(partitions)]
+    consumer.close()
+    return found
+
+
 def delete_records(bootstrap: str, before: Mapping[tuple[str, int], int]) -> None:
     """Delete the messages before the given offsets, as retention does."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})

@@ -79,6 +79,7 @@ class Holdings:
         self._stopped: set[TopicPartition] = set()  # held partitions that are no longer read and not yet handed on
         self._resting: set[TopicPartition] = set()  # held partitions that are not read until their lease is renewed
         self._renewed: dict[TopicPartition, float] = {}  # time before this consumer's last commit
+        self._committed: dict[TopicPartition, float] = {}  # time after it
         self._claims: dict[TopicPartition, float] = {}  # with the time of the claim
         self._failed: dict[TopicPartition, float] = {}  # time of the last failure to get the first offset
 
@@ -143,7 +144,8 @@ class Holdings:
     def _go_on(self, asked: float) -> None:
         """Read partitions again whose lease is renewed, once that commit has stood as long as a claim must."""
         over = time_source.now() - self._lease
-        ready = sorted(key for key in self._resting if over < self._renewed[key] <= asked - self._standing)
+        stood = asked - self._standing
+        ready = sorted(key for key in self._resting if over < self._renewed[key] and self._committed[key] <= stood)
         if ready:
             self._consumer.incremental_assign([Part(*key, self._held[key]) for key in ready])
             self._resting -= set(ready)
@@ -330,6 +332,7 @@ class Holdings:
             try:
                 self._commits.write(left)
                 self._renewed |= dict.fromkeys(left, began)
+                self._committed |= dict.fromkeys(left, time_source.now())
                 break
             except FollowError:
                 self._lose(set(self._held), "this consumer stops")
