@@ -103,7 +103,7 @@ class Board:
     tallies : dict of group to Tally
         Decisions to publish a plan or to wait, if the watch publishes plans.
     of_cluster : bool
-        Whether the source is a cluster, which may hide groups.
+        True if the source is a cluster, which may hide groups.
     """
 
     most: int
