@@ -48,7 +48,7 @@ class GroupsInput:
         """Return a board of the groups; their figures are served for `stale` seconds."""
         from evenlag.watch.board import Board  # imports NumPy, which help does not need
 
-        return Board(self.most_groups, self.groups, stale)
+        return Board(self.most_groups, self.groups, stale, of_cluster=not isinstance(self.path, Path))
 
     def opened(self, *, whole: bool = False, repeated: bool = False, timeout: float = 0.0) -> Input:
         """Return the input, to be read once or repeatedly.

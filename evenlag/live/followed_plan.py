@@ -15,19 +15,21 @@ from evenlag.errors import EvenlagError, InvalidPlanError, SourceError, to_get
 from evenlag.live import time_source
 from evenlag.live.bearers import note_on_names
 from evenlag.live.group_state import TopicPartition
-from evenlag.live.wording import login_fails
+from evenlag.live.wording import login_fails, no_broker
 from evenlag.model.problem_files import unique, write_json
 from evenlag.tables.topics import is_topic, topic_address
 
 ANSWER_LIMIT = 10.0  # seconds to wait for the brokers
-REPAIRS = 3  # times that a plan is written again, or found to be the last one
-LOGIN_LIMIT = 1.0  # seconds after which to look whether they refuse the login
+REPAIRS = 3  # times that a plan is written again so that it is the last record
+REFUSAL_LIMIT = 1.0  # seconds after which to look whether they refuse the connection or the login
 CONSUMER_ONLY = (
     "auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof", "group.id",
     "group.instance.id", "isolation.level", "max.poll.interval.ms", "partition.assignment.strategy",
     "session.timeout.ms",
 )  # fmt: skip
 """Properties that a producer does not accept."""
+AROUND_REASON = re.compile(r"^\S+/\S+: | \(after [^()]*\)$")
+"""The address and the state that librdkafka writes before and after the reason of a connection's error."""
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # valid topic names
 NUMBER = re.compile(r"[0-9]{1,9}")  # of a partition
 MEMBER_FIELDS = ("group_instance_id", "client_id", "rack", "host")
@@ -215,7 +217,7 @@ class PlanTopic:
         self._reader: Any = None
         self._unread: set[int] = set()
         self._found: list[FollowedPlan | EvenlagError] = []
-        self._errors: list[Any] = []  # of the reader's connections
+        self._errors: dict[int, Any] = {}  # the last one of each code, of the reader's connections
 
     def __str__(self) -> str:
         return f"topic {self.topic}"
@@ -261,7 +263,7 @@ class PlanTopic:
         """Return the text of a client's error, with advice if no broker answers."""
         from confluent_kafka import KafkaError
 
-        text = f"{self}: cannot be read ({error.str()})"
+        text = f"{self}: cannot be read ({_permitted(error, 'Read')})"
         if error.code() not in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT):
             return text
         servers = self.config.get("bootstrap.servers")
@@ -314,9 +316,8 @@ class PlanTopic:
             value = json.dumps(plan.to_dict())
             producer.produce(self.topic, value, plan.group, on_delivery=delivered)
             if producer.flush(2 * ANSWER_LIMIT) or trouble:
-                raise SourceError(
-                    f"{self}: the plan was not written ({trouble[0].str() if trouble else 'no answer in time'})"
-                )
+                why = _permitted(trouble[0], "Write") if trouble else "no answer in time"
+                raise SourceError(f"{self}: the plan was not written ({why})")
         except KafkaException as error:
             raise SourceError(f"{self}: the plan was not written ({error.args[0].str()})") from error
         finally:
@@ -357,13 +358,13 @@ class PlanTopic:
         if found.error is not None:
             absent = found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
             advice = "; create it with cleanup.policy=compact" if absent else ""
-            raise SourceError(f"{self}: {found.error.str()}{advice}")
+            raise SourceError(f"{self}: {_permitted(found.error, 'Describe')}{advice}")
         self._unread = set(found.partitions)
         self._reader.assign([TopicPartition(self.topic, number, OFFSET_BEGINNING) for number in found.partitions])
 
     def _note_error(self, error: Any) -> None:
         """Keep an error of a connection, and pass it on to the callback in the user's config."""
-        self._errors.append(error)
+        self._errors[error.code()] = error
         if (callback := self.config.get("error_cb")) is not None:
             callback(error)
 
@@ -373,21 +374,29 @@ class PlanTopic:
         Raises
         ------
         SourceError
-            The brokers refuse the login; the client would try again until the limit, and then not say why.
-        KafkaException
-            No broker answers.
+            No broker answers, or the brokers refuse the login. If all addresses refuse, the call ends after
+            `REFUSAL_LIMIT`; the client would try again until the limit, and then not say why.
         """
         from confluent_kafka import KafkaError, KafkaException
 
         self._errors.clear()
         try:
-            return self._reader.list_topics(self.topic, timeout=LOGIN_LIMIT).topics[self.topic]
+            return self._reader.list_topics(self.topic, timeout=REFUSAL_LIMIT).topics[self.topic]
         except KafkaException:
             self._reader.poll(0)  # calls error_cb
-            refused = [error for error in self._errors if error.code() == KafkaError._AUTHENTICATION]
-        if refused:
-            raise SourceError(f"{self}: {login_fails(self.config['bootstrap.servers'], refused[0].str())}")
-        return self._reader.list_topics(self.topic, timeout=ANSWER_LIMIT).topics[self.topic]
+        servers, errors = self.config["bootstrap.servers"], dict(self._errors)
+        down = errors.pop(KafkaError._ALL_BROKERS_DOWN, None)
+        reasons = {code: AROUND_REASON.sub("", error.str()) for code, error in errors.items()}
+        if KafkaError._AUTHENTICATION in reasons:
+            raise SourceError(f"{self}: {login_fails(servers, reasons[KafkaError._AUTHENTICATION])}")
+        why = ", ".join(reasons.values())
+        if down is not None:  # the client reports no reason if a broker closes the connection
+            raise SourceError(f"{self}: {no_broker(servers, why or 'the connection is closed')}")
+        try:
+            return self._reader.list_topics(self.topic, timeout=ANSWER_LIMIT).topics[self.topic]
+        except KafkaException as error:
+            waited = REFUSAL_LIMIT + ANSWER_LIMIT
+            raise SourceError(f"{self}: {no_broker(servers, why or 'no answer', waited)}") from error
 
 
 def place_of(text: str, group: str, config: Mapping[str, str] | None = None) -> PlanFile | PlanTopic:
@@ -455,6 +464,18 @@ def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
         to.close()
     note = note_on_names(published, to.admin(), ANSWER_LIMIT) if isinstance(to, PlanTopic) else None
     return published if note is None else replace(published, warnings=(note,))
+
+
+def _permitted(error: Any, right: str) -> str:
+    """Return the text of a client's error, with the ACL that the user needs if the topic or the group is refused."""
+    from confluent_kafka import KafkaError
+
+    acls = {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED: f"{right} on the topic",
+        KafkaError.GROUP_AUTHORIZATION_FAILED: "Describe on the group",
+    }
+    text, acl = error.str().rstrip("."), acls.get(error.code())
+    return f"{text} (the user needs the ACL {acl})" if acl else text
 
 
 def _partition(member: str, key: Any) -> TopicPartition:

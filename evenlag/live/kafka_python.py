@@ -146,10 +146,10 @@ class Connections:
 
         Raises
         ------
-        kafka.errors.KafkaError, AbsentError, LoginError
+        kafka.errors.KafkaError, AbsentError, LoginError, TimeoutError
             No broker answers.
         """
-        trouble: Exception = errors.KafkaTimeoutError("no answer")
+        trouble: Exception = TimeoutError("no answer")
         absent: dict[str, str | None] = {}  # by address, why it has no broker; None if it may have one
         patient_until = time.monotonic() + PATIENCE
         while (left := deadline - time.monotonic()) > 0:
@@ -169,9 +169,11 @@ class Connections:
                 except errors.NodeNotReadyError:
                     pass  # the client backs off after an earlier error, which is the more useful one
                 except errors.KafkaError as error:
-                    trouble = error
                     refused = _refusal(error, connection) or refused
-                    absent[broker.node_id] = next((why for text, why in ABSENT.items() if text in str(error)), None)
+                    why = next((why for text, why in ABSENT.items() if text in str(error)), None)
+                    absent[broker.node_id] = why
+                    if not isinstance(error, errors.RequestTimedOutError | errors.KafkaTimeoutError):
+                        trouble = error if why is None else AbsentError(why)
             if refused is not None:
                 raise refused
             reasons = [why for why in absent.values() if why is not None]

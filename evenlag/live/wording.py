@@ -25,6 +25,15 @@ def login_fails(servers: str, why: object) -> str:
     )
 
 
+def no_broker(servers: str, why: object, waited: float | None = None) -> str:
+    """Return the error of an address without a broker, with advice; `waited` is the limit if it has passed."""
+    within = "" if waited is None else f" within {waited:g} s"
+    return (
+        f"no Kafka broker answers at {servers}{within} ({why}); check the address, and security.protocol and its "
+        "properties in the client configuration"
+    )
+
+
 def named(partitions: Iterable[TopicPartition]) -> str:
     """Return the first few partitions as a list, written as by Kafka's tools: `orders-0`."""
     return some([f"{topic}-{partition}" for topic, partition in partitions])

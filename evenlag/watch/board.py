@@ -12,6 +12,7 @@ from evenlag.model.names import did_you_mean
 from evenlag.watch.standing import Standing
 
 NAMED = 200  # groups left out that are named
+HIDDEN = "a cluster shows a group only to users with the ACL Describe on it"
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,8 @@ class Board:
     reads : Reads
     tallies : dict of group to Tally
         Decisions to publish a plan or to wait, if the watch publishes plans.
+    of_cluster : bool
+        True if the source is a cluster, which may hide groups.
     """
 
     most: int
@@ -114,6 +117,7 @@ class Board:
     unplanned: int = 0
     reads: Reads = field(default_factory=Reads)
     tallies: dict[str, Tally] = field(default_factory=dict)
+    of_cluster: bool = False
 
     def choose(self, names: Sequence[str]) -> list[str]:
         """Return the groups to read: those that a pattern matches, at most `most`, the first by name."""
@@ -136,8 +140,11 @@ class Board:
     def no_match(self, pattern: str) -> str:
         """Return an error message for a pattern that no group matches; it lists the groups."""
         if not self.known:
-            return "the input has no group; a cluster shows a group only to users with the ACL Describe on it"
-        return "no group of the input matches" + (did_you_mean(pattern, self.known) or f"; it has {some(self.known)}")
+            return f"the input has no group; {HIDDEN}"
+        hidden = f", and {HIDDEN}" if self.of_cluster else ""
+        return f"no group of the input matches{hidden}" + (
+            did_you_mean(pattern, self.known) or f"; it has {some(self.known)}"
+        )
 
     def _wanted(self, name: str) -> bool:
         return not self.patterns or any(fnmatchcase(name, pattern) for pattern in self.patterns)

@@ -110,6 +110,7 @@ def test_a_group_that_is_not_there_is_named_with_the_nearest(table: Path) -> Non
     done = evenlag("check", table, "--group", "uneven", "--group", "evn")
     assert done.returncode == 1
     assert "evn: failed: no group of the input matches; did you mean 'even'?" in done.stdout
+    assert done.stdout.count("evn: ") == 1
     assert "uneven: 2 moves" in done.stdout
     assert "it has even, uneven" in evenlag("check", table, "--group", "billing*").stdout
 

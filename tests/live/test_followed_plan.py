@@ -162,7 +162,10 @@ def test_plans_are_kept_in_a_file_or_in_one_topic() -> None:
             KafkaError.UNKNOWN_TOPIC_OR_PART,
             "Broker: Unknown topic or partition; create it with cleanup.policy=compact",
         ),
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "Broker: Topic authorization failed"),
+        (
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            "Broker: Topic authorization failed (the user needs the ACL Describe on the topic)",
+        ),
     ],
 )
 def test_the_error_says_why_a_topic_of_plans_is_missing(
@@ -178,12 +181,55 @@ def test_the_error_says_why_a_topic_of_plans_is_missing(
 def test_after_a_failed_write_a_topic_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 0.1)
     place = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
-    with pytest.raises(SourceError, match="topic plans: the plan was not written"):
+    with pytest.raises(SourceError, match=r"topic plans: no Kafka broker answers at 127\.0\.0\.1:9 "):
         place.write(plan(1, c1="0"))
     assert place._reader is None
     (unread,) = place.news()
-    assert str(unread).startswith("topic plans: cannot be read (")
-    assert str(unread).endswith("; check that a Kafka broker answers at 127.0.0.1:9")
+    assert "(Connect to ipv4#127.0.0.1:9 failed: Connection refused); check the address" in str(unread)
+
+
+AT = "sasl_plaintext://h:1/bootstrap: "
+REFUSED = KafkaError(
+    KafkaError._TRANSPORT, f"{AT}Connect to h:1 failed: Connection refused (after 0ms in state CONNECT)"
+)
+LOGIN = KafkaError(KafkaError._AUTHENTICATION, f"{AT}Authentication failed (after 301ms in state AUTH_REQ)")
+DOWN = KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down")
+
+
+@pytest.mark.parametrize(
+    ("errors", "requests", "message"),
+    [
+        (
+            [REFUSED, DOWN, REFUSED],
+            1,
+            "no Kafka broker answers at h:1 (Connect to h:1 failed: Connection refused); check",
+        ),
+        ([REFUSED], 2, "no Kafka broker answers at h:1 within 11 s (Connect to h:1 failed: Connection refused); check"),
+        ([DOWN], 1, "no Kafka broker answers at h:1 (the connection is closed); check the address"),
+        ([], 2, "no Kafka broker answers at h:1 within 11 s (no answer); check the address"),
+        ([LOGIN, DOWN], 1, "the login fails at h:1 (Authentication failed); check sasl.mechanism"),
+    ],
+)
+def test_the_error_says_why_no_broker_of_plans_answers(
+    monkeypatch: pytest.MonkeyPatch, errors: list[KafkaError], requests: int, message: str
+) -> None:
+    asked: list[float] = []
+
+    def consumer(settings: Mapping[str, Any]) -> SimpleNamespace:
+        def list_topics(_: str, timeout: float) -> None:
+            asked.append(timeout)
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT, "Failed to get metadata"))
+
+        def poll(_: float) -> None:
+            for each in errors:
+                settings["error_cb"](each)
+
+        return SimpleNamespace(list_topics=list_topics, poll=poll, close=lambda: None)
+
+    monkeypatch.setattr(confluent_kafka, "Consumer", consumer)
+    (news,) = PlanTopic("plans", {"bootstrap.servers": "h:1"}, "billing").news()
+    assert str(news).startswith(f"topic plans: {message}")
+    assert len(asked) == requests
 
 
 def test_nothing_is_published_when_the_previous_plan_cannot_be_read(
@@ -196,7 +242,7 @@ def test_nothing_is_published_when_the_previous_plan_cannot_be_read(
         publish(GOOD, PlanFile(folder, "billing"))
     monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 0.1)
     topic = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
-    with pytest.raises(SourceError, match=r"topic plans: cannot be read \([^{}]+\); check"):
+    with pytest.raises(SourceError, match=r"topic plans: no Kafka broker answers at 127\.0\.0\.1:9 \([^{}]+\); check"):
         publish(GOOD, topic)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from evenlag.errors import SourceError
+from evenlag.spark.driver import kafka
+from evenlag.spark.driver.kafka import connected
 from evenlag.spark.driver.settings import ATTEMPTS, launch_settings, session_settings
 
 CLUSTER = "spark://host:7077"
@@ -100,3 +102,25 @@ def test_an_unreachable_master_is_one_line() -> None:
     error = local_session_prints("spark", PYSPARK_SUBMIT_ARGS="--master spark://127.0.0.1:1 pyspark-shell")
     assert error.startswith("spark://127.0.0.1:1: no Spark master accepts a connection (127.0.0.1:1: ")
     assert "\n" not in error
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        ("SaslAuthenticationException: Authentication failed", "check sasl.mechanism, sasl.username and sasl.password"),
+        ("TopicAuthorizationException: Topic t.", "the user needs the ACLs Describe and Read on the topic"),
+    ],
+)
+def test_a_stream_that_kafka_refuses_says_what_to_change(failure: str, message: str) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    text = f"[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: {failure} SQLSTATE: XXKST"
+    with pytest.raises(SourceError) as caught, connected(None, "kafka://h:1/t"):
+        raise StreamingQueryException(text)
+    assert str(caught.value).startswith(f"kafka://h:1/t: {failure.rstrip('.')}; {message}")
+
+
+def test_brokers_that_refuse_are_found_before_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "local_session", lambda **_: pytest.fail("Spark was started"))
+    with pytest.raises(SourceError, match="no broker accepts a connection"):
+        kafka.session_for(["kafka://127.0.0.1:1/t"], None, None)

@@ -64,6 +64,14 @@ def test_groups_without_figures_are_those_to_watch_that_have_no_fresh_ones() -> 
     assert [board.without_figures(now) for now in (150.0, 160.5)] == [1, 2]
 
 
+def test_a_cluster_may_hide_the_group_that_a_pattern_names() -> None:
+    hidden = ", and a cluster shows a group only to users with the ACL Describe on it"
+    for of_cluster, more in ((False, ""), (True, hidden)):
+        board = Board(most=9, patterns=["biling"], of_cluster=of_cluster)
+        board.choose(["billing"])
+        assert board.no_match("biling") == f"no group of the input matches{more}; did you mean 'billing'?"
+
+
 def test_a_group_that_is_planned_has_failed_no_more() -> None:
     board = Board(most=9, failures={"g": "why", "h": "why"})
     board.put("g", entry(1.0))

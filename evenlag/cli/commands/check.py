@@ -126,4 +126,5 @@ def _report(found: list[Finding], standings: Mapping[str, Standing], notes: list
         say(
             f"nothing to report: {quantity(len(judged), 'group')} checked, with a lag of {number(sum(judged))} messages"
         )
-    show_notes(note for note in notes if not note.startswith("group "))
+    reported = {f"{each.group}: {each.text}" for each in found}
+    show_notes(note for note in notes if not note.startswith("group ") and note not in reported)

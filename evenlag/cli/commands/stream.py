@@ -81,7 +81,8 @@ def stream(
     from evenlag.spark.jobs.commit_stream import stream_commits
     from evenlag.spark.jobs.group_records import topic_of
 
-    address = topic_address(str(topic_of(topic)))
+    records = str(topic_of(topic))
+    address = topic_address(records)
     assign = options.assigned(address, on.config)
     logs = live.ClusterLogs(address.servers, config=on.config)
-    stream_commits(on.session(topic), topic, logs, options=assign | on.kafka, **parameters)
+    stream_commits(on.session(records), topic, logs, options=assign | on.kafka, **parameters)

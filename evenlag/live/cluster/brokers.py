@@ -24,7 +24,7 @@ from evenlag.live.kafka_python import (
     OffsetFetchRequest,
 )
 from evenlag.live.messages import ConsumerGroupDescribeRequest
-from evenlag.live.wording import login_fails
+from evenlag.live.wording import login_fails, no_broker
 
 Item = TypeVar("Item")
 Asked = Callable[[Sequence[Item]], tuple[Any, Callable[[Any], Answers[Item]]]]
@@ -118,11 +118,8 @@ class Brokers:
         """Return the error for an address at which no broker answers or accepts the login, with advice."""
         if isinstance(why, LoginError):
             return SourceError(login_fails(self._bootstrap_servers, one_line(why)))
-        waited = "" if self.in_time() else f" within {self._timeout:g} s"
-        return SourceError(
-            f"no Kafka broker answers at {self._bootstrap_servers}{waited} ({one_line(why)}); check the address, and "
-            "security.protocol and its properties in the client configuration"
-        )
+        waited = None if self.in_time() else self._timeout
+        return SourceError(no_broker(self._bootstrap_servers, one_line(why), waited))
 
     def renew(self) -> None:
         """Give the requests from now on the whole timeout again."""

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException, PythonException
 from evenlag.errors import SourceError
 
 _RAISED = re.compile(r"^[\w.]+(?:Error|Exception): .*\S", re.MULTILINE)
+_AROUND_FAILURE = re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: |\.? SQLSTATE: \w+$")
 
 
 @contextmanager
@@ -30,7 +31,7 @@ def blamed(place: str | Path) -> Iterator[None]:
     except PythonException as error:  # a traceback from an executor, with the error in its last line
         raise SourceError(f"{place}: {(_RAISED.findall(str(error)) or _lines(str(error)))[-1]}") from error
     except PySparkException as error:
-        raise SourceError(f"{place}: {_lines(str(error))[0]}") from error
+        raise SourceError(f"{place}: {_AROUND_FAILURE.sub('', _lines(str(error))[0])}") from error
     except Exception as error:
         cause: Any = getattr(error, "java_exception", None)  # an error of py4j, which clients of Spark Connect may lack
         if cause is None:

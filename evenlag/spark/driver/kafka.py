@@ -24,6 +24,12 @@ COMPLETE = {
     "4.2": "4.2.0",
 }  # for each Spark line, a version with all its dependencies on Maven Central
 
+ADVICE = {
+    "SaslAuthenticationException": "check sasl.mechanism, sasl.username and sasl.password in the client configuration",
+    "TopicAuthorizationException": "the user needs the ACLs Describe and Read on the topic",
+}
+"""Remedies by the name of an exception of Kafka's client."""
+
 
 def topic_options(url: str, options: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the options of Spark's Kafka source for `kafka://host:port,host:port/topic,topic`, added to `options`.
@@ -88,11 +94,13 @@ def session_for(
     Raises
     ------
     SourceError
-        There are options for topics, but no topic.
+        There are options for topics, but no topic; or no broker of a topic accepts a connection.
     """
     topics = [place for place in places if place is not None and is_topic(place)]
     if options and not topics:
         raise SourceError("options of the Kafka source need a table kafka://HOST:PORT/TOPIC, but no table is a topic")
+    for topic in topics:
+        topic_options(str(topic))  # finds a wrong address before Spark starts, which takes seconds
     spark = local_session(settings=with_connector(settings or {}) if topics else settings, native=native)
     if topics:
         add_connector(spark)
@@ -116,4 +124,7 @@ def connected(spark: SparkSession, url: str) -> Iterator[None]:
             raise SourceError(
                 f"{url}: Spark lacks its Kafka connector; start it with --packages {connector(spark)}"
             ) from error
+        advice = next((remedy for name, remedy in ADVICE.items() if f"{name}: " in str(error)), None)
+        if advice is not None:
+            raise SourceError(f"{error}; {advice}") from error
         raise
