@@ -37,6 +37,7 @@ def test_master_and_settings_reach_spark(command: str, place: str, monkeypatch: 
         raise SourceError(f"asked for {sorted(settings.items())}")
 
     monkeypatch.setattr(kafka, "local_session", start)
+    monkeypatch.setattr(kafka, "reach", lambda *_: None)
     places = (place,)
     places += ("--drain", "5m") if command == "size" else ()
     packages = {"spark.jars.packages": PACKAGE} if place == TOPIC else {}

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from evenlag.tables.column_names import some
+from evenlag.figures import some
 from evenlag.tables.formats.exporters import COLUMNS, Exporter
 from tests.support.told_groups import Group, Member, Partition
 from tests.support.told_texts import kafka_lag
@@ -114,7 +114,8 @@ def reported(exporter: Exporter, group: Group, *, drops_empty: bool = False) -> 
     if exporter.without_commit:
         if read and (unread := {each.topic for each in known} - read):
             notes.append(
-                f"{some(unread)}: no commits in any partition, so the group is assumed not to read the topic; left out"
+                f"{some(sorted(unread))}: no commits in any partition, so the group is assumed not to read the topic; "
+                "left out"
             )
             known = [each for each in known if each.topic in read]
     else:
@@ -122,7 +123,7 @@ def reported(exporter: Exporter, group: Group, *, drops_empty: bool = False) -> 
         silent = [each for each in known if each.current is None]
         if silent and exporter.owner:
             names = [f"{each.topic}-{each.number}" for each in silent]
-            notes.append(f"{some(names)}: reported without a commit and an owner; taken as held by nobody")
+            notes.append(f"{some(sorted(names))}: reported without a commit and an owner; taken as held by nobody")
         known = [replace(each, owner=None) if each in silent else each for each in known]
     if not known:
         return None
@@ -148,7 +149,7 @@ def _gaps(known: list[Partition]) -> list[str]:
         many = len(missing) > len(numbers)
         gaps += [f"{len(missing)} of {topic}"] if many else [f"{topic}-{number}" for number in missing]
     said = "not reported, although the topic has higher partition numbers; left out of the plan"
-    return [f"{some(gaps)}: {said}"] if gaps else []
+    return [f"{some(sorted(gaps))}: {said}"] if gaps else []
 
 
 def _with_placeholders(
@@ -216,7 +217,7 @@ def of_burrow(group: Group) -> tuple[Group, list[str]] | None:
         blank = replace(each, start=0, owner=owner, current=0, end=0)
         partitions.append(blank if lag is None else replace(blank, end=max(lag, 0)))
     unknown = [f"{each.topic}-{each.number}" for each in group.partitions if kafka_lag(each) is None]
-    notes = [f"{some(unknown)}: lag unknown, as there is no commit or no log end offset; lag taken as 0"]
+    notes = [f"{some(sorted(unknown))}: lag unknown, as there is no commit or no log end offset; lag taken as 0"]
     notes = (notes if unknown else []) + _gaps(list(group.partitions))
     members = {names[each.name]: replace(each, name=names[each.name], topics=()) for each in group.members}
     if not any(each.owner for each in group.partitions):

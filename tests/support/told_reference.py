@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import evenlag
+from evenlag.figures import some
 from evenlag.model.facts import Facts, LeftOver
-from evenlag.tables.column_names import some
 from tests.support.told_groups import Group, Member, Partition
 
 TELLS = (
@@ -144,16 +144,16 @@ def _lag_notes(group: Group, there: list[Partition], can: set[str]) -> list[str]
     notes = []
     if unknown := [_label(each) for each in group.partitions if each.end is None]:
         notes.append(
-            f"{some(unknown)}: lag unknown, as there is no log end offset (no leader, no permission, or the topic was "
-            "deleted); left out of the plan, so not moved"
+            f"{some(sorted(unknown))}: lag unknown, as there is no log end offset (no leader, no permission, or the "
+            "topic was deleted); left out of the plan, so not moved"
         )
     absent = [each for each in there if each.current is None]
     told = [each for each in absent if "whole" in can and (each.end or "zero" in can)]
     reported, reset = map(_label, told), [_label(each) for each in absent if each not in told]
     if reset:
-        notes.append(f"{some(reset)}: never committed; lag taken as 0 (auto.offset.reset latest)")
+        notes.append(f"{some(sorted(reset))}: never committed; lag taken as 0 (auto.offset.reset latest)")
     if told:
-        notes.append(f"{some([*reported])}: never committed; lag taken as the text reports it")
+        notes.append(f"{some(sorted(reported))}: never committed; lag taken as the text reports it")
     beyond = sum(each.current is not None and each.current > (each.end or 0) for each in there)
     if beyond:
         notes.append(f"{_counted(beyond, 'commit')} beyond the log end: lag taken as 0")

@@ -47,6 +47,10 @@ def by_the_model(history: list[Values], checked: CheckedRows) -> dict[int, Growt
     return dict(zip([n for n, *_ in rows], group_growth([row[1:] for row in rows]), strict=True))
 
 
+def per_second(number: int | None, micros: int) -> float | None:
+    return None if number is None else number * SECOND / micros
+
+
 @given(HISTORY)
 def test_growth_is_that_of_the_model(history: list[Values]) -> None:
     checked = check(history)
@@ -61,8 +65,10 @@ def test_growth_is_that_of_the_model(history: list[Values]) -> None:
         assert (elapsed[n], produced[n], consumed[n]) == known
         figures = {
             "elapsed": growth and growth.micros / SECOND,
-            **{name: growth and getattr(growth, name) for name in ("produced", "consumed")},
-            **{name: growth and getattr(growth, name) for name in ("produce_rate", "consume_rate")},
+            "produced": growth and growth.produced,
+            "consumed": growth and growth.consumed,
+            "produce_rate": growth and per_second(growth.produced, growth.micros),
+            "consume_rate": growth and per_second(growth.consumed, growth.micros),
         }
         for name, figure in figures.items():
             assert columns[name].null[n] == (figure is None)
