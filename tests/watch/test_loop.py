@@ -213,6 +213,19 @@ def test_the_plan_of_another_group_and_garbage_are_not_overwritten(tmp_path: Pat
     assert trial.path().read_text() == content
 
 
+class TwoPlans(PlanFile):
+    """A place that ends with a plan of a lower version than the one before."""
+
+    def news(self) -> list[FollowedPlan | EvenlagError]:
+        held = {"a": (("orders", 0), ("orders", 1)), "b": (("orders", 2), ("orders", 3))}
+        return [FollowedPlan("g", round(1000 * start), held) for start in (START, START - 2 * LEAST)]
+
+
+def test_the_plan_of_the_highest_version_counts(tmp_path: Path) -> None:
+    trial = Trial(Cluster({"g": UNEVEN}), tmp_path, lambda group: TwoPlans(tmp_path / "x", group))
+    assert trial.round()[0].startswith(f"group 'g': waits (interval): plan {round(1000 * START)} was published")
+
+
 class Refusing(PlanFile):
     """A place that nobody may write to, or that is broken."""
 
