@@ -47,6 +47,10 @@ class FollowError(EvenlagError):
     """Another process commits offsets in place of a follower; the message names the partition and what to do."""
 
 
+CHECK_LOGIN = "check sasl.mechanism, sasl.username and sasl.password in the client configuration"
+"""Advice if a broker refuses a login."""
+
+
 def exists_already(place: object, kind: str = "folder") -> SourceError:
     """Return the error of a place for results that has some; `kind` is what to choose another of."""
     return SourceError(f"{place}: exists already; choose another {kind}, or give --overwrite (overwrite=True)")

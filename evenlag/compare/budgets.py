@@ -215,7 +215,7 @@ def _cost_frontier(
     Raises
     ------
     InvalidProblemError
-        There is no such cost, or the problem lacks its data.
+        The cost is unknown, or the problem lacks its data.
     """
     cost = _measure(problem, against)
     clock = Clock(options.time_limit, options.deterministic, options.work)

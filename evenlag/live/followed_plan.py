@@ -15,7 +15,7 @@ from evenlag.errors import EvenlagError, InvalidPlanError, SourceError, to_get
 from evenlag.live import time_source
 from evenlag.live.bearers import note_on_names
 from evenlag.live.group_state import TopicPartition
-from evenlag.live.wording import login_fails, no_broker
+from evenlag.live.wording import login_fails, missing_acl, no_broker
 from evenlag.model.problem_files import unique, write_json
 from evenlag.tables.topics import is_topic, topic_address
 
@@ -192,7 +192,7 @@ class PlanFile:
 
 
 def newest_plan(news: Sequence[FollowedPlan | EvenlagError]) -> FollowedPlan | None:
-    """Return the plan that is in force: the first one of the highest version; None if there is no plan."""
+    """Return the plan in force, which is the first of the highest version; None without a plan."""
     return max((each for each in news if isinstance(each, FollowedPlan)), key=lambda each: each.version, default=None)
 
 
@@ -466,16 +466,10 @@ def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
     return published if note is None else replace(published, warnings=(note,))
 
 
-def _permitted(error: Any, right: str) -> str:
+def _permitted(error: Any, of_topic: str) -> str:
     """Return the text of a client's error, with the ACL that the user needs if the topic or the group is refused."""
-    from confluent_kafka import KafkaError
-
-    acls = {
-        KafkaError.TOPIC_AUTHORIZATION_FAILED: f"{right} on the topic",
-        KafkaError.GROUP_AUTHORIZATION_FAILED: "Describe on the group",
-    }
-    text, acl = error.str().rstrip("."), acls.get(error.code())
-    return f"{text} (the user needs the ACL {acl})" if acl else text
+    text: str = error.str().rstrip(".")
+    return text + missing_acl(error.name(), of_topic)
 
 
 def _partition(member: str, key: Any) -> TopicPartition:

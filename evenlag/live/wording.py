@@ -2,27 +2,28 @@
 
 from collections.abc import Iterable
 
+from evenlag.errors import CHECK_LOGIN
 from evenlag.figures import some
 from evenlag.live.group_state import Failure, TopicPartition
-
-ACL_HINTS = {
-    "GROUP_AUTHORIZATION_FAILED": "the user needs the ACL Describe on the group",
-    "TOPIC_AUTHORIZATION_FAILED": "the user needs the ACL Describe on the topic",
-}
 
 
 def explained(failure: Failure) -> str:
     """Return the failure's text, with advice if there is any."""
-    hint = ACL_HINTS.get(failure.name)
-    return f"{failure.text} ({hint})" if hint else failure.text
+    return failure.text + missing_acl(failure.name)
+
+
+def missing_acl(name: str, of_topic: str = "Describe") -> str:
+    """Return what to add to an error of this name: the ACL that the user needs, in brackets; "" for other errors."""
+    acls = {
+        "GROUP_AUTHORIZATION_FAILED": "Describe on the group",
+        "TOPIC_AUTHORIZATION_FAILED": f"{of_topic} on the topic",
+    }
+    return f" (the user needs the ACL {acls[name]})" if name in acls else ""
 
 
 def login_fails(servers: str, why: object) -> str:
     """Return the error of a login that a broker refuses, with advice."""
-    return (
-        f"the login fails at {servers} ({why}); check sasl.mechanism, sasl.username and sasl.password in the client "
-        "configuration"
-    )
+    return f"the login fails at {servers} ({why}); {CHECK_LOGIN}"
 
 
 def no_broker(servers: str, why: object, waited: float | None = None) -> str:

@@ -135,7 +135,7 @@ def check_choice(case: Told, plan: FollowedPlan, bearers: dict[str, set[str]], b
 
     if len({name[:-37] for name in case.rebalance.members}) == 1 < len(case.rebalance.members):
         direct = {name for name in plan.assignment if name == "app" or name in had}
-        told = plan.members.keys() - direct  # these names come first, then those of earlier runs
+        told = plan.members.keys() - direct  # these names come first, then names of earlier runs
         for names in (told, plan.assignment.keys() - direct - told):
             taken = {by_name.get(each) for each in plan.assignment.keys() - names}
             for name in names:

@@ -30,7 +30,7 @@ class KeptFollowers(Followers):
         self.wakes: list[tuple[float, str]] = []
 
     def start(self, *names: str, **config: Any) -> None:
-        """Start followers; those of these names have ended."""
+        """Start followers; a process that had one of these names has ended."""
         self.earlier += [(name, self[name]) for name in names if name in self]
         super().start(*names, **config)
 

@@ -31,7 +31,7 @@ class Rebalance:
     Attributes
     ----------
     members : dict of member id to Subscription
-        Ids are those of Kafka: a client id or a group.instance.id, and a UUID.
+        As in Kafka, an id is a client id or a group.instance.id, and a UUID.
     static : bool
         True if the members have a group.instance.id.
     topics : dict of str to int

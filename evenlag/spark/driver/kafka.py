@@ -11,11 +11,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from evenlag.errors import SourceError
+from evenlag.errors import CHECK_LOGIN, SourceError
 from evenlag.spark.driver.error_lines import blamed, reach
 from evenlag.spark.driver.session import local_session
 from evenlag.spark.driver.settings import is_configured
-from evenlag.tables.topics import is_topic, topic_address
+from evenlag.tables.topics import TopicAddress, is_topic, topic_address
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 COMPLETE = {
@@ -25,7 +25,7 @@ COMPLETE = {
 }  # for each Spark line, a version with all its dependencies on Maven Central
 
 ADVICE = {
-    "SaslAuthenticationException": "check sasl.mechanism, sasl.username and sasl.password in the client configuration",
+    "SaslAuthenticationException": CHECK_LOGIN,
     "TopicAuthorizationException": "the user needs the ACLs Describe and Read on the topic",
 }
 """Remedies by the name of an exception of Kafka's client."""
@@ -39,10 +39,16 @@ def topic_options(url: str, options: Mapping[str, str] | None = None) -> dict[st
     SourceError
         The text is not such an address, or no broker accepts a connection.
     """
-    address = topic_address(url)
-    reach(url, address.servers.split(","), "broker")
+    address = _reached(url)
     named = {"kafka.bootstrap.servers": address.servers, "subscribe": address.topics}
     return {"startingOffsets": "earliest"} | dict(options or {}) | named
+
+
+def _reached(url: str) -> TopicAddress:
+    """Return the parts of a topic's address once a broker has accepted a connection; else raise SourceError."""
+    address = topic_address(url)
+    reach(url, address.servers.split(","), "broker")
+    return address
 
 
 def record_text() -> Column:
@@ -100,7 +106,7 @@ def session_for(
     if options and not topics:
         raise SourceError("options of the Kafka source need a table kafka://HOST:PORT/TOPIC, but no table is a topic")
     for topic in topics:
-        topic_options(str(topic))  # finds a wrong address before Spark starts, which takes seconds
+        _reached(str(topic))  # Spark's start would take seconds first
     spark = local_session(settings=with_connector(settings or {}) if topics else settings, native=native)
     if topics:
         add_connector(spark)
