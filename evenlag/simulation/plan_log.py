@@ -15,7 +15,8 @@ from evenlag.live.followed_plan import PlanTopic
 from evenlag.simulation.link import Link
 from evenlag.simulation.world import World
 
-TOPIC = "plans"
+TOPIC, GROUP = "plans", "billing"
+GARBAGE = b'{"group": "billing", "version":'
 ARRIVES = 3.0, 60.0  # seconds until a reader can read a new record: at most, and at most for one in LATE of them
 LATE = 4
 
