@@ -213,6 +213,7 @@ _LOOPS = (
     Fault("plans without a rest", Caution, "_too_early", lambda *_: None, "after the last one"),
     Fault("looks at no plan in force", loop_decision, "_not_taken_up", lambda *_: None, "not for", rare=True),
     Fault("a dead follower counts", Pulse, "still", lambda *_: (), "has long been dead", rare=True),
+    Fault("a lower plan stays the last record", PlanTopic, "write", PlanTopic._append, "as the last record", rare=True),
     Fault("plans over what cannot be read", Loop, "_read", _garbage_left_out, "cannot be read", rare=True),
 )
 _BROKERS = (

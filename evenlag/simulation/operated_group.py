@@ -41,17 +41,17 @@ class OperatedGroup(TroubledGroup[M]):
             shown = ", ".join(f"{name}: {numbers(keys)}" for name, keys in plan.assignment.items())
             self.disturb("plan", f"plan {plan.version} is published: {shown}", ARRIVES[1])
 
-    def publish_any(self) -> None:
+    def publish_any(self, ahead: float = 0.0) -> None:
         """Publish a plan that gives each partition to any of the members."""
         names = sorted(self.members)
-        self.publish({key: self.world.random.choice(names) for key in self.cluster.rates})
+        self.publish({key: self.world.random.choice(names) for key in self.cluster.rates}, ahead)
 
-    def publish(self, owners: Mapping[Key, str]) -> None:
-        """Publish a plan; any of the members gets what is for others."""
+    def publish(self, owners: Mapping[Key, str], ahead: float = 0.0) -> None:
+        """Publish a plan by a clock that is some seconds ahead; any of the members gets what is for others."""
         given: dict[str, list[Key]] = {name: [] for name in sorted(self.members)}
         for key, name in owners.items():
             given[name if name in given else self.world.random.choice([*given])].append(key)
-        version = max(self.plan.version + 1, round(1000 * self.world.wall()))
+        version = max(self.plan.version + 1, round(1000 * (self.world.wall() + ahead)))
         plan = FollowedPlan(GROUP, version, {name: tuple(keys) for name, keys in given.items()})
         self.log.append(GROUP.encode(), json.dumps(plan.to_dict()).encode())
 

@@ -189,8 +189,7 @@ class WatchLoop:
         source = SimulatedInput("simulated:9092", TIMEOUT, {}, "earliest", Pulse(), Brokers(loops, self.link))
         board = Board(most=9)
         loop = Loop(
-            Caution(LEAST), self._place, source, lambda line: self.world.tell(f"{name}: {line}"), self.writer,
-            board.tallies, now=time_source.wall,
+            Caution(LEAST), self._place, source, self._log, self.writer, board.tallies, now=time_source.wall
         )  # fmt: skip
         asked = Asked(solving={"deterministic": True}, only_if_better=BETTER)
         self.watcher = Watcher(source, board, asked, EVERY, PLAN_LIMIT, lambda _: None, loop)
@@ -221,6 +220,11 @@ class WatchLoop:
     def suspended_lately(self) -> bool:
         """True if it may not know that its session has ended, because it was stopped."""
         return self.processes[0].resumes > self.world.now - SESSION
+
+    def _log(self, line: str) -> None:
+        self.world.tell(f"{self.name}: {line}")
+        if "': published plan" in line or "published at the same time" in line:
+            self.loops.written(self.name)
 
     def _place(self, group: str) -> SimulatedPlanTopic:
         return SimulatedPlanTopic(self.loops.group.log, self.link, group)
