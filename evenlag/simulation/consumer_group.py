@@ -259,9 +259,7 @@ class ConsumerGroup:
 
     def _joined(self, member_id: str, instance: str | None) -> Subscriber:
         """Return the member that joins, which has the place of a static member that has left."""
-        left = next(
-            (each for each in self._members.values() if instance is not None and each.instance == instance), None
-        )
+        left = None if instance is None else self._static(instance)
         if left is None:
             return self._members.setdefault(member_id, Subscriber(member_id, instance))
         del self._members[left.member_id]
