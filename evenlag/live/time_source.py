@@ -1,6 +1,8 @@
-"""The time that followers, assignors and the loop live in; a simulation replaces `now` and `wall`."""
+"""The time that followers, assignors and the loop live in; a simulation replaces `now`, `sleep` and `wall`."""
 
-from time import monotonic as now
-from time import time as wall
+import time
+from collections.abc import Callable
 
-__all__ = ["now", "wall"]
+now: Callable[[], float] = time.monotonic
+sleep: Callable[[float], None] = time.sleep
+wall: Callable[[], float] = time.time

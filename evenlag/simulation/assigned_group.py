@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -52,14 +52,6 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
     def partitions_for_topic(self, topic: str) -> set[int]:
         """Return the partitions of a topic, as kafka-python's metadata of the cluster do."""
         return {number for name, number in self.cluster.rates if name == topic}
-
-    def keep(self, member: AssignedMember, offsets: Mapping[Key, int]) -> None:
-        """Store commits that the coordinator has taken; none may be lower than the one before."""
-        for key, offset in offsets.items():
-            before = self.cluster.commits.get(key, (0, ""))[0]
-            if offset < before:
-                raise self.world.broken(f"{member.name} sets the commit of {key[1]} back from {before} to {offset}")
-            self.cluster.commits[key] = offset, ""
 
     def decided(self, member: AssignedMember, decision: Decision) -> None:
         """Check a decision of a leader."""

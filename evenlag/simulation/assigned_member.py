@@ -21,17 +21,16 @@ from evenlag.model.rates import SECOND
 from evenlag.model.result import Result
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
-from evenlag.simulation.classic_membership import HEARTBEAT, LOOK, FencedError, Membership
+from evenlag.simulation.classic_membership import Membership
 from evenlag.simulation.cluster import Key
+from evenlag.simulation.consuming_member import ConsumingMember
 from evenlag.simulation.link import Link
-from evenlag.simulation.troubled_group import Member, numbers
 from evenlag.simulation.world import Process
 
 if TYPE_CHECKING:
     from evenlag.simulation.assigned_group import AssignedGroup
 
 NOTHING = ConsumerProtocolAssignment(version=0, assigned_partitions=[], user_data=b"").encode()
-COMMITS_EVERY = 5.0  # seconds between commits
 SOLVES = 0.3  # mean seconds for a plan
 READINGS = 5  # kept, to compare them with the assignor's record
 HANGS = 0.05  # share of plans that do not come in time
@@ -130,68 +129,21 @@ class VirtualAssignor(EvenlagAssignor):
         return self._joining(topics, self._member)
 
 
-class AssignedMember(Member):
-    """A consumer's program: it reads what the group's leader assigns to it, and commits what it has processed."""
+class AssignedMember(ConsumingMember[Membership]):
+    """A consumer's program: it reads what the group's leader assigns to it."""
 
     def __init__(self, group: AssignedGroup, name: str, instance: str | None) -> None:
-        super().__init__(name, Link(group.world, group.cluster))
-        self._group, self._world, self._cluster = group, group.world, group.cluster
-        self._positions: dict[Key, int] = {}
-        self._committed = 0.0
-        self.assignor = VirtualAssignor(self, group, **group.parameters)
-        self.membership = Membership(self._world, group.coordinator, self, self.link, name, instance=instance)
-        self.processes = [self._world.start(name, self._run)]
+        self._group, self._instance = group, instance
+        super().__init__(group, name)
 
-    @property
-    def certain(self) -> bool:
-        """True if it runs, and the coordinator counts it as a member."""
-        return self.processes[0].alive and self.membership.counts
+    def join(self) -> Membership:
+        """Return its membership, with an assignor."""
+        self.assignor = VirtualAssignor(self, self._group, **self._group.parameters)
+        return Membership(self._world, self._group.coordinator, self, self.link, self.name, instance=self._instance)
 
-    @property
-    def holds(self) -> Iterable[Key]:
-        """The partitions that it reads."""
-        return self._positions.keys()
-
-    def kill(self) -> None:
-        """End its processes."""
+    def end(self) -> None:
+        """End the assignor."""
         self.assignor.close()
-        super().kill()
-
-    # ---- the program ---------------------------------------------------------------------------------------------
-
-    def _run(self, _process: Process) -> None:
-        try:
-            while not self.leaving:
-                self.membership.step()
-                self._handle()
-                if self._world.now - self._committed >= COMMITS_EVERY:
-                    self._commit()
-        except FencedError as error:
-            raise self._world.broken(f"{self.name} ended by itself: {error!r}") from error
-        self._commit()
-        self._positions.clear()
-        self.membership.leave()
-        self.assignor.close()
-        self._world.tell(f"{self.name} has left")
-
-    def _handle(self) -> None:
-        """Process the next message of the partition that is furthest behind, or wait."""
-        waiting = {key: self._cluster.end(key) - at for key, at in self._positions.items()}
-        key = max(waiting, key=lambda key: (waiting[key], key), default=None)
-        if key is None or waiting[key] <= 0 or self.link.unreachable():
-            self._world.sleep(LOOK)
-            return
-        offset = self._positions[key]
-        until = self._world.now + self._world.random.expovariate(1 / self.handling)
-        while (left := until - self._world.now) > 0:
-            self._world.sleep(min(left, HEARTBEAT))
-            self.membership.beat()
-        self._group.processes(self, key, offset)
-        self._positions[key] = offset + 1
-
-    def _commit(self) -> None:
-        self._committed = self._world.now
-        self.membership.commit(self._positions)
 
     # ---- for its membership --------------------------------------------------------------------------------------
 
@@ -214,27 +166,8 @@ class AssignedMember(Member):
         """Take the outcome of a rebalance; join again if a partition was given up."""
         decoded = ConsumerProtocolAssignment.decode(assignment or NOTHING)
         self.assignor.on_assignment(decoded, generation)
-        keys = [(each.topic, each.partition) for each in decoded.partitions()]
-        revoked = sorted(self._positions.keys() - set(keys))
-        added = sorted(set(keys) - self._positions.keys())
-        if revoked:
-            self.membership.commit({key: self._positions[key] for key in revoked})
-            for key in revoked:
-                del self._positions[key]
+        if self.take([(each.topic, each.partition) for each in decoded.partitions()]):
             self.membership.request_rejoin()
-        if revoked or added:
-            self._world.tell(f"{self.name} gives up {numbers(revoked)} and takes {numbers(added)}")
-        for key in added:
-            self.took[key] = self._world.now
-            self._positions[key] = self._cluster.commits.get(key, (0, ""))[0]
-
-    def keep(self, offsets: Mapping[Key, int]) -> None:
-        """Store commits."""
-        self._group.keep(self, offsets)
-
-    def lost(self) -> None:
-        """Forget all partitions."""
-        self._positions.clear()
 
     # ---- for its assignor ----------------------------------------------------------------------------------------
 

@@ -19,9 +19,13 @@ from evenlag.live.follow.holdings import Holdings
 from evenlag.live.followed_plan import PlanTopic, newest_plan
 from evenlag.simulation.assigned_member import AssignedMember, PlanSolver, VirtualAssignor
 from evenlag.simulation.classic_membership import Membership
+from evenlag.simulation.consumer_group import NOTHING, ConsumerGroup, Stage, Subscriber
+from evenlag.simulation.consuming_member import ConsumingMember
 from evenlag.simulation.coordinator import Coordinator
 from evenlag.simulation.group_answers import Code
+from evenlag.simulation.planned_group import PlannedGroup
 from evenlag.simulation.trials import simulate
+from evenlag.simulation.watch_loop import Brokers
 from evenlag.simulation.world import BrokenPromiseError
 from evenlag.watch import loop_decision
 from evenlag.watch.loop import Loop
@@ -152,6 +156,28 @@ def _garbage_left_out(self: Loop, place: Any) -> Published:
     return Published(plan, other_loop=None if self.writer is None else self.writer.objection())
 
 
+# ---- brokers ---------------------------------------------------------------------------------------------------------
+
+
+def _assigned_before_it_is_free(self: ConsumerGroup, member: Subscriber, _owned: Any) -> None:
+    member.previous, member.epoch, member.stage = member.epoch, self.assignment_epoch, Stage.STABLE
+    member.assigned = self._target.get(member.member_id, NOTHING)
+
+
+def _given_nothing_up(self: ConsumingMember[Any], keys: Any, take: Any = ConsumingMember.take) -> bool:
+    return bool(take(self, self._positions.keys() | set(keys)))
+
+
+def _nudged_once(self: PlannedGroup, look: Any = PlannedGroup._look) -> None:
+    before = self._nudged
+    look(self)
+    self._nudged = self._nudged or before
+
+
+def _described_once(self: Brokers, protocols: Any, describe: Any = Brokers.describe, first: Any = {}) -> Any:  # noqa: B006
+    return first.setdefault(self, describe(self, protocols))
+
+
 _FOLLOWERS = (
     Fault("an outage ends the program", consumer_loop, "passes", lambda _: False, "ended by itself"),
     Fault("reads on after its lease", Holdings, "rest", lambda _: [], TAKEN, rare=True),
@@ -178,7 +204,7 @@ _ASSIGNORS = (
     Fault("commits of any generation count", Coordinator, "commit", lambda *_: Code.NONE, "back|repeats"),
     Fault("heartbeats say nothing", Coordinator, "heartbeat", lambda *_: Code.NONE, f"settle|{UNREAD}"),
     Fault("keeps what it must give up", AssignedMember, "assigned", _keeping, f"{TAKEN}|settle", rare=True),
-    Fault("keeps what it has lost", AssignedMember, "lost", lambda _: None, TAKEN, rare=True),
+    Fault("keeps what it has lost", ConsumingMember, "lost", lambda _: None, TAKEN, rare=True),
     Fault("never joins again", Membership, "request_rejoin", lambda _: None, "the plan is for|revoked|settle"),
 )
 _LOOPS = (
@@ -187,7 +213,26 @@ _LOOPS = (
     Fault("plans without a rest", Caution, "_too_early", lambda *_: None, "after the last one"),
     Fault("looks at no plan in force", loop_decision, "_not_taken_up", lambda *_: None, "not for", rare=True),
     Fault("a dead follower counts", Pulse, "still", lambda *_: (), "has long been dead", rare=True),
+    Fault("a lower plan stays the last record", PlanTopic, "write", PlanTopic._append, "as the last record", rare=True),
     Fault("plans over what cannot be read", Loop, "_read", _garbage_left_out, "cannot be read", rare=True),
 )
-FAULTS: Mapping[str, tuple[Fault, ...]] = {"followers": _FOLLOWERS, "assignors": _ASSIGNORS, "loops": _LOOPS}
+_BROKERS = (
+    Fault("gives what another still holds", ConsumerGroup, "_reconcile", _assigned_before_it_is_free, TAKEN),
+    Fault("commits of any epoch count", ConsumerGroup, "commit", lambda *_: Code.NONE, "back|repeats"),
+    Fault("gives nothing up", ConsumingMember, "take", _given_nothing_up, f"{TAKEN}|settled"),
+    Fault("keeps what it has lost", ConsumingMember, "lost", lambda _: None, "the group has"),
+    Fault("the broker does not nudge", PlannedGroup, "_nudge", lambda _: None, "not in force"),
+    Fault(
+        "the broker nudges once for each plan and membership",
+        PlannedGroup,
+        "_look",
+        _nudged_once,
+        "not in force",
+        rare=True,
+    ),
+    Fault("a loop describes the group once", Brokers, "describe", _described_once, "long gone", rare=True),
+)
+FAULTS: Mapping[str, tuple[Fault, ...]] = {
+    "followers": _FOLLOWERS, "assignors": _ASSIGNORS, "loops": _LOOPS, "brokers": _BROKERS,
+}  # fmt: skip
 """The faults by the kind of group that finds them."""

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from confluent_kafka import KafkaException
 
 from evenlag.errors import FollowError
-from evenlag.live.follow import Follow, FollowedPlan
+from evenlag.live.follow import Follow
 from evenlag.live.ownership import LEASE, Ownership
 from evenlag.simulation.cluster import Commit, Key, SimulatedConsumer
-from evenlag.simulation.plan_log import ARRIVES, PlanLog, SimulatedPlanTopic
-from evenlag.simulation.troubled_group import Member, TroubledGroup, numbers
+from evenlag.simulation.operated_group import OperatedGroup
+from evenlag.simulation.plan_log import GROUP, SimulatedPlanTopic
+from evenlag.simulation.troubled_group import Member, numbers
 from evenlag.simulation.world import Process, World
 
-GROUP = "billing"
-GARBAGE = b'{"group": "billing", "version":'
 RATE = 0.3  # messages per second and partition
 BOUND = LEASE + 30.0  # seconds without a fault after which every partition has its owner
 CONTENDED = 7.0, 11.0  # least and most seconds before the end of a lease at which its partition gets another owner
 LATE_FOR = 5.0  # seconds after it for which commits are late
 SLOWLY = 3.0  # mean seconds for a message of a slow member
-COMPACTED = 30.0, 600.0  # least and most seconds between two compactions of the topic of plans
 
 
 class Follower(Member):
@@ -83,26 +80,16 @@ class Follower(Member):
         return self.follow.holds
 
 
-class Followers(TroubledGroup[Follower]):
-    """The members, and the plan that the operator publishes.
-
-    Attributes
-    ----------
-    longest_garbage : float
-        Most seconds until a plan follows a record that is none.
-    """
-
-    longest_garbage = 60.0
+class Followers(OperatedGroup[Follower]):
+    """The members."""
 
     def __init__(self, world: World, hours: float) -> None:
         super().__init__(world, hours, rate=RATE, bound=BOUND)
-        self.log = PlanLog(world, self.appended)
-        self.plan = FollowedPlan(GROUP, 0, {})  # the newest one
         self._commit_times = dict.fromkeys(self.cluster.rates, (0.0, 0.0))  # the last, and seconds since the one before
         self.cluster.on_commit = self._committed
         self.begin()
         self.replan()
-        world.start("compaction", self._compact)
+        world.start("compaction", self.compact)
 
     def _committed(self, consumer: SimulatedConsumer, key: Key, before: Commit, made: Commit) -> None:
         """Note a commit. Its plan must be at least as new as that of each commit that its member has seen.
@@ -126,40 +113,17 @@ class Followers(TroubledGroup[Follower]):
         """Return the members that the plan gives the partitions to."""
         return self.plan.owners
 
-    def appended(self, value: bytes) -> None:
-        """Note a record of the topic of plans."""
-        if value != GARBAGE:
-            plan = FollowedPlan.from_dict(json.loads(value))
-            self.plan = plan if plan.version > self.plan.version else self.plan
-            shown = ", ".join(f"{name}: {numbers(keys)}" for name, keys in plan.assignment.items())
-            self.disturb("plan", f"plan {plan.version} is published: {shown}", ARRIVES[1])
-
     def start(self, name: str) -> None:
         """Start a member."""
         self.members[name] = Follower(self, name)
 
     def replan(self) -> None:
-        """Publish a plan that gives each partition to any of the members."""
-        names = sorted(self.members)
-        self._publish({key: self.world.random.choice(names) for key in self.cluster.rates})
-
-    def _publish(self, owners: Mapping[Key, str]) -> None:
-        given: dict[str, list[Key]] = {name: [] for name in sorted(self.members)}
-        for key, name in owners.items():
-            given[name if name in given else self.world.random.choice([*given])].append(key)
-        version = max(self.plan.version + 1, round(1000 * self.world.wall()))
-        plan = FollowedPlan(GROUP, version, {name: tuple(keys) for name, keys in given.items()})
-        self.log.append(GROUP.encode(), json.dumps(plan.to_dict()).encode())
+        """Publish a plan for the members: a follower that no plan names gets nothing."""
+        self.publish_any()
 
     def deeds(self) -> Sequence[Callable[[], None]]:
         """Return the faults that may befall the group, and a new plan."""
-        return [self.replan, *super().deeds(), self._garble, *2 * [self._contend]]
-
-    def _garble(self) -> None:
-        """Write something else than a plan, and publish a plan later."""
-        self.disturb("garbage", "garbage is published")
-        self.log.append(GROUP.encode(), GARBAGE)
-        self.later("a plan follows the garbage", 1, self.longest_garbage, self.replan)
+        return [*super().deeds(), *2 * [self._contend]]
 
     def _contend(self) -> None:
         """Kill a member, and give its partitions to a second one, and to a third one as their leases run out.
@@ -174,12 +138,12 @@ class Followers(TroubledGroup[Follower]):
         keys = sorted(dead.holds)
         self.disturb("contend", f"{dead.name} is killed; {second.name} and {third.name} get {numbers(keys)}")
         dead.kill()
-        self._publish(self.plan.owners | dict.fromkeys(keys, second.name))
+        self.publish(self.plan.owners | dict.fromkeys(keys, second.name))
         before = self.world.random.uniform(*CONTENDED)
 
         def give() -> None:
             if {second.name, third.name} <= self.members.keys():
-                self._publish(self.plan.owners | dict.fromkeys(keys, third.name))
+                self.publish(self.plan.owners | dict.fromkeys(keys, third.name))
                 slow = self.members[third.name]
                 self.members[second.name].link.late_until = self.world.now + before + LATE_FOR
                 slow.slow_after_taking = True
@@ -187,11 +151,6 @@ class Followers(TroubledGroup[Follower]):
 
         self.later(f"{third.name} gets {numbers(keys)}", LEASE - before, LEASE - before, give)
         self.later(f"{dead.name} is started again", LEASE + 1, LEASE + 20, lambda: self.start(dead.name))
-
-    def _compact(self, process: Process) -> None:
-        while True:
-            process.sleep(self.world.random.uniform(*COMPACTED))
-            self.log.compact()
 
 
 def _plan_of(commit: Commit) -> int:

@@ -1,4 +1,4 @@
-"""Answers of a classic group's coordinator, by Kafka's names."""
+"""Answers of a group's coordinator, by Kafka's names."""
 
 from __future__ import annotations
 
@@ -30,11 +30,17 @@ class Code(StrEnum):
     REBALANCE_IN_PROGRESS = "REBALANCE_IN_PROGRESS"
     INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
     NOT_COORDINATOR = "NOT_COORDINATOR"
+    GROUP_ID_NOT_FOUND = "GROUP_ID_NOT_FOUND"
+    INVALID_REQUEST = "INVALID_REQUEST"
+    FENCED_MEMBER_EPOCH = "FENCED_MEMBER_EPOCH"
+    STALE_MEMBER_EPOCH = "STALE_MEMBER_EPOCH"
+    UNRELEASED_INSTANCE_ID = "UNRELEASED_INSTANCE_ID"
+    UNSUPPORTED_ASSIGNOR = "UNSUPPORTED_ASSIGNOR"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer to a request to join or to sync; the fields that do not apply have their defaults.
+    """Answer to a request to join or to sync, or to a heartbeat; fields that do not apply have their defaults.
 
     Attributes
     ----------

@@ -15,7 +15,8 @@ from evenlag.live.followed_plan import PlanTopic
 from evenlag.simulation.link import Link
 from evenlag.simulation.world import World
 
-TOPIC = "plans"
+TOPIC, GROUP = "plans", "billing"
+GARBAGE = b'{"group": "billing", "version":'
 ARRIVES = 3.0, 60.0  # seconds until a reader can read a new record: at most, and at most for one in LATE of them
 LATE = 4
 
@@ -57,11 +58,17 @@ class PlanLog:
     ----------
     on_append : callable (value) -> None
         Called with each value as it is written.
+
+    Attributes
+    ----------
+    overtake : callable () -> None or None
+        Called once, right before a client writes.
     """
 
     def __init__(self, world: World, on_append: Callable[[bytes], None]) -> None:
         self.world, self._on_append = world, on_append
         self.records: list[Record] = []
+        self.overtake: Callable[[], None] | None = None
         self._end = 0
 
     def append(self, key: bytes, value: bytes) -> None:
@@ -157,6 +164,9 @@ class _Writer:
         for key, value, delivered in self._left:
             try:
                 self._link.ask(timeout / 2, coordinator=False)
+                if (overtake := self._log.overtake) is not None:
+                    self._log.overtake = None
+                    overtake()
                 self._log.append(key, value)
                 self._link.answer(timeout / 2)
                 delivered(None, None)

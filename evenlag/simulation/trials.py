@@ -9,6 +9,7 @@ from evenlag.live import time_source
 from evenlag.simulation.assigned_group import AssignedGroup
 from evenlag.simulation.followed_group import Followers
 from evenlag.simulation.group_with_loops import Looped
+from evenlag.simulation.planned_group import PlannedGroup
 from evenlag.simulation.troubled_group import Report, TroubledGroup
 from evenlag.simulation.world import World
 
@@ -18,8 +19,10 @@ KINDS: Mapping[str, Callable[[World, float], TroubledGroup[Any]]] = {
     "followers": Followers,
     "assignors": AssignedGroup,
     "loops": Looped,
+    "brokers": PlannedGroup,
 }
-"""The groups: followers of a plan, a classic group with evenlag's assignor, and followers whose plans loops publish."""
+"""The groups: followers of a plan, a classic group with evenlag's assignor, followers whose plans loops publish, and a
+KIP-848 group whose broker assigns by such plans."""
 
 
 def simulate(seed: int, hours: float, kind: str = "followers") -> Report:
@@ -33,11 +36,11 @@ def simulate(seed: int, hours: float, kind: str = "followers") -> Report:
         fault. Members that were stopped may process again what others have processed, until they know of it.
     """
     world = World(seed)
-    before = time_source.now, time_source.wall
-    time_source.now, time_source.wall = lambda: world.now, world.wall
+    before = time_source.now, time_source.wall, time_source.sleep
+    time_source.now, time_source.wall, time_source.sleep = lambda: world.now, world.wall, world.sleep
     try:
         group = KINDS[kind](world, hours)
         world.run(hours * HOUR)
     finally:
-        time_source.now, time_source.wall = before
+        time_source.now, time_source.wall, time_source.sleep = before
     return group.report

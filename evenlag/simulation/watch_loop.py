@@ -13,11 +13,11 @@ from evenlag.errors import SourceError
 from evenlag.live import time_source
 from evenlag.live.cluster.capture import Snapshot, parts_of
 from evenlag.live.cluster.stopped import Pulse
-from evenlag.live.group_state import Commits, Description
+from evenlag.live.group_state import CLASSIC, Commits, Description
 from evenlag.simulation.classic_membership import FencedError, Membership
 from evenlag.simulation.cluster import Key
 from evenlag.simulation.link import Link
-from evenlag.simulation.plan_log import TOPIC, SimulatedPlanTopic
+from evenlag.simulation.plan_log import GROUP, TOPIC, SimulatedPlanTopic
 from evenlag.simulation.world import Process
 from evenlag.watch.board import Board
 from evenlag.watch.inputs import ClusterInput
@@ -28,9 +28,8 @@ from evenlag.watch.sole_writer import TopicWriter
 from evenlag.watch.standing import Asked
 
 if TYPE_CHECKING:
-    from evenlag.simulation.group_with_loops import Looped
+    from evenlag.simulation.two_loops import TwoLoops
 
-GROUP = "billing"
 EVERY = 60.0  # seconds between rounds
 LEAST = 180.0  # seconds between plans
 BETTER = "10%"
@@ -41,21 +40,21 @@ CLOCK_OFF = 2.0  # most seconds by which a clock is off
 
 
 class Brokers:
-    """The part of `evenlag.live.cluster.client.Cluster` that a snapshot of followers calls."""
+    """The part of `evenlag.live.cluster.client.Cluster` that a snapshot calls."""
 
-    def __init__(self, group: Looped, link: Link) -> None:
-        self._cluster, self._link = group.cluster, link
+    def __init__(self, loops: TwoLoops, link: Link) -> None:
+        self._cluster, self._link, self._describe = loops.group.cluster, link, loops.describe
         self.requests: dict[str, int] = {}
 
     def groups(self) -> tuple[dict[str, str], list[Any]]:
         """Return the groups with their protocols."""
         self._asked(coordinator=False)
-        return {GROUP: "classic"}, []
+        return {GROUP: self._describe().protocol or CLASSIC}, []
 
     def describe(self, protocols: Mapping[str, str]) -> dict[str, Description]:
-        """Describe groups: Kafka knows no followers."""
+        """Describe groups."""
         self._asked(coordinator=True)
-        return dict.fromkeys(protocols, Description("Empty", protocol="classic"))
+        return dict.fromkeys(protocols, self._describe())
 
     def committed(self, names: Iterable[str]) -> dict[str, Commits]:
         """Return the commits of groups."""
@@ -120,9 +119,8 @@ class _Subscriber:
     """
 
     def __init__(self, program: WatchLoop) -> None:
-        group = program.group
-        self._world = group.world
-        self._membership = Membership(group.world, group.writers, self, program.link, program.name, session=SESSION)
+        self._world, writers = program.world, program.loops.writers
+        self._membership = Membership(self._world, writers, self, program.link, program.name, session=SESSION)
         self._holds: tuple[Any, ...] = ()
         self._part = SimpleNamespace(topic=TOPIC, partition=0)
 
@@ -182,16 +180,16 @@ class WatchLoop:
     processes : list of Process
     """
 
-    def __init__(self, group: Looped, name: str) -> None:
-        self.group, self.name, self.link = group, name, Link(group.world, group.cluster)
+    def __init__(self, loops: TwoLoops, name: str) -> None:
+        self.loops, self.world, self.name = loops, loops.group.world, name
+        self.link = Link(self.world, loops.group.cluster)
         self.processes: list[Process] = []
-        self._clock_off = group.world.random.uniform(-CLOCK_OFF, CLOCK_OFF)
+        self._clock_off = self.world.random.uniform(-CLOCK_OFF, CLOCK_OFF)
         self.writer = SimulatedWriter(self)
-        source = SimulatedInput("simulated:9092", TIMEOUT, {}, "earliest", Pulse(), Brokers(group, self.link))
+        source = SimulatedInput("simulated:9092", TIMEOUT, {}, "earliest", Pulse(), Brokers(loops, self.link))
         board = Board(most=9)
         loop = Loop(
-            Caution(LEAST), self._place, source, lambda line: group.world.tell(f"{name}: {line}"), self.writer,
-            board.tallies, now=time_source.wall,
+            Caution(LEAST), self._place, source, self._log, self.writer, board.tallies, now=time_source.wall
         )  # fmt: skip
         asked = Asked(solving={"deterministic": True}, only_if_better=BETTER)
         self.watcher = Watcher(source, board, asked, EVERY, PLAN_LIMIT, lambda _: None, loop)
@@ -199,7 +197,7 @@ class WatchLoop:
 
     def start(self, name: str, body: Callable[[Process], None]) -> None:
         """Start a process of the program."""
-        process = self.group.world.start(f"{self.name} {name}", body)
+        process = self.world.start(f"{self.name} {name}", body)
         process.clock_off = self._clock_off
         self.processes.append(process)
 
@@ -221,13 +219,18 @@ class WatchLoop:
     @property
     def suspended_lately(self) -> bool:
         """True if it may not know that its session has ended, because it was stopped."""
-        return self.processes[0].resumes > self.group.world.now - SESSION
+        return self.processes[0].resumes > self.world.now - SESSION
+
+    def _log(self, line: str) -> None:
+        self.world.tell(f"{self.name}: {line}")
+        if "': published plan" in line or "published at the same time" in line:
+            self.loops.written(self.name)
 
     def _place(self, group: str) -> SimulatedPlanTopic:
-        return SimulatedPlanTopic(self.group.log, self.link, group)
+        return SimulatedPlanTopic(self.loops.group.log, self.link, group)
 
     def _run(self, process: Process) -> None:
         while True:
-            began = self.group.world.now
+            began = self.world.now
             self.watcher.round()
-            process.sleep(max(began + EVERY - self.group.world.now, 0.0))
+            process.sleep(max(began + EVERY - self.world.now, 0.0))

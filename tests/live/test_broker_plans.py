@@ -6,6 +6,7 @@
 
 import json
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,6 +106,22 @@ def test_plans_name_static_members_and_the_rest_evens_counts_out(broker: Broker,
         java.start("c3", watched=False)
         brokers.wait_for(lambda found: found.items() >= {key: names[plan[key]] for key in plan}.items(), log)
         assert java.failures() == two_owners(java.events) == []
+
+
+def test_members_that_time_out_and_join_again_get_their_plan_again(broker: Broker, tmp_path: Path) -> None:
+    """They keep their ids, but the broker knows their client ids only some time after they have joined."""
+    topic = group = "kip-848-suspended"
+    prepare(broker, group, topic, 12)
+    brokers, log = Brokers(broker.bootstrap, group), tmp_path / "java.log"
+    with java_consumers(broker.bootstrap, group, [topic], log, **KIP_848) as java:
+        java.start(*MEMBERS, watched=False)
+        owners = random_owners(topic, 12, Random(topic), {})
+        published(place_of(broker, group), owners)
+        brokers.wait_for(owners, log)
+        java.process.send_signal(signal.SIGSTOP)
+        wait_until(brokers.empty, brokers.described, 60)
+        java.process.send_signal(signal.SIGCONT)
+        brokers.wait_for(owners, log)
 
 
 class Chaos:

@@ -19,7 +19,16 @@ from tests.support.plain_kafka import Consumer, Inbox, Kafka
 from tests.support.plan_groups import uneven
 from tests.support.plan_jar import Driver, running_driver
 from tests.support.problems import seeds
-from tests.support.recorded_stories import Given, Partition, Reading, Rebalance, Step, readings, rebalances
+from tests.support.recorded_stories import (
+    Given,
+    Partition,
+    Reading,
+    Rebalance,
+    Step,
+    broker_cases,
+    readings,
+    rebalances,
+)
 from tests.support.story_plans import KINDS, Told, leftovers_shared, told
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -178,6 +187,28 @@ def check_phases(case: Told, target: Given, now: Given, seen: Counter[str]) -> N
 
 def pairs(answer: dict[str, list[list[Any]]]) -> Given:
     return {name: [(topic, number) for topic, number in several] for name, several in answer.items()}
+
+
+def test_the_broker_s_jar_assigns_as_the_simulated_broker(driver: Driver) -> None:
+    seen: Counter[str] = Counter()
+    for seed in seeds(10):
+        for case in broker_cases(seed, 2 * HOURS):
+            members = {
+                each.member_id: {
+                    "topics": sorted(each.topics & case.topics.keys()),
+                    "client": each.client_id,
+                    "instance": each.instance,
+                    "owned": case.before.get(each.member_id, []),
+                }
+                for each in case.members
+            }
+            content = json.dumps(case.plan.to_dict() | {"group": "g"})
+            given = driver.ask("broker", topics=case.topics, members=members, plan=content)["assignment"]
+            assert {name: sorted(keys) for name, keys in pairs(given).items()} == case.given
+            seen["cases"] += 1
+            seen["static"] += any(each.instance is not None for each in case.members)
+            seen["left over"] += not case.given.keys() <= case.plan.assignment.keys()
+    assert all(seen[each] > 20 for each in ("cases", "static", "left over")), seen
 
 
 # ---- plans that are read ---------------------------------------------------------------------------------------------

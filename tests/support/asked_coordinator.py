@@ -25,12 +25,15 @@ from tests.support.broker import VERSION, running_broker
 from tests.support.traffic import create_topics
 
 TOPIC = "stories"
+ONE_TOPIC = {TOPIC: 1}
 LIMIT = 60.0  # seconds
 LOADING = (14, 15, 16)  # codes of a coordinator that is not ready
 
 
 class Asked:
     """One group of a broker."""
+
+    commit_version = 8
 
     def __init__(self, bootstrap: str, group: str) -> None:
         host, port = bootstrap.rsplit(":", 1)
@@ -56,7 +59,7 @@ class Asked:
         return self._asked(
             request,
             lambda found: Answer(
-                _code(found.error_code), found.member_id, found.generation_id, found.protocol_name or None,
+                code_of(found.error_code), found.member_id, found.generation_id, found.protocol_name or None,
                 found.leader, {each.member_id: bytes(each.metadata) for each in found.members}, found.skip_assignment,
             ),
         )  # fmt: skip
@@ -67,13 +70,13 @@ class Asked:
             version=4, group_id=self._group, generation_id=generation, member_id=member_id, group_instance_id=instance,
             assignments=[kind(member_id=name, assignment=made) for name, made in assignments.items()],
         )  # fmt: skip
-        return self._asked(request, lambda found: Answer(_code(found.error_code), assignment=bytes(found.assignment)))
+        return self._asked(request, lambda found: Answer(code_of(found.error_code), assignment=bytes(found.assignment)))
 
     def beat(self, member_id: str, generation: int, instance: str | None) -> Pending:
         request = HeartbeatRequest(
             version=4, group_id=self._group, generation_id=generation, member_id=member_id, group_instance_id=instance
         )
-        return self._asked(request, lambda found: Answer(_code(found.error_code)))
+        return self._asked(request, lambda found: Answer(code_of(found.error_code)))
 
     def commit(self, member_id: str, generation: int, instance: str | None) -> Pending:
         topic = OffsetCommitRequest.OffsetCommitRequestTopic
@@ -81,15 +84,15 @@ class Asked:
             partition_index=0, committed_offset=1, committed_leader_epoch=-1, committed_metadata=""
         )
         request = OffsetCommitRequest(
-            version=8, group_id=self._group, generation_id_or_member_epoch=generation, member_id=member_id,
-            group_instance_id=instance, topics=[topic(name=TOPIC, partitions=[part])],
+            version=self.commit_version, group_id=self._group, generation_id_or_member_epoch=generation,
+            member_id=member_id, group_instance_id=instance, topics=[topic(name=TOPIC, partitions=[part])],
         )  # fmt: skip
-        return self._asked(request, lambda found: Answer(_code(found.topics[0].partitions[0].error_code)))
+        return self._asked(request, lambda found: Answer(code_of(found.topics[0].partitions[0].error_code)))
 
     def leave(self, member_id: str) -> Pending:
         member = LeaveGroupRequest.MemberIdentity(member_id=member_id, group_instance_id=None, reason=None)
         request = LeaveGroupRequest(version=5, group_id=self._group, members=[member])
-        return self._asked(request, lambda found: Answer(_code(found.error_code or found.members[0].error_code)))
+        return self._asked(request, lambda found: Answer(code_of(found.error_code or found.members[0].error_code)))
 
     def answer(self, request: Any) -> Any:
         """Send a request on a connection of its own, and return the broker's answer."""
@@ -112,15 +115,15 @@ class Asked:
         return pending
 
 
-def _code(number: int) -> Code:
+def code_of(number: int) -> Code:
     return Code(errors.for_code(number).message if number else "NONE")
 
 
 @contextlib.contextmanager
-def ready_broker(initial_delay: float) -> Iterator[tuple[str, str]]:
-    """Start a broker whose coordinator answers and waits for the members of an empty group; yield address, version."""
-    with running_broker(properties=f"group.initial.rebalance.delay.ms={1000 * initial_delay:.0f}") as broker:
-        create_topics(broker.bootstrap, {TOPIC: 1})
+def ready_broker(properties: str, topics: Mapping[str, int] = ONE_TOPIC) -> Iterator[tuple[str, str]]:
+    """Start a broker whose coordinator answers, with topics; yield its address and version."""
+    with running_broker(properties=properties) as broker:
+        create_topics(broker.bootstrap, topics)
         asked, until = Asked(broker.bootstrap, "first"), time.monotonic() + LIMIT
         find_coordinator(asked)
         while asked.answer(DescribeGroupsRequest(version=5, groups=["first"])).groups[0].error_code in LOADING:

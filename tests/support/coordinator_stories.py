@@ -13,21 +13,17 @@ A line of the outcome has the step, the answers that have come since, and the st
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping
 from random import Random
 from typing import Protocol
 
 from evenlag.simulation.coordinator import Coordinator
 from evenlag.simulation.group_answers import NO_GENERATION, NO_MEMBER, Answer, Code, Pending
+from tests.support.story_telling import Clocked, Telling, outcomes_of, record
 
-GOLDEN = Path(__file__).parents[1] / "records" / "coordinator-4.1.json"
+GOLDEN = "coordinator-4.1.json"
 INITIAL_DELAY = 2.0  # seconds for which an empty group waits for more members
-STEP = 1.0  # seconds for a step, within which a broker answers at once if it can
-AT_ONCE = 10  # stories
+PROPERTIES = f"group.initial.rebalance.delay.ms={1000 * INITIAL_DELAY:.0f}"
 SESSION, REBALANCE = 30.0, 30.0  # seconds, unless a story says otherwise
 DRAWN_STEPS = 12
 
@@ -149,11 +145,8 @@ for _number in range(RANDOM):
     STORIES[f"drawn story {_number}"] = drawn(_number)
 
 
-class Driver(Protocol):
-    """A coordinator with one group."""
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass."""
+class Driver(Clocked, Protocol):
+    """A coordinator with one classic group."""
 
     def state(self) -> str:
         """Return the state of the group."""
@@ -209,37 +202,26 @@ class Model:
         return Pending(Answer(self._coordinator.leave(self._now, member_id)))
 
 
-@dataclass
-class _Telling:
-    """A story on its way."""
+class ClassicTelling(Telling):
+    """A story of a classic group on its way."""
 
-    driver: Driver
-    ids: dict[str, str] = field(default_factory=dict)
-    generations: dict[str, int] = field(default_factory=dict)
-    instances: dict[str, str] = field(default_factory=dict)
-    waiting: list[tuple[str, str, Pending]] = field(default_factory=list)
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        self._driver = driver
+        self._ids: dict[str, str] = {}
+        self._generations: dict[str, int] = {}
+        self._instances: dict[str, str] = {}
 
-    def step(self, text: str) -> str:
-        """Take a step; return the step, the answers that have come since, and the state."""
-        verb, *words = text.split()
-        if verb == "wait":
-            self.driver.wait(float(words[0]))
-        else:
-            who, given = words[0], dict(word.split("=") for word in words[1:])
-            self.waiting.append((verb, who, getattr(self, f"_{verb}")(who, given)))
-        self.driver.wait(STEP)
-        come = [each for each in self.waiting if each[2].answer is not None]
-        self.waiting = [each for each in self.waiting if each[2].answer is None]
-        answers = sorted(self._told(verb, who, pending.answer) for verb, who, pending in come if pending.answer)
-        return " | ".join([text, *answers, self.driver.state()])
+    def _state(self) -> str:
+        return self._driver.state()
 
     def _told(self, verb: str, who: str, answer: Answer) -> str:
         if verb == "join" and answer.code in (Code.NONE, Code.MEMBER_ID_REQUIRED):
-            self.ids[who] = answer.member_id
+            self._ids[who] = answer.member_id
         words = [verb, who, str(answer.code)]
         if verb == "join" and answer.code is Code.NONE:
-            self.generations[who] = answer.generation
-            names = {member_id: name for name, member_id in sorted(self.ids.items(), reverse=True)}
+            self._generations[who] = answer.generation
+            names = {member_id: name for name, member_id in sorted(self._ids.items(), reverse=True)}
             # Whoever joins first leads; ids of members that wait for their answers are not known yet.
             leads = answer.leader == answer.member_id
             members = {names.get(each, "?"): sent.decode() for each, sent in answer.members.items()}
@@ -251,60 +233,37 @@ class _Telling:
         return " ".join(words)
 
     def _me(self, who: str, given: Mapping[str, str]) -> tuple[str, int, str | None]:
-        generation = int(given.get("gen", self.generations.get(who, NO_GENERATION)))
+        generation = int(given.get("gen", self._generations.get(who, NO_GENERATION)))
         unknown = NO_MEMBER if who == "?" else "nobody"
-        return self.ids.get(who, unknown), generation, self.instances.get(who)
+        return self._ids.get(who, unknown), generation, self._instances.get(who)
 
     def _join(self, who: str, given: Mapping[str, str]) -> Pending:
         if "static" in given:
-            self.instances[who] = given["static"]
-        member_id = {"none": NO_MEMBER, "nobody": "nobody"}.get(given.get("as", ""), self.ids.get(who, NO_MEMBER))
+            self._instances[who] = given["static"]
+        member_id = {"none": NO_MEMBER, "nobody": "nobody"}.get(given.get("as", ""), self._ids.get(who, NO_MEMBER))
         sent = given.get("sends", who).encode()
         protocols = dict.fromkeys(given.get("protocols", "range").split("+"), sent)
         times = float(given.get("session", SESSION)), float(given.get("rebalance", REBALANCE))
-        return self.driver.join(member_id, protocols, self.instances.get(who), *times)
+        return self._driver.join(member_id, protocols, self._instances.get(who), *times)
 
     def _sync(self, who: str, given: Mapping[str, str]) -> Pending:
         member_id, generation, instance = self._me(who, given)
-        made = {self.ids[name]: text.encode() for name, text in given.items() if name != "gen"}
-        return self.driver.sync(member_id, generation, made, instance)
+        made = {self._ids[name]: text.encode() for name, text in given.items() if name != "gen"}
+        return self._driver.sync(member_id, generation, made, instance)
 
     def _beat(self, who: str, given: Mapping[str, str]) -> Pending:
-        return self.driver.beat(*self._me(who, given))
+        return self._driver.beat(*self._me(who, given))
 
     def _commit(self, who: str, given: Mapping[str, str]) -> Pending:
-        return self.driver.commit(*self._me(who, given))
+        return self._driver.commit(*self._me(who, given))
 
     def _leave(self, who: str, given: Mapping[str, str]) -> Pending:
-        return self.driver.leave(self._me(who, given)[0])
-
-
-def told(story: str, driver: Driver) -> list[str]:
-    """Tell a story to a coordinator; return the lines of the outcome."""
-    telling = _Telling(driver)
-    return [telling.step(text.strip()) for text in story.split(";")]
-
-
-def recorded() -> tuple[str, dict[str, list[str]]]:
-    """Return the version of the recorded broker, and the outcome of each story."""
-    content = json.loads(GOLDEN.read_text())
-    return content["kafka"], content["stories"]
-
-
-def outcomes_of(driver_of: Callable[[str], Driver]) -> dict[str, list[str]]:
-    """Tell all stories to a real coordinator, each about a group of its own; return the outcomes."""
-    told(FORMED, driver_of("first"))  # the first requests take a broker longer than a step
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        telling = {
-            name: pool.submit(told, story, driver_of(f"story-{number}"))
-            for number, (name, story) in enumerate(STORIES.items())
-        }
-        return {name: each.result() for name, each in telling.items()}
+        return self._driver.leave(self._me(who, given)[0])
 
 
 if __name__ == "__main__":
     from tests.support.asked_coordinator import Asked, ready_broker
 
-    with ready_broker(INITIAL_DELAY) as (bootstrap, kafka):
-        outcomes = outcomes_of(lambda group: Asked(bootstrap, group))
-    GOLDEN.write_text(json.dumps({"kafka": kafka, "stories": outcomes}, indent=1) + "\n")
+    with ready_broker(PROPERTIES) as (bootstrap, kafka):
+        outcomes = outcomes_of(STORIES, lambda group: ClassicTelling(Asked(bootstrap, group)))
+    record(GOLDEN, kafka, outcomes)

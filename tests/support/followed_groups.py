@@ -18,6 +18,8 @@ from tests.support.traffic import allow, create_topics
 PLANS = "plans"  # the topic
 PROPERTIES = f"""\
 group.consumer.assignors=uniform,io.evenlag.BrokerPlanAssignor
+group.consumer.session.timeout.ms=10000
+group.consumer.min.session.timeout.ms=10000
 evenlag.plan.topic={PLANS}
 evenlag.plan.client.bootstrap.servers=127.0.0.1:{{sasl}}
 evenlag.plan.client.security.protocol=SASL_PLAINTEXT

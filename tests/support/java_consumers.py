@@ -172,12 +172,20 @@ class Brokers:
         members = self._members()
         return None if members is None else [held for _, held in members]
 
-    def _members(self) -> list[tuple[str, set[Partition]]] | None:
+    def empty(self) -> bool:
+        """Return whether the group has no members any more."""
+        described = self._group_now()
+        return described is not None and described.state.name == "EMPTY"
+
+    def _group_now(self) -> Any:
         try:
-            described = self._admin.describe_consumer_groups([self._group], request_timeout=5)[self._group].result()
+            return self._admin.describe_consumer_groups([self._group], request_timeout=5)[self._group].result()
         except KafkaException:
             return None
-        if described.state.name != "STABLE":
+
+    def _members(self) -> list[tuple[str, set[Partition]]] | None:
+        described = self._group_now()
+        if described is None or described.state.name != "STABLE":
             return None
         return [
             (member.client_id, {(each.topic, each.partition) for each in member.assignment.topic_partitions})

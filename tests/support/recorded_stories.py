@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -16,6 +16,8 @@ from evenlag.live.follow import Follow
 from evenlag.live.followed_plan import FollowedPlan, UnreadError
 from evenlag.protocol.subscriptions import Subscription
 from evenlag.simulation import simulate
+from evenlag.simulation.consumer_group import Subscriber, Targets
+from evenlag.simulation.plan_assignor import PlanAssignor
 from evenlag.simulation.plan_log import SimulatedPlanTopic
 
 Partition = tuple[str, int]
@@ -109,6 +111,46 @@ def _id(name: str) -> str:
     """Return a member id with a UUID, as Kafka makes it, for one of the model's coordinator."""
     client, _, number = name.rpartition("-")
     return f"{client}-{UUID(int=int(number))}"
+
+
+@dataclass(frozen=True)
+class BrokerCase:
+    """An assignment of a simulated broker by a plan, with what it was asked.
+
+    Attributes
+    ----------
+    plan : FollowedPlan
+    members : list of Subscriber
+    topics : dict of str to int
+    before, given : dict of member id to (topic, partition) pairs
+    """
+
+    plan: FollowedPlan
+    members: list[Subscriber]
+    topics: dict[str, int]
+    before: Given
+    given: Given
+
+
+def broker_cases(seed: int, hours: float) -> list[BrokerCase]:
+    """Run a simulated KIP-848 group, and return the assignments by which some member gets what its plan gives to it."""
+    found: list[BrokerCase] = []
+    assign = PlanAssignor.__call__
+
+    def recording(
+        self: PlanAssignor, members: Collection[Subscriber], topics: Mapping[str, int], before: Targets
+    ) -> Targets:
+        given = assign(self, members, topics, before)
+        if self.plan is not None and any(self.planned(members, topics, before).values()):
+            asked = [replace(each) for each in members], dict(topics)
+            found.append(
+                BrokerCase(self.plan, *asked, *({n: sorted(k) for n, k in m.items()} for m in (before, given)))
+            )
+        return given
+
+    with patch.object(PlanAssignor, "__call__", recording):
+        simulate(seed, hours, "brokers")
+    return found
 
 
 @dataclass

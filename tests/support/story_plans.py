@@ -1,16 +1,16 @@
-"""Plans for recorded rebalances, and the rules of docs/java.md for what they leave out, written once more."""
+"""Plans for recorded rebalances."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from evenlag.live.assignor.deciding import dealt
 from evenlag.live.followed_plan import FollowedPlan
+from evenlag.simulation.plan_assignor import lags_of, share_leftovers
 from tests.support.plan_groups import ANONYMOUS, Member, known_in_plan, name_in_plan
 from tests.support.recorded_stories import Given, Partition, Rebalance
 
@@ -114,57 +114,11 @@ def told(rebalance: Rebalance, before: Rebalance, kind: str, random: Random) -> 
 
 
 def leftovers_shared(case: Told, planned: Given) -> dict[Partition, str]:
-    """Return the member of each partition that the plan gives to nobody.
-
-    They stay with their owners; the others go to the member with the fewest partitions, and among these to the one with
-    the least lag. Then full members give one at a time to those that have two less.
-    """
-    plan, reads = case.plan, {name: set(each.topics) for name, each in case.rebalance.members.items()}
-    lags = _lags(plan)
-    holding = {name: list(planned.get(name, ())) for name in sorted(reads)}
-    shared: dict[str, list[Partition]] = {name: [] for name in holding}
-
-    def rank(name: str) -> tuple[int, int]:
-        return len(holding[name]), sum(lags.get(key, 0) for key in holding[name])
-
-    def give(key: Partition, name: str) -> None:
-        holding[name].append(key)
-        shared[name].append(key)
-
-    left = sorted(case.existing - {key for keys in planned.values() for key in keys})
+    """Return the member of each partition that the plan gives to nobody, by the simulation's rule."""
+    reads = {name: each.topics for name, each in case.rebalance.members.items()}
     owners = {key: name for name, keys in case.had().items() for key in keys}
-    for key in left:
-        if key in owners:
-            give(key, owners[key])
-    for key in sorted(left, key=lambda key: -lags.get(key, 0)):
-        if key not in owners:
-            give(key, min((name for name in holding if key[0] in reads[name]), key=rank))
-    while (step := _evening(holding, shared, reads, lags, rank)) is not None:
-        key, full, few = step
-        holding[full].remove(key)
-        shared[full].remove(key)
-        give(key, few)
-    return {key: name for name, keys in shared.items() for key in keys}
-
-
-def _evening(holding: Given, shared: Given, reads: Any, lags: Any, rank: Any) -> tuple[Partition, str, str] | None:
-    """Return a leftover of the fullest member that can give one, and the emptiest member with two less that reads it.
-
-    It is the one whose lag is nearest to half of the difference between the two.
-    """
-    order = sorted(holding, key=rank)
-    for full in reversed(order):
-        for few in order:
-            movable = [key for key in shared[full] if key[0] in reads[few]]
-            if len(holding[full]) - len(holding[few]) > 1 and movable:
-                half = int((rank(full)[1] - rank(few)[1]) / 2)
-                return min(movable, key=lambda key: abs(lags.get(key, 0) - half)), full, few
-    return None
-
-
-def _lags(plan: FollowedPlan | None) -> dict[Partition, int]:
-    found: Mapping[str, Any] = {} if plan is None else plan.lags
-    return {(topic, p): lag for topic, several in found.items() for p, lag in enumerate(several)}
+    assert case.plan is not None
+    return share_leftovers(planned, case.existing, owners, reads, lags_of(case.plan))
 
 
 def _client(member_id: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -369,7 +368,7 @@ def _groups(cluster: Cluster, protocols: Mapping[str, str], settle_until: float)
     while (
         moving := [name for name in protocols if not _settled(described[name])]
     ) and time_source.now() < settle_until:
-        time.sleep(SETTLE_PAUSE)
+        time_source.sleep(SETTLE_PAUSE)
         described |= cluster.describe({name: protocols[name] for name in moving})
     committed = cluster.committed(name for name in protocols if isinstance(described[name], Description))
     groups: dict[str, Group | Failure] = {}
@@ -401,7 +400,7 @@ def _stopped(cluster: Cluster, answers: dict[str, Group | Failure], pulse: Pulse
         if not still or now >= until:
             answers |= groups
             return still
-        time.sleep(PULSE_PAUSE)
+        time_source.sleep(PULSE_PAUSE)
         newer, now = cluster.committed(still), time_source.now()
         for name, commits in newer.items():
             if isinstance(commits, Failure):  # nothing is known of its followers

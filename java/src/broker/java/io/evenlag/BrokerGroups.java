@@ -27,7 +27,8 @@ import org.slf4j.LoggerFactory;
  * What a broker's assignor is not told: plans, the groups, client ids and hosts of members, and the ids of topics.
  *
  * <p>A thread asks the brokers for them every second. If the assignment of a group differs from its plan, and this broker
- * coordinates the group, {@link Nudge} makes the coordinator assign anew: once for each plan and membership.
+ * coordinates the group, {@link Nudge} makes the coordinator assign anew: once for each plan and membership,
+ * and again if the group has followed the plan since.
  */
 final class BrokerGroups implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(BrokerPlanAssignor.class);
@@ -163,7 +164,11 @@ final class BrokerGroups implements Runnable {
         boolean follows = names.entrySet().stream()
             .allMatch(each -> targets.get(each.getKey()).containsAll(plan.partitionsOf(each.getValue())));
         Object reason = Map.of("plan", plan.version, "members", names, "topics", known.topicIds);
-        if (follows || reason.equals(nudged.get(id))) {
+        if (follows) {
+            nudged.remove(id);  // members that time out may join again under their ids, which are not known at once
+            return;
+        }
+        if (reason.equals(nudged.get(id))) {
             return;
         }
         LOG.info("group {}: its assignment is not yet plan {}; its coordinator is made to assign anew", id, plan.version);
