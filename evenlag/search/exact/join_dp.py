@@ -193,6 +193,8 @@ class JoinDP:
 
     def _alone(self, i: int, listed: Exchanges) -> PartialPlans:
         """Return the partial plans of one member."""
+        if self.stop():
+            raise EnumerationLimitError
         inside = self.members[i].inside
         loads = self.members[i].loads_of(listed.bits ^ inside[:, None], listed.idle, listed.reduced)
         low, high = np.minimum(loads, self.target.min_load_ub), np.maximum(loads, self.target.max_load_lb)
