@@ -51,7 +51,6 @@ class GridParams:
 
     near_fit: int = 7  # where to ask about a window that may not fit, in eighths of the way from the bound to what fits
     coarse: int = 3  # units between the bound and what fits that are left to the next finer grid
-    off_centre: float = 1.5  # distance in loads from a window's middle to the mean, beyond which a single end binds
 
     subgradient: SubgradientParams = SubgradientParams()
 
@@ -134,6 +133,7 @@ class MovePatterns:
         self.pricing = Pricing(rule, shares, idle, unit, self.windows.largest)
         self.prices: list[Prices] = []
         self.columns = PatternPool(self.pricing, members, unit)
+        self._fitting: list[tuple[Window, int]] = []  # windows with the moves that suffice there
         self._coarser, self._taken_over = coarser, (0, 0)  # patterns and prices taken from the coarser grid
         self.go_on(stop)
         if coarser is not None and coarser.prices:
@@ -173,7 +173,12 @@ class MovePatterns:
 
     def fits(self, window: Window, known: int) -> bool:
         """Return True if the columns found so far show that a window may take at most `known` moves."""
-        return self.columns.fit(window, known + self.pricing.idle.unowned)
+        if any(window.holds(within) and moves <= known for within, moves in self._fitting):
+            return True
+        fits = self.columns.fit(window, known + self.pricing.idle.unowned)
+        if fits:
+            self._fitting.append((window, known))
+        return fits
 
     def _begin_with(self, window: Window, known: int) -> Prices | None:
         """Return the prices from which the linear program starts; None to start from columns alone."""
@@ -193,14 +198,16 @@ class MovePatterns:
     def take_over(self) -> None:
         """Take over the coarser grid's new patterns, and learn what its latest new prices prove on this grid."""
         assert self._coarser is not None
-        patterns, prices = self._taken_over
+        patterns, first = self._taken_over
         for n, pattern in self._coarser.columns.columns[patterns:]:
             self.columns.add(n, pattern)
-        for found in self._coarser.prices[prices:][-self.params.taken_over :]:
+        last = len(self._coarser.prices)
+        for number in range(max(first, last - self.params.taken_over), last):
             if self._stop():
+                last = number
                 break
-            self._learn(self.pricing.asked(found.values)[0])
-        self._taken_over = len(self._coarser.columns), len(self._coarser.prices)
+            self._learn(self.pricing.asked(self._coarser.prices[number].values)[0])
+        self._taken_over = len(self._coarser.columns), last
 
     def _learn(self, prices: Prices) -> None:
         self.windows.learn(prices, len(self.pricing.places))
@@ -352,7 +359,7 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
     """
     windows, mean, unit, params = patterns.windows, patterns.mean, patterns.grid.unit, patterns.params
     fits = value  # a window that costs this may hold a plan
-    ends, near = _Ends(windows.first, windows.largest), not price
+    near = not price
     while True:
         costs = windows.costs(most, price)
         least = int(costs.min(initial=LARGEST))
@@ -367,44 +374,9 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
             continue
         if near:
             cost, window, _ = windows.widest(costs, least + (fits - least) * params.near_fit // 8, mean)
-        answer = Answer.UNDECIDED if price else _ask_ends(patterns, window, known, ends)
-        if answer is Answer.UNDECIDED:
-            answer = patterns.solve(window, known)
-            if answer is Answer.UNDECIDED:
-                fits, near = cost, False
+        answer = patterns.solve(window, known)
         if answer is Answer.STOPPED:
             return least
-        if answer is Answer.EXCLUDED:
-            near = not price
-
-
-@dataclass
-class _Ends:
-    """The greatest low end and the least high end of one-sided windows that may hold a plan."""
-
-    low: int
-    high: int
-
-
-def _ask_ends(patterns: MovePatterns, window: Window, known: int, ends: _Ends) -> Answer:
-    """Test one-sided windows that contain this one; return UNDECIDED if no such window is excluded.
-
-    If such a window holds no plan, neither does any window with that end, however wide. So one question may answer many
-    for windows away from the mean load. There a single end binds: it keeps loads from their mean or from today's loads.
-    The end to ask about is half way from this window's end to one that is known to fit.
-    """
-    off = (window.low + window.high) / 2 - patterns.mean
-    if abs(off) <= patterns.params.off_centre:
-        return Answer.UNDECIDED
-    for low_end in (off > 0, off < 0):
-        while window.low > ends.low if low_end else window.high < ends.high:
-            low, high = (window.low + ends.low + 1) // 2, (window.high + ends.high) // 2
-            asked = Window(low, patterns.windows.largest) if low_end else Window(patterns.windows.first, high)
-            answer = patterns.solve(asked, known)
-            if answer is not Answer.UNDECIDED:
-                return answer
-            if low_end:
-                ends.low = low
-            else:
-                ends.high = high
-    return Answer.UNDECIDED
+        if answer is Answer.UNDECIDED:
+            fits = cost
+        near = answer is Answer.EXCLUDED and not price

@@ -42,9 +42,10 @@ class SubgradientParams:
     first_step: float = 0.5  # length of the first one, in moves
     decay: float = 0.96  # ratio of the lengths of first steps
     first_new: int = 6  # columns from each table in a first step
-    steps_at_once: int = 8  # later steps between two checks of progress
+    steps_at_once: int = 8  # later steps between two checks of progress, at least
+    rows_a_step: int = 10  # rows for each of these steps, as a linear program with more rows takes longer
     least_progress: float = 0.25  # progress that a check requires, as a share of the gap to excluding a window
-    patience: int = 4  # steps without progress after which steps become shorter
+    patience: float = 0.5  # share of the steps between two checks after which steps without progress become shorter
     shrink: float = 0.6  # by this factor
     momentum: float = 0.3  # weight of the last step's direction in the next (Camerini, Fratta and Maffioli 1975)
     least_gain: float = 0.5  # least gain that a step aims at, in moves
@@ -260,7 +261,8 @@ class Subgradient:
             found, tables = pricing.asked(values)
             if best is None or found.slack(window, 0) < best.slack(window, 0):
                 best = found
-            lacking = self._subgradient(tables, window, params.first_new)
+            self._keep(tables, window, params.first_new)
+            lacking = self._subgradient(tables, window)
             values = self._changed(values, step * lacking / pricing.amounts)
             step *= params.decay
         return best
@@ -281,7 +283,8 @@ class Subgradient:
         amounts, params = self._pricing.amounts, self._params
         values, length, without_gain = best.values, 1.0, 0
         proven = -best.slack(window, 0) / UNIT
-        progress = Progress(proven, params.steps_at_once, params.least_progress)
+        steps = max(params.steps_at_once, len(amounts) // params.rows_a_step)
+        progress = Progress(proven, steps, params.least_progress)
         direction, excluded = np.zeros(len(amounts)), False
         while not excluded and not self._stop():
             excluded = proven > known  # one more step then serves the neighbouring windows
@@ -290,11 +293,12 @@ class Subgradient:
             without_gain = 0 if here > proven else without_gain + 1
             if here > proven:
                 best, proven = found, here
-            if without_gain == params.patience:
+                self._keep(tables, window, 1)
+            if without_gain >= params.patience * steps:
                 length, without_gain = params.shrink * length, 0
             if progress.ended(proven, known + 1) and not excluded:
                 break
-            direction = self._subgradient(tables, window, 1) + params.momentum * direction
+            direction = self._subgradient(tables, window) + params.momentum * direction
             square = float((direction * direction / amounts).sum())
             if not square:
                 break
@@ -303,16 +307,19 @@ class Subgradient:
             values = self._changed(values, UNIT * change)
         return best
 
-    def _subgradient(self, tables: list[OwnTable], window: Window, most: int) -> Whole:
-        """Return the number of each row that the best patterns lack; add up to `most` patterns per table as columns."""
+    def _subgradient(self, tables: list[OwnTable], window: Window) -> Whole:
+        """Return the number of each row that the best patterns lack."""
         lacking = self._pricing.amounts.copy()
-        for n, table in enumerate(tables):
-            patterns = table.patterns(window, most)
-            if patterns:
-                lacking -= self._pricing.rows_held(patterns[0])
-            for pattern in patterns:
-                self._add(n, pattern)
+        for table in tables:
+            for pattern in table.patterns(window, 1):
+                lacking -= self._pricing.rows_held(pattern)
         return lacking
+
+    def _keep(self, tables: list[OwnTable], window: Window, most: int) -> None:
+        """Add up to `most` of the best patterns of each table as columns."""
+        for n, table in enumerate(tables):
+            for pattern in table.patterns(window, most):
+                self._add(n, pattern)
 
     def _changed(self, values: Whole, by: NDArray[np.float64]) -> Whole:
         """Return values changed by amounts that are given by row."""

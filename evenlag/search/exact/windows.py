@@ -41,6 +41,10 @@ class Window:
     low: int
     high: int
 
+    def holds(self, other: Window) -> bool:
+        """Return True if another window lies within this one."""
+        return self.low <= other.low and other.high <= self.high
+
 
 @dataclass(frozen=True, eq=False)
 class Prices:
