@@ -34,6 +34,7 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
         super().__init__(world, hours, rate=RATES[1], bound=BOUND)
         random = world.random
         self.coordinator = Coordinator()
+        self.coordinators.append(self.coordinator)
         self.cooperative, self._static = random.random() < 0.6, random.random() < 0.3
         self.parameters: dict[str, Any] = {
             "cooperative": self.cooperative, "read_every": READ_EVERY, "rejoin_interval": REJOIN_INTERVAL,
@@ -122,11 +123,3 @@ class AssignedGroup(TroubledGroup[AssignedMember]):
     def deeds(self) -> Sequence[Callable[[], None]]:
         """Return the faults that may befall the group."""
         return [*super().deeds(), *self._traffic.deeds()]
-
-    def _move(self) -> None:
-        super()._move()
-        self.coordinator.move(self.world.now)
-
-    def _down(self) -> None:
-        super()._down()
-        self.coordinator.move(self.world.now)

@@ -132,12 +132,14 @@ class VirtualAssignor(EvenlagAssignor):
 class AssignedMember(ConsumingMember[Membership]):
     """A consumer's program: it reads what the group's leader assigns to it."""
 
+    _group: AssignedGroup
+
     def __init__(self, group: AssignedGroup, name: str, instance: str | None) -> None:
-        self._group, self._instance = group, instance
+        self._instance = instance
         super().__init__(group, name)
 
-    def join(self) -> Membership:
-        """Return its membership, with an assignor."""
+    def new_membership(self) -> Membership:
+        """Return a membership that has not joined, with an assignor."""
         self.assignor = VirtualAssignor(self, self._group, **self._group.parameters)
         return Membership(self._world, self._group.coordinator, self, self.link, self.name, instance=self._instance)
 

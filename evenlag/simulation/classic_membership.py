@@ -121,19 +121,18 @@ class Membership:
         elif code is not Code.NONE:
             self._removed(code)
 
-    def commit(self, offsets: Mapping[Key, int]) -> bool:
-        """Commit offsets, and return whether the coordinator took them."""
+    def commit(self, offsets: Mapping[Key, int]) -> None:
+        """Commit offsets, if the coordinator takes them."""
         if not offsets or self.generation == NO_GENERATION:
-            return False
+            return
         try:
             code = self._sent(lambda now: self._coordinator.commit(now, *self._me), lambda: self._owner.keep(offsets))
         except KafkaException:
-            return False
+            return
         if code is Code.REBALANCE_IN_PROGRESS:
             self.request_rejoin()
         elif code is not Code.NONE:
             self._removed(code)
-        return code is Code.NONE
 
     def leave(self) -> None:
         """Leave the group, unless the member is static."""

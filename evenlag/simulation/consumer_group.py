@@ -1,7 +1,7 @@
 """A model of Kafka's coordinator of one KIP-848 group: its answers to requests at given times.
 
-As the model of a classic group, it has neither a clock nor a network. It does not know regular expressions and classic
-members. Reference: KIP-848.
+Like the model of a classic group, it has no clock and no network. Regular expressions and classic members are not
+modelled. Reference: KIP-848.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, auto
 from functools import partial
 
 from evenlag.heuristics.server_side import BROKER, assign_in_broker
@@ -25,12 +25,12 @@ JOIN, LEAVE = 0, -1  # in place of a member epoch
 NOTHING: frozenset[TopicPartition] = frozenset()
 
 
-class Stage(StrEnum):
-    """State of a member on the way to its target assignment, by Kafka's names."""
+class Stage(Enum):
+    """State of a member on the way to its target assignment, as in Kafka."""
 
-    STABLE = "STABLE"
-    UNREVOKED = "UNREVOKED_PARTITIONS"
-    UNRELEASED = "UNRELEASED_PARTITIONS"
+    STABLE = auto()
+    UNREVOKED = auto()
+    UNRELEASED = auto()
 
 
 @dataclass
@@ -137,7 +137,7 @@ class ConsumerGroup:
         topics: Collection[str] | None = None, owned: Collection[TopicPartition] | None = None,
         assignor: str | None = None, rebalance: float | None = None,
     ) -> Answer:  # fmt: skip
-        """Take a heartbeat, by which members also join, give up partitions and leave; None is for what stays the same.
+        """Take a heartbeat. Members also join, give up partitions and leave with it. None means unchanged.
 
         `name` is the client id. The answer has the member epoch as its generation, and no assignment if it is the same.
         """
@@ -166,7 +166,7 @@ class ConsumerGroup:
         return Answer(Code.NONE, member_id, member.epoch, assignment=news)
 
     def commit(self, now: float, member_id: str, epoch: int) -> Code:
-        """Return whether a commit of offsets is taken."""
+        """Return `Code.NONE` if a commit of offsets is taken, else the error."""
         self.advance(now)
         if epoch < JOIN and not self._members:
             return Code.NONE
@@ -181,13 +181,13 @@ class ConsumerGroup:
         self.advance(now)
         return member_id in self._members and self._members[member_id].epoch > JOIN
 
-    def move(self, now: float) -> None:
-        """Let another broker coordinate the group: everything is stored, and members get a session's time again."""
+    def move(self, now: float, until: float) -> None:
+        """Let another broker coordinate the group from a time on: members get a session's time again."""
         self.advance(now)
         for each in self._members.values():
-            each.expires = now + self._session
+            each.expires = until + self._session
             if each.stage is Stage.UNREVOKED:
-                each.revokes_by = now + each.rebalance
+                each.revokes_by = until + each.rebalance
 
     def describe(self, now: float) -> Description:
         """Describe the group."""
@@ -228,7 +228,7 @@ class ConsumerGroup:
         self, member_id: str, epoch: int, instance: str | None, topics: Collection[str] | None,
         owned: Collection[TopicPartition] | None, assignor: str | None, rebalance: float | None,
     ) -> Code:  # fmt: skip
-        """Return why a heartbeat is refused."""
+        """Return the error of a heartbeat; `Code.NONE` if it is taken."""
         if epoch < LEFT_FOR_NOW or (epoch == LEFT_FOR_NOW and instance is None):
             return Code.INVALID_REQUEST
         if epoch == JOIN and (not topics or owned is None or owned or rebalance is None):
@@ -248,9 +248,9 @@ class ConsumerGroup:
             known = static
         if known is None:
             return Code.NONE if epoch == JOIN else Code.UNKNOWN_MEMBER_ID
-        return Code.NONE if epoch < JOIN or self._counts(known, epoch, owned) else Code.FENCED_MEMBER_EPOCH
+        return Code.NONE if epoch < JOIN or self._in_epoch(known, epoch, owned) else Code.FENCED_MEMBER_EPOCH
 
-    def _counts(self, member: Subscriber, epoch: int, owned: Collection[TopicPartition] | None) -> bool:
+    def _in_epoch(self, member: Subscriber, epoch: int, owned: Collection[TopicPartition] | None) -> bool:
         """Return whether an epoch is that of a member, or the one before, because an answer was lost."""
         if self._later and epoch == JOIN:
             return True
@@ -313,7 +313,7 @@ class ConsumerGroup:
         if member.stage is Stage.UNREVOKED:
             if owned is None or owned & member.revoking:
                 return
-            epoch += not self._later
+            epoch += 0 if self._later else 1  # 4.1 goes on to the next epoch first
         target = self._target.get(member.member_id, NOTHING)
         kept = member.assigned & target
         revoking = member.assigned - kept

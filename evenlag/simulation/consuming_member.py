@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from evenlag.simulation.classic_membership import HEARTBEAT, LOOK, FencedError
+from evenlag.simulation.classic_membership import HEARTBEAT, LOOK, FencedError, Membership
 from evenlag.simulation.cluster import Key
+from evenlag.simulation.heartbeat_membership import HeartbeatMembership
 from evenlag.simulation.link import Link
 from evenlag.simulation.troubled_group import Member, TroubledGroup, numbers
 from evenlag.simulation.world import Process
@@ -15,27 +16,7 @@ from evenlag.simulation.world import Process
 COMMITS_EVERY = 5.0  # seconds between commits
 
 
-class Consuming(Protocol):
-    """A membership, driven by `step`."""
-
-    @property
-    def counts(self) -> bool:
-        """True while the coordinator counts it as a member."""
-
-    def step(self) -> None:
-        """Do what is due."""
-
-    def beat(self) -> None:
-        """Send a heartbeat if one is due, as a client does in the background."""
-
-    def commit(self, offsets: Mapping[Key, int]) -> bool:
-        """Commit offsets, and return whether the coordinator took them."""
-
-    def leave(self) -> None:
-        """Leave the group."""
-
-
-C = TypeVar("C", bound=Consuming)
+C = TypeVar("C", bound=Membership | HeartbeatMembership)
 
 
 class ConsumingMember(Member, Generic[C]):
@@ -43,20 +24,20 @@ class ConsumingMember(Member, Generic[C]):
 
     Attributes
     ----------
-    membership : Consuming
+    membership : Membership or HeartbeatMembership
     """
 
     def __init__(self, group: TroubledGroup[Any], name: str) -> None:
         super().__init__(name, Link(group.world, group.cluster))
-        self._simulated, self._world, self._cluster = group, group.world, group.cluster
+        self._group, self._world, self._cluster = group, group.world, group.cluster
         self._positions: dict[Key, int] = {}
         self._committed = 0.0
-        self.membership = self.join()
+        self.membership = self.new_membership()
         self.processes = [self._world.start(name, self._run)]
 
     @abstractmethod
-    def join(self) -> C:
-        """Return its membership."""
+    def new_membership(self) -> C:
+        """Return a membership that has not joined."""
 
     def end(self) -> None:
         """Do what a program does at its end."""
@@ -105,7 +86,7 @@ class ConsumingMember(Member, Generic[C]):
         while (left := until - self._world.now) > 0:
             self._world.sleep(min(left, HEARTBEAT))
             self.membership.beat()
-        self._simulated.processes(self, key, offset)
+        self._group.processes(self, key, offset)
         self._positions[key] = offset + 1
 
     def _commit(self) -> None:

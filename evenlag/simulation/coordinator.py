@@ -146,8 +146,8 @@ class Coordinator:
         self._remove(self._members[member_id])
         return Code.NONE
 
-    def move(self, now: float) -> None:
-        """Let another broker coordinate the group: it knows what was stored, and open requests fail."""
+    def move(self, now: float, until: float) -> None:
+        """Let another broker coordinate the group from a time on: it knows what was stored, and open requests fail."""
         self.advance(now)
         for each in self._members.values():
             self._answer_join(each, Answer(Code.NOT_COORDINATOR))
@@ -157,7 +157,7 @@ class Coordinator:
         self._promised, self._due, self._initial = {}, math.inf, None
         self.state = State.STABLE if self._members else State.EMPTY
         for each in self._members.values():
-            self._renew(each)
+            each.expires = until + each.session
 
     def counts(self, now: float, member_id: str) -> bool:
         """Return whether it counts a member."""

@@ -174,8 +174,8 @@ def _nudged_once(self: PlannedGroup, look: Any = PlannedGroup._look) -> None:
     self._nudged = self._nudged or before
 
 
-def _described_once(self: Brokers, protocols: Any, describe: Any = Brokers.describe, first: Any = {}) -> Any:  # noqa: B006
-    return first.setdefault(self, describe(self, protocols))
+def _described_once(self: Brokers, protocols: Any, describe: Any = Brokers.describe) -> Any:
+    return vars(self).setdefault("first", describe(self, protocols))
 
 
 _FOLLOWERS = (
@@ -222,6 +222,7 @@ _BROKERS = (
     Fault("gives nothing up", ConsumingMember, "take", _given_nothing_up, f"{TAKEN}|settled"),
     Fault("keeps what it has lost", ConsumingMember, "lost", lambda _: None, "the group has"),
     Fault("the broker does not nudge", PlannedGroup, "_nudge", lambda _: None, "not in force"),
+    Fault("the broker nudges at every look", PlannedGroup, "_look", lambda self: self._nudge(), "settle"),
     Fault(
         "the broker nudges once for each plan and membership",
         PlannedGroup,

@@ -47,6 +47,7 @@ class Answer:
     code : Code
     member_id : str
     generation : int
+        Generation, or the member epoch of a KIP-848 group; -1 for none.
     protocol : str or None
     leader : str
         Member id of the leader.
@@ -55,7 +56,8 @@ class Answer:
     skip : bool
         True for a static leader that has come back and must not assign anew.
     assignment : object
-        Assignment of a member that has synced; None for none.
+        Bytes of a classic member that has synced, or (topic, partition) pairs of a KIP-848 member; None for none, or
+        unchanged.
     """
 
     code: Code

@@ -28,6 +28,7 @@ class Looped(Followers):
         # Kafka knows no followers.
         self.loops = TwoLoops(self, lambda: Description("Empty", protocol=CLASSIC))
         super().__init__(world, hours)
+        self.coordinators.append(self.loops.writers)
         self.loops.begin()
         self._traffic = UnevenTraffic(self, RATES, keeps=(20.0, 200.0), slow_for=(60.0, 300.0), handling=3.0)
         world.start("traffic", self._traffic.run)
@@ -51,11 +52,3 @@ class Looped(Followers):
     def deeds(self) -> Sequence[Callable[[], None]]:
         """Return the faults that may befall the group and the loops."""
         return [*super().deeds(), *self._traffic.deeds(), *self.loops.deeds()]
-
-    def _move(self) -> None:
-        super()._move()
-        self.loops.move()
-
-    def _down(self) -> None:
-        super()._down()
-        self.loops.move()

@@ -114,23 +114,20 @@ class HeartbeatMembership:
         self._world.tell(f"{self._name} is refused: {answer.code}")
         if answer.code is Code.FENCED_INSTANCE_ID:
             raise FencedError(self._name)
-        if answer.code is not Code.UNRELEASED_INSTANCE_ID:  # its predecessor may time out soon
+        if answer.code is not Code.UNRELEASED_INSTANCE_ID:  # the session of its predecessor may end soon: try again
             self.epoch, self._told, self._fenced = JOIN, None, True
-            self._beaten = self._world.now
 
-    def commit(self, offsets: Mapping[Key, int]) -> bool:
-        """Commit offsets, and return whether the coordinator took them."""
+    def commit(self, offsets: Mapping[Key, int]) -> None:
+        """Commit offsets, if the coordinator takes them."""
         if not offsets or self.epoch == JOIN:
-            return False
+            return
         try:
             self._link.ask(PATIENCE, coordinator=True)
-            code = self._coordinator.commit(self._world.now, self.member_id, self.epoch)
-            if code is Code.NONE:
+            if self._coordinator.commit(self._world.now, self.member_id, self.epoch) is Code.NONE:
                 self._holder.keep(offsets)
             self._link.answer(PATIENCE)
         except KafkaException:
-            return False
-        return code is Code.NONE
+            self._world.tell(f"{self._name} does not know whether its commit was taken")
 
     def leave(self) -> None:
         """Leave the group; a static member leaves it for now."""

@@ -1,4 +1,7 @@
-"""The broker's assignor of docs/java-brokers.md, by the rules of that page."""
+"""The broker's assignor of docs/java-brokers.md.
+
+It looks for all names of a member at once. Racks and hosts are not modelled.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ class PlanAssignor:
         reads = {each.member_id: each.topics for each in members}
         some = {topic for read in reads.values() for topic in read & topics.keys()}
         existing = {(topic, number) for topic in some for number in range(topics[topic])}
-        owners = {key: name for name, keys in before.items() if name in reads for key in keys}
+        owners = {key: name for name, keys in before.items() for key in keys if key[0] in reads.get(name, ())}
         shared = share_leftovers(planned, existing, owners, reads, lags_of(self.plan))
         return {name: [*keys, *(k for k, owner in shared.items() if owner == name)] for name, keys in planned.items()}
 

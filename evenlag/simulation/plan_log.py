@@ -91,7 +91,7 @@ class SimulatedPlanTopic(PlanTopic):
         self._log, self._link = log, link
 
     def admin(self) -> Any:
-        """Return an admin client that sees no members, because Kafka knows no follower as a member."""
+        """Return an admin client that sees no members, so `publish` adds no note on names."""
         described: Future[Any] = Future()
         described.set_result(SimpleNamespace(members=[]))
         return SimpleNamespace(describe_consumer_groups=lambda names, **_: dict.fromkeys(names, described))

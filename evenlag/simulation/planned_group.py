@@ -36,12 +36,10 @@ LOOKS_EVERY = 1.0  # seconds between looks of the broker for plans (`evenlag.pla
 class PlannedMember(ConsumingMember[HeartbeatMembership]):
     """A consumer's program: it reads what the broker assigns to it."""
 
-    def __init__(self, group: PlannedGroup, name: str) -> None:
-        self._group = group
-        super().__init__(group, name)
+    _group: PlannedGroup
 
-    def join(self) -> HeartbeatMembership:
-        """Return its membership."""
+    def new_membership(self) -> HeartbeatMembership:
+        """Return a membership that has not joined."""
         instance = self.name if self._group.static else None
         return HeartbeatMembership(
             self._world, self._group.coordinator, self, self.link, self.name, self._group.new_id(self.name),
@@ -63,6 +61,7 @@ class PlannedGroup(OperatedGroup[PlannedMember]):
         self.assignor, self._topics = PlanAssignor(), {"t": len(self.cluster.rates)}
         self.coordinator = ConsumerGroup(self._topics, {PLAN: self._assign}, SESSION, kafka)
         self.loops = TwoLoops(self, lambda: self.coordinator.describe(world.now))
+        self.coordinators += [self.coordinator, self.loops.writers]
         self._ids = 0
         self._settled = (-1.0, 0)  # the last fault, and the epoch in which the group has settled since
         self._known: set[str] = set()  # the members that the broker has seen at its last look
@@ -106,7 +105,7 @@ class PlannedGroup(OperatedGroup[PlannedMember]):
         """Make the coordinator assign anew."""
         self.report.done["nudges"] += 1
         self.world.tell("the broker makes the coordinator assign anew")
-        nudge = self.new_id("nudge")
+        nudge = self.new_id("nudge")  # reads a topic that does not exist, where Java has a pattern that matches none
         self.coordinator.heartbeat(self.world.now, nudge, JOIN, topics=["-"], owned=(), rebalance=SESSION)
         self.coordinator.heartbeat(self.world.now, nudge, LEAVE)
 
@@ -164,16 +163,6 @@ class PlannedGroup(OperatedGroup[PlannedMember]):
     def deeds(self) -> Sequence[Callable[[], None]]:
         """Return the faults that may befall the group and the loops."""
         return [*super().deeds(), *self._traffic.deeds(), *self.loops.deeds()]
-
-    def _move(self) -> None:
-        super()._move()
-        self.coordinator.move(self.world.now)
-        self.loops.move()
-
-    def _down(self) -> None:
-        super()._down()
-        self.coordinator.move(self.world.now)
-        self.loops.move()
 
 
 def _subscribers(members: Iterable[Described]) -> list[Subscriber]:

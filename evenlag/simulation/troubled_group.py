@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from evenlag.simulation.cluster import Cluster, Key
 from evenlag.simulation.link import Link
@@ -102,6 +102,13 @@ class Member(ABC):
             process.stop(seconds)
 
 
+class Movable(Protocol):
+    """The model of a coordinator."""
+
+    def move(self, now: float, until: float) -> None:
+        """Let another broker coordinate the group from a time on: members get a session's time again."""
+
+
 M = TypeVar("M", bound=Member)
 
 
@@ -119,6 +126,8 @@ class TroubledGroup(ABC, Generic[M]):
     ----------
     calm_from : float
         Time of the last fault, or of its end.
+    coordinators : list of Movable
+        The coordinators that an outage moves to other brokers.
     longest_death : float
         Most seconds for which a killed member is away.
     """
@@ -135,6 +144,7 @@ class TroubledGroup(ABC, Generic[M]):
         self._reads: dict[Key, tuple[M, float]] = {}  # who processed the last message, and when
         self.calm_from = 0.0
         self._busy = 0  # repairs on their way
+        self.coordinators: list[Movable] = []
 
     def begin(self) -> None:
         """Start the first members, the operator and the checks."""
@@ -279,12 +289,18 @@ class TroubledGroup(ABC, Generic[M]):
         seconds = self.world.random.uniform(1, 120)
         self.disturb("down", f"no broker answers for {seconds:.1f} s", seconds)
         self.cluster.down_until = max(self.cluster.down_until, self.world.now + seconds)
+        self._move_coordinators()
 
     def _move(self) -> None:
         """Take the group's coordinator away for a while."""
         seconds = self.world.random.uniform(1, 60)
         self.disturb("move", f"the group has no coordinator for {seconds:.1f} s", seconds)
         self.cluster.moving_until = max(self.cluster.moving_until, self.world.now + seconds)
+        self._move_coordinators()
+
+    def _move_coordinators(self) -> None:
+        for each in self.coordinators:
+            each.move(self.world.now, max(self.cluster.down_until, self.cluster.moving_until))
 
     def _cut_off(self) -> None:
         """Cut a member off from the brokers for a while."""

@@ -15,7 +15,7 @@ from evenlag.simulation.plan_log import GARBAGE
 from evenlag.simulation.watch_loop import CLOCK_OFF, LEAST, WatchLoop
 
 NAMES = ("w1", "w2")
-OVERTAKES = 2  # the operator publishes right before each second plan of a loop
+OVERTAKES = 2  # plans of loops between two that an operator overtakes
 
 
 class TwoLoops:
@@ -68,6 +68,7 @@ class TwoLoops:
 
     def written(self, name: str) -> None:
         """Check that the newest plan is the last record, where a loop has written a plan and says so."""
+        self.group.report.done["plans written"] += 1
         last, newest = self.group.log.records[-1].value(), self.group.plan.version
         if last != GARBAGE and (version := json.loads(last)["version"]) < newest:
             raise self.group.world.broken(f"{name} leaves plan {version} as the last record after plan {newest}")
@@ -77,10 +78,6 @@ class TwoLoops:
     def deeds(self) -> Sequence[Callable[[], None]]:
         """Return the faults that may befall the loops."""
         return [self._kill, self._stop, self._cut_off]
-
-    def move(self) -> None:
-        """Let another broker coordinate the group of the loops."""
-        self.writers.move(self.group.world.now)
 
     def _start(self, name: str) -> None:
         self._running[name] = WatchLoop(self, name)

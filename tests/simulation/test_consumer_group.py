@@ -17,11 +17,11 @@ def test_another_coordinator_knows_everything_and_gives_members_a_session_again(
     group = ConsumerGroup(TOPICS, session=10.0)
     epoch = joined(group, 0.0, "a")
     before = group.describe(9.0)
-    group.move(9.0)
-    assert group.describe(18.9) == before
-    assert group.heartbeat(18.9, "a", epoch).code is Code.NONE
-    group.advance(29.0)
-    assert group.describe(29.0).state == "Empty"
+    group.move(9.0, 12.0)
+    assert group.describe(21.9) == before
+    assert group.heartbeat(21.9, "a", epoch).code is Code.NONE
+    group.advance(32.0)
+    assert group.describe(32.0).state == "Empty"
 
 
 def test_time_to_give_up_begins_anew_with_another_coordinator() -> None:
@@ -29,9 +29,9 @@ def test_time_to_give_up_begins_anew_with_another_coordinator() -> None:
     epoch = joined(group, 0.0, "a")
     joined(group, 1.0, "b")
     assert group.heartbeat(2.0, "a", epoch).assignment == frozenset([("t", 0), ("t", 1)])
-    group.move(21.0)
-    assert group.counts(40.9, "a")
-    assert not group.counts(41.1, "a")
+    group.move(21.0, 23.0)
+    assert group.counts(42.9, "a")
+    assert not group.counts(43.1, "a")
 
 
 def test_an_assignor_gets_members_in_order_and_the_last_target() -> None:

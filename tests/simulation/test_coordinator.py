@@ -107,11 +107,11 @@ def test_another_coordinator_knows_what_was_stored() -> None:
     coordinator = Coordinator(initial_delay=1.5)
     ids = joined(coordinator, "a", "b")
     pending = coordinator.join(4.0, ids["a"], SENT)
-    coordinator.move(5.0)
+    coordinator.move(5.0, 7.0)
     assert answered(pending).code is Code.NOT_COORDINATOR
     assert (coordinator.state, coordinator.generation) == (State.STABLE, 1)
-    assert coordinator.heartbeat(14.9, ids["b"], 1) is Code.NONE
-    assert coordinator.heartbeat(15.1, ids["b"], 1) is Code.REBALANCE_IN_PROGRESS  # the other one is silent
+    assert coordinator.heartbeat(16.9, ids["b"], 1) is Code.NONE
+    assert coordinator.heartbeat(17.1, ids["b"], 1) is Code.REBALANCE_IN_PROGRESS  # the other one is silent
 
 
 def test_members_need_a_protocol_in_common() -> None:

@@ -8,8 +8,14 @@ import pytest
 from evenlag.simulation import KINDS, simulate
 from evenlag.simulation.faults import FAULTS, Fault
 
-HOURS, HOURS_OF_RARE_FAULTS = 0.25, 1.0
-FIRST, MANY = 0, 60  # the seed of the quick tests, and the number of seeds of the long tests
+HOURS, HOURS_OF_RARE_FAULTS = 0.25, 2.0
+DONE = {  # what our own code does in each kind of group, beside reading
+    "followers": set[str](),
+    "assignors": {"plans", "records"},
+    "loops": {"plans of loops", "plans written"},
+    "brokers": {"plans of loops", "plans written", "nudges"},
+}
+FIRST, MANY = 1, 60  # the seed of the quick tests, and the number of seeds of the long tests
 
 
 def seeds() -> list[Any]:
@@ -23,8 +29,8 @@ def seeds() -> list[Any]:
 def test_a_group_keeps_its_promises(kind: str, seed: int) -> None:
     report = simulate(seed, HOURS, kind)
     assert report.processed > 500
-    assert report.faults.total() > 2
-    assert seed != FIRST or (report.settled and bool(report.done) == (kind != "followers"))
+    assert report.faults.total() > 1
+    assert seed != FIRST or (report.settled and report.done.keys() >= DONE[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -45,6 +45,7 @@ class AskedHeartbeats(Asked):
         owned: Collection[TopicPartition] | None, assignor: str | None, rebalance: float | None,
     ) -> Pending:  # fmt: skip
         kind = ConsumerGroupHeartbeatRequest.TopicPartitions
+        ids = self._topic_ids() if owned else {}
         numbers: dict[str, list[int]] = {}
         for topic, number in owned or ():
             numbers.setdefault(topic, []).append(number)
@@ -54,7 +55,7 @@ class AskedHeartbeats(Asked):
             subscribed_topic_names=None if topics is None else [self._named(each) for each in topics],
             subscribed_topic_regex=None, server_assignor=assignor,
             topic_partitions=None if owned is None else [
-                kind(topic_id=self._topic_ids()[self._named(topic)], partitions=several)
+                kind(topic_id=ids[self._named(topic)], partitions=several)
                 for topic, several in numbers.items()
             ],
         )  # fmt: skip

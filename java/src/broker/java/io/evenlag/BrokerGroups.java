@@ -163,11 +163,11 @@ final class BrokerGroups implements Runnable {
                 : "; the members with the fewest partitions and the least lag get their partitions"));
         boolean follows = names.entrySet().stream()
             .allMatch(each -> targets.get(each.getKey()).containsAll(plan.partitionsOf(each.getValue())));
-        Object reason = Map.of("plan", plan.version, "members", names, "topics", known.topicIds);
         if (follows) {
-            nudged.remove(id);  // members that time out may join again under their ids, which are not known at once
+            nudged.remove(id);  // members that time out may join again under their ids, before their client ids are known
             return;
         }
+        Object reason = Map.of("plan", plan.version, "members", names, "topics", known.topicIds);
         if (reason.equals(nudged.get(id))) {
             return;
         }
