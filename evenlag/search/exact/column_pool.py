@@ -20,7 +20,7 @@ from ortools.linear_solver import pywraplp
 
 from evenlag.model.arrays import Bools, Whole
 from evenlag.search.clock import endless, milliseconds
-from evenlag.search.exact.pricing import OwnTable, Pricing
+from evenlag.search.exact.pricing import OwnTable, Places, Pricing
 from evenlag.search.exact.windows import UNIT, Answer, Window
 
 WARM, ANEW = "use_preprocessing: false", "use_preprocessing: true"  # start from the last basis, or from scratch
@@ -31,7 +31,6 @@ MOST_NEW = 6  # columns from one member's table
 WORTH, WORTH_BY_LAG, WORTH_OF_MEMBER = 2.0, 6.0, 20.0
 
 Column = TypeVar("Column", bound=Hashable)
-Places = tuple[int, ...]  # places of partitions, as in `Pricing`
 
 
 class ColumnPool(Generic[Column]):

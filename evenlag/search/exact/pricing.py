@@ -4,7 +4,8 @@ Whatever the prices are, no member holds more value than the best pattern in its
 every window (windows.py). Good prices come from the linear program (move_patterns.py) and from subgradient steps (Held,
 Wolfe and Crowder 1974). A step lowers the price of a partition that several members would hold, and raises that of one
 that no member would hold. It takes only the tables. A round of column generation also solves a linear program, which
-proves little while it has few columns. The best patterns found on the way become columns.
+proves little while it has few columns. The best patterns of first steps, and of later steps that prove more, become
+columns.
 
 Members under the same rules differ only in what they own, and their tables are built together. Half of the members
 share the partitions that no member of this half owns, a quarter shares more, and so on. So with n members each
@@ -30,7 +31,8 @@ from evenlag.search.exact.member_tables import ExchangeTable, Rounding, TopicsTa
 from evenlag.search.exact.prefix_table import PrefixTable, begin, nothing_held
 from evenlag.search.exact.windows import UNIT, Prices, Window
 
-Add = Callable[[int, tuple[int, ...]], object]  # receives a member and a pattern
+Places = tuple[int, ...]  # places of partitions, as in `Pricing`
+Add = Callable[[int, Places], object]  # receives a member and a pattern
 OwnTable = TopicsTable | ExchangeTable
 
 
@@ -43,7 +45,7 @@ class SubgradientParams:
     decay: float = 0.96  # ratio of the lengths of first steps
     first_new: int = 6  # columns from each table in a first step
     steps_at_once: int = 8  # later steps between two checks of progress, at least
-    rows_a_step: int = 10  # rows for each of these steps, as a linear program with more rows takes longer
+    rows_per_step: int = 10  # one step between two checks for this many rows, if that is more
     least_progress: float = 0.25  # progress that a check requires, as a share of the gap to excluding a window
     patience: float = 0.5  # share of the steps between two checks after which steps without progress become shorter
     shrink: float = 0.6  # by this factor
@@ -170,7 +172,7 @@ class Pricing:
         """Return per-row numbers by place; 0 for places without a row."""
         return np.append(of_rows, 0)[self.row]
 
-    def rows_held(self, pattern: tuple[int, ...]) -> Whole:
+    def rows_held(self, pattern: Places) -> Whole:
         """Return the number of partitions of each row in a pattern."""
         return np.bincount(self.row[list(pattern)], minlength=len(self.amounts))
 
@@ -261,8 +263,9 @@ class Subgradient:
             found, tables = pricing.asked(values)
             if best is None or found.slack(window, 0) < best.slack(window, 0):
                 best = found
-            self._keep(tables, window, params.first_new)
-            lacking = self._subgradient(tables, window)
+            patterns = [table.patterns(window, params.first_new) for table in tables]
+            self._keep(patterns)
+            lacking = self._lacking(patterns)
             values = self._changed(values, step * lacking / pricing.amounts)
             step *= params.decay
         return best
@@ -283,22 +286,23 @@ class Subgradient:
         amounts, params = self._pricing.amounts, self._params
         values, length, without_gain = best.values, 1.0, 0
         proven = -best.slack(window, 0) / UNIT
-        steps = max(params.steps_at_once, len(amounts) // params.rows_a_step)
+        steps = max(params.steps_at_once, len(amounts) // params.rows_per_step)
         progress = Progress(proven, steps, params.least_progress)
         direction, excluded = np.zeros(len(amounts)), False
         while not excluded and not self._stop():
             excluded = proven > known  # one more step then serves the neighbouring windows
             found, tables = self._pricing.asked(values)
+            patterns = [table.patterns(window, 1) for table in tables]
             here = -found.slack(window, 0) / UNIT
             without_gain = 0 if here > proven else without_gain + 1
             if here > proven:
                 best, proven = found, here
-                self._keep(tables, window, 1)
+                self._keep(patterns)
             if without_gain >= params.patience * steps:
                 length, without_gain = params.shrink * length, 0
             if progress.ended(proven, known + 1) and not excluded:
                 break
-            direction = self._subgradient(tables, window) + params.momentum * direction
+            direction = self._lacking(patterns) + params.momentum * direction
             square = float((direction * direction / amounts).sum())
             if not square:
                 break
@@ -307,18 +311,18 @@ class Subgradient:
             values = self._changed(values, UNIT * change)
         return best
 
-    def _subgradient(self, tables: list[OwnTable], window: Window) -> Whole:
-        """Return the number of each row that the best patterns lack."""
+    def _lacking(self, patterns: list[list[Places]]) -> Whole:
+        """Return the number of each row that the best pattern of each table lacks: a subgradient."""
         lacking = self._pricing.amounts.copy()
-        for table in tables:
-            for pattern in table.patterns(window, 1):
+        for several in patterns:
+            for pattern in several[:1]:
                 lacking -= self._pricing.rows_held(pattern)
         return lacking
 
-    def _keep(self, tables: list[OwnTable], window: Window, most: int) -> None:
-        """Add up to `most` of the best patterns of each table as columns."""
-        for n, table in enumerate(tables):
-            for pattern in table.patterns(window, most):
+    def _keep(self, patterns: list[list[Places]]) -> None:
+        """Add the patterns of each table as columns."""
+        for n, several in enumerate(patterns):
+            for pattern in several:
                 self._add(n, pattern)
 
     def _changed(self, values: Whole, by: NDArray[np.float64]) -> Whole:
