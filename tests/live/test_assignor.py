@@ -142,7 +142,7 @@ PAYS_WITHIN = 300.0  # seconds; with a forecast, moves pay once the burst is two
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ["eager", pytest.param("cooperative", marks=pytest.mark.long)])
 def test_a_group_requests_a_rebalance_that_pays_and_no_other_within_the_interval(broker: Broker, protocol: str) -> None:
     topic = f"asking-{protocol}"
     create_topics(broker.bootstrap, {topic: 12})
