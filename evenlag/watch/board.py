@@ -11,7 +11,7 @@ from evenlag.figures import some
 from evenlag.model.names import did_you_mean
 from evenlag.watch.standing import Standing
 
-NAMED = 200  # groups left out that are named
+NAMED = 200  # most names listed of the groups left out
 HIDDEN = "a cluster shows a group only to users with the ACL Describe on it"
 
 
@@ -91,7 +91,7 @@ class Board:
     known : list of str
         Groups of the source at the last reading, sorted.
     chosen : list of str
-        Those of them to read.
+        Groups to read, sorted.
     entries : dict of str to Entry
     left_out : list of str
         Groups that the source has beyond `most`, sorted.
@@ -122,7 +122,8 @@ class Board:
     def choose(self, names: Sequence[str]) -> list[str]:
         """Return the groups to read: those that a pattern matches, at most `most`, the first by name."""
         self.known = sorted(names)
-        matching = [name for name in self.known if self._wanted(name)]
+        patterns = self.patterns or ("*",)
+        matching = [name for name in self.known if any(fnmatchcase(name, pattern) for pattern in patterns)]
         self.left_out = matching[self.most :]
         self.chosen = matching[: self.most]
         return self.chosen
@@ -142,12 +143,8 @@ class Board:
         if not self.known:
             return f"the input has no group; {HIDDEN}"
         hidden = f", and {HIDDEN}" if self.of_cluster else ""
-        return f"no group of the input matches{hidden}" + (
-            did_you_mean(pattern, self.known) or f"; it has {some(self.known)}"
-        )
-
-    def _wanted(self, name: str) -> bool:
-        return not self.patterns or any(fnmatchcase(name, pattern) for pattern in self.patterns)
+        nearest = did_you_mean(pattern, self.known) or f"; it has {some(self.known)}"
+        return f"no group of the input matches{hidden}{nearest}"
 
     def put(self, name: str, entry: Entry) -> None:
         """Add or replace a group; remove the one with the oldest data if they become more than `most`."""
@@ -172,14 +169,3 @@ class Board:
         for name, entry in sorted(self.entries.copy().items()):
             if not self.is_stale(entry, now):
                 yield name, entry
-
-
-def share(left: float, groups: int, least: float, most: float) -> float:
-    """Return the seconds for the next group: an equal share of the time left for `groups`, within limits.
-
-    Examples
-    --------
-    >>> share(30.0, 10, 0.02, 2.0), share(30.0, 60, 0.02, 2.0), share(1.0, 2000, 0.02, 2.0)
-    (2.0, 0.5, 0.02)
-    """
-    return min(max(left / max(groups, 1), least), most)

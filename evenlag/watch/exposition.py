@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -59,49 +59,41 @@ class BoardCollector:
         yield _gauge("groups_without_figures", text, board.without_figures(now))
         yield _gauge("groups_unplanned", "Groups that got no turn in the last round.", board.unplanned)
         yield _gauge("groups_left_out", "Groups beyond the limit of groups.", len(board.left_out))
-        named = _of_group("group_left_out", f"1 for each group beyond the limit, the first {NAMED} by name.")
-        for name in board.left_out[:NAMED]:
-            named.add_metric([name], 1)
-        yield named
-        failed = _of_group("group_failed", "1 for each group that could not be read or planned; the log says why.")
-        for name in sorted(board.failures.copy()):
-            failed.add_metric([name], 1)
-        yield failed
+        text = f"1 for each group beyond the limit, the first {NAMED} by name."
+        yield _by_group("group_left_out", text, ((name, 1) for name in board.left_out[:NAMED]))
+        text = "1 for each group that could not be read or planned; the log says why."
+        yield _by_group("group_failed", text, ((name, 1) for name in sorted(board.failures.copy())))
 
     def _figures(self) -> Iterator[Any]:
         now = time.time()
-        groups = [(name, entry, entry.standing.figures.values()) for name, entry in self._board.fresh(now)]
-        ages = _of_group("group_age_seconds", "Age of the data behind the group's figures.")
-        for name, entry, _ in groups:
-            ages.add_metric([name], max(now - entry.as_of, 0.0))
-        yield ages
+        groups = list(self._board.fresh(now))
+        ages = ((name, max(now - entry.as_of, 0.0)) for name, entry in groups)
+        yield _by_group("group_age_seconds", "Age of the data behind the group's figures.", ages)
         text = "1 for the cause of the group's state, with the first remedy; docs/diagnose.md lists both."
         causes = GaugeMetricFamily(f"{PREFIX}group_diagnosis", text, labels=["group", "cause", "remedy"])
-        for name, entry in self._board.fresh(now):
+        for name, entry in groups:
             if entry.standing.diagnosis is not None:
                 causes.add_metric([name, entry.standing.diagnosis.cause, entry.standing.diagnosis.remedy], 1)
         yield causes
-        for figure in FIGURES:
-            family = _of_group(figure.name, figure.help)
-            for name, _, values in groups:
-                if figure.name in values:
-                    family.add_metric([name], values[figure.name])
-            yield family
+        values = [(name, entry.standing.figures.values()) for name, entry in groups]
+        for figure, text in FIGURES.items():
+            yield _by_group(figure, text, [(name, known[figure]) for name, known in values if figure in known])
 
     def _of_plans(self) -> Iterator[Any]:
-        published = CounterMetricFamily(
-            f"{PREFIX}plans_published", "Plans published since the start.", labels=["group"]
-        )
-        last = _of_group("last_plan_timestamp_seconds", "Time of the last plan published, in seconds since 1970.")
+        tallies = sorted(self._board.tallies.copy().items())
+        text = "Plans published since the start."
+        published = CounterMetricFamily(f"{PREFIX}plans_published", text, labels=["group"])
         text = "Decisions to publish no plan, by reason; docs/loop.md lists the reasons."
         waits = CounterMetricFamily(f"{PREFIX}plan_waits", text, labels=["group", "reason"])
-        for name, tally in sorted(self._board.tallies.copy().items()):
+        for name, tally in tallies:
             published.add_metric([name], tally.published)
-            if tally.last is not None:
-                last.add_metric([name], tally.last)
             for reason, count in sorted(tally.waits.copy().items()):
                 waits.add_metric([name, reason], count)
-        yield from (published, last, waits)
+        yield published
+        last = ((name, tally.last) for name, tally in tallies if tally.last is not None)
+        text = "Time of the last plan published, in seconds since 1970."
+        yield _by_group("last_plan_timestamp_seconds", text, last)
+        yield waits
 
 
 def registry_of(board: Board, every: float, *, process: bool) -> CollectorRegistry:
@@ -131,5 +123,8 @@ def _gauge(name: str, text: str, value: float) -> Any:
     return GaugeMetricFamily(PREFIX + name, text, value)
 
 
-def _of_group(name: str, text: str) -> Any:
-    return GaugeMetricFamily(PREFIX + name, text, labels=["group"])
+def _by_group(name: str, text: str, values: Iterable[tuple[str, float]]) -> Any:
+    family = GaugeMetricFamily(PREFIX + name, text, labels=["group"])
+    for group, value in values:
+        family.add_metric([group], value)
+    return family

@@ -62,11 +62,8 @@ def findings(
         return
     if not figures.members and figures.lag_messages:
         held = f"{number(figures.lag_messages)} messages in {quantity(figures.partitions, 'partition')}"
-        yield Finding(
-            group, Kind.UNREAD,
-            f"no members, with {held}: its consumers are stopped, or assign partitions to themselves, as Flink and "
-            "Spark do",
-        )  # fmt: skip
+        why = "its consumers are stopped, or assign partitions to themselves, as Flink and Spark do"
+        yield Finding(group, Kind.UNREAD, f"no members, with {held}: {why}")
     elif figures.unowned_partitions and figures.spread_messages is not None:
         unowned = quantity(figures.unowned_partitions, "partition")
         verb = "has" if figures.unowned_partitions == 1 else "have"
@@ -78,20 +75,19 @@ def findings(
         moves = quantity(figures.plan_moves, "move")
         text = f"{moves} {'recovers' if figures.plan_moves == 1 else 'recover'} {number(gained)} of {number(today)}"
         yield Finding(group, Kind.REBALANCE, f"{text} messages of spread ({share})")
-    drain, best = figures.drain_seconds, figures.best_drain_seconds
+    drain = figures.drain_seconds
     if deadline is not None and drain is not None and drain > deadline:
-        late = _late(drain, deadline)
-        yield Finding(group, Kind.DRAIN, f"{late}: {_remedy(figures, best is not None and best <= deadline)}")
+        yield Finding(group, Kind.DRAIN, f"{_late(drain, deadline)}: {_remedy(figures, deadline)}")
 
 
-def _remedy(figures: Figures, rebalance_is_enough: bool) -> str:
+def _remedy(figures: Figures, deadline: Fraction) -> str:
     """Return the remedy that brings a group below its deadline."""
-    if rebalance_is_enough and figures.best_drain_seconds is not None:
-        return f"after a rebalance {duration(figures.best_drain_seconds)}"
-    if figures.fewest_members is not None and figures.fewest_members > figures.members:
-        return f"it takes {quantity(figures.fewest_members, 'member')}, {figures.members:,} are there"
-    if figures.fewest_members is not None:
-        return f"{quantity(figures.fewest_members, 'member')} can, with another assignment"
+    best, fewest = figures.best_drain_seconds, figures.fewest_members
+    if best is not None and best <= deadline:
+        return f"after a rebalance {duration(best)}"
+    if fewest is not None:
+        needed, more = quantity(fewest, "member"), fewest > figures.members
+        return f"it takes {needed}, {figures.members:,} are there" if more else f"{needed} can, with another assignment"
     if figures.fewest_members_proven:
         return "no number of members is enough; members must read faster, or partitions be split"
     return "no assignment was found that is fast enough"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 from evenlag.model.plan import Number
 
@@ -77,44 +76,37 @@ class Figures:
 
     def values(self) -> dict[str, float]:
         """Return the known figures by their names in `FIGURES`."""
-        known = ((each.name, getattr(self, each.name)) for each in FIGURES)
+        known = ((name, getattr(self, name)) for name in FIGURES)
         return {name: float(value) for name, value in known if value is not None}
 
     def document(self) -> dict[str, float | None]:
         """Return all figures for JSON: whole numbers as integers; unknown and infinite ones null."""
         values = self.values()
-        return {each.name: _plain(values.get(each.name)) for each in FIGURES}
+        return {name: _plain(values.get(name)) for name in FIGURES}
 
 
-class Figure(NamedTuple):
-    """A figure's name in `Figures`, and the help text of its metric."""
-
-    name: str
-    help: str
-
-
-FIGURES = (
-    Figure("lag_messages", "Total lag of the group."),
-    Figure("partitions", "Partitions with a known lag."),
-    Figure("members", "Members of the group."),
-    Figure("stopped_members", "Members that have stopped although the group still names them."),
-    Figure("unowned_partitions", "Partitions that a member subscribes to and none holds."),
-    Figure("spread_messages", "Today's spread: largest minus smallest load of a member."),
-    Figure("best_spread_messages", "Spread of the best plan found."),
-    Figure("objective_messages", "Spread of the best plan found plus the price of its moves."),
-    Figure("objective_bound_messages", "Proven bound: no plan has a lower spread plus price of moves."),
-    Figure("plan_proven", "1 if it is proven that no plan is better than the best plan found."),
-    Figure("plan_moves", "Partitions that leave their owner under the best plan found."),
-    Figure("rebalance_pays", "1 if the best plan found saves the requested share of today's spread."),
-    Figure("recoverable_messages", "Spread that a rebalance recovers; 0 if none pays."),
-    Figure("capacity_messages_per_second", "Messages per second that a member of weight 1 reads."),
-    Figure("drain_seconds", "Seconds until all lag is read under today's assignment; +Inf: never."),
-    Figure("best_drain_seconds", "Seconds until all lag is read under the best plan found; +Inf: never."),
-    Figure("fewest_members", "Fewest members found to read all lag by the deadline."),
-    Figure("fewest_members_proven", "1 if it is proven that fewer members cannot read all lag by the deadline."),
-    Figure("members_wanted", "Fewest members, or, if no group is fast enough, the size beyond which more do not help."),
-)  # fmt: skip
-"""The figures that are served, in the order of the docs."""
+FIGURES = {
+    "lag_messages": "Total lag of the group.",
+    "partitions": "Partitions with a known lag.",
+    "members": "Members of the group.",
+    "stopped_members": "Members that have stopped although the group still names them.",
+    "unowned_partitions": "Partitions that a member subscribes to and none holds.",
+    "spread_messages": "Today's spread: largest minus smallest load of a member.",
+    "best_spread_messages": "Spread of the best plan found.",
+    "objective_messages": "Spread of the best plan found plus the price of its moves.",
+    "objective_bound_messages": "Proven bound: no plan has a lower spread plus price of moves.",
+    "plan_proven": "1 if it is proven that no plan is better than the best plan found.",
+    "plan_moves": "Partitions that leave their owner under the best plan found.",
+    "rebalance_pays": "1 if the best plan found saves the requested share of today's spread.",
+    "recoverable_messages": "Spread that a rebalance recovers; 0 if none pays.",
+    "capacity_messages_per_second": "Messages per second that a member of weight 1 reads.",
+    "drain_seconds": "Seconds until all lag is read under today's assignment; +Inf: never.",
+    "best_drain_seconds": "Seconds until all lag is read under the best plan found; +Inf: never.",
+    "fewest_members": "Fewest members found to read all lag by the deadline.",
+    "fewest_members_proven": "1 if it is proven that fewer members cannot read all lag by the deadline.",
+    "members_wanted": "Fewest members, or, if no group is fast enough, the size beyond which more do not help.",
+}  # fmt: skip
+"""The help text of each metric, by the figure's name, in the order of the docs."""
 
 
 def _plain(value: float | None) -> float | None:

@@ -28,6 +28,7 @@ LATEST = 2  # snapshots to read from a folder of dated files; rates need two
 QUIET = 1.0  # seconds for which a file must not have changed before it is read
 LONGEST_WAIT = 5.0  # seconds to wait for that
 PAUSE = 0.1  # seconds between looks
+_RENAME = "write a file under another name, then rename it"
 
 
 class Seen(NamedTuple):
@@ -76,21 +77,22 @@ class ClusterInput:
 
     def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
         """Yield the chosen groups."""
-        for taken in self._parts(choice):
+        for snapshot in self._parts(choice):
             now = time_source.wall()
-            endless = Counter(str(row["group"]) for row in taken.offsets if row["log_end_offset"] is None)
-            unread = {name: _partly_read(name, count, taken.warnings) for name, count in endless.items()}
-            unread |= {name: InvalidProblemError(why) for name, why in taken.unread.items()}
-            told = tuple(f"group '{name}'" for name in unread)
-            for warning in taken.warnings:
-                if not warning.startswith(told):
+            endless = Counter(str(row["group"]) for row in snapshot.offsets if row["log_end_offset"] is None)
+            unread = {name: _partly_read(name, count, snapshot.warnings) for name, count in endless.items()}
+            unread |= {name: InvalidProblemError(why) for name, why in snapshot.unread.items()}
+            of_unread = tuple(f"group '{name}'" for name in unread)  # their errors have these warnings
+            for warning in snapshot.warnings:
+                if not warning.startswith(of_unread):
                     warn(warning)
-            for name, found in of_rows(self.bootstrap_servers, taken.offsets, taken.members, self.auto_offset_reset):
-                yield Seen(name, unread.pop(name, found), now, taken.stopped.get(name))
+            rows = snapshot.offsets, snapshot.members
+            for name, found in of_rows(self.bootstrap_servers, *rows, self.auto_offset_reset):
+                yield Seen(name, unread.pop(name, found), now, snapshot.stopped.get(name))
             for name, why in unread.items():
                 yield Seen(name, why, now)
 
-    def _parts(self, choice: Choice) -> Iterator[Snapshot]:
+    def _parts(self, choice: Choice) -> Iterator[Snapshot]:  # a simulation replaces it
         return snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config, pulse=self.pulse)
 
 
@@ -134,23 +136,17 @@ class FileInput:
                 raise SourceError(f"{self.path}: a problem file lists its members itself; omit --members")
             only = of_problem(read_problem(self.path), ts)
             groups = iter([only] if choice([only[0]]) else [])
-            self._check_unchanged(before)
         else:
             offsets = self._readings(self.path, "offsets", self.form)
             members = None if self.members is None else self._readings(self.members, "members", None)
-            self._check_unchanged(before)
             for reading in (*offsets, *(members or ())):
                 for note in reading.notes:
                     warn(note)
             groups = every_group(
-                str(self.path),
-                offsets,
-                members,
-                choice=choice,
-                auto_offset_reset=self.auto_offset_reset,
-                ts=ts,
+                str(self.path), offsets, members, choice=choice, auto_offset_reset=self.auto_offset_reset, ts=ts,
                 whole=self.whole,
-            )
+            )  # fmt: skip
+        self._check_unchanged(before)
         for name, found in groups:
             yield Seen(name, found.subscribing(self.subscribed) if isinstance(found, GroupNow) else found, offsets_at)
 
@@ -198,9 +194,6 @@ def _partly_read(group: str, partitions: int, warnings: Iterable[str]) -> Invali
         f"the brokers report no log end offset of {unread}, so the group's lag is unknown"
         + (f": {'; '.join(reasons)}" if reasons else "")
     )
-
-
-_RENAME = "write a file under another name, then rename it"
 
 
 def _on_disk(part: File) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,18 +47,16 @@ class Loop:
     source: Input
     log: Callable[[str], None]
     writer: SoleWriter | None
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    tallies: dict[str, Tally]
     now: Callable[[], float] = time.time
 
     def unseen(self, group: str, why: str) -> None:
-        """Decide on a group that could not be read wholly or not planned."""
-        decision = self.caution.at_sight(Sight(group, trouble=why), self.now())
-        assert decision is not None
-        self._note(group, decision)
+        """Publish nothing for a group that could not be read wholly or planned."""
+        self._note(group, Decision(Reason.UNSEEN, why))
 
     def consider(self, group: str, standing: Standing) -> None:
         """Decide on a group that was read and planned, and publish its plan if that is the decision."""
-        sight = sight_of(group, standing)
+        sight = _sight(group, standing)
         decision = self.caution.at_sight(sight, self.now())
         if decision is None:
             try:
@@ -92,7 +90,7 @@ class Loop:
 
     def _publish(self, sight: Sight, standing: Standing, place: Plans) -> Decision | None:
         """Publish the best plan of a group if the group is still the same; return None if the watch has to end."""
-        if (changed := self._changed(sight.group, _problem(standing))) is not None:
+        if (changed := self._changed(sight.group, standing.problem)) is not None:
             return Decision(Reason.CHANGED, changed)
         # Reading the group may have taken seconds, in which another one may have published or become the writer.
         decision = self.caution.with_place(sight, self._read(place), self.now())
@@ -100,7 +98,7 @@ class Loop:
             return decision
         if interrupted():
             return None
-        published = followed_plan.publish(document_of(standing), place)
+        published = followed_plan.publish(_document(standing), place)
         now = self.now()
         self.caution.published(sight.group, published.version, now)
         tally = self.tallies.setdefault(sight.group, Tally())
@@ -114,8 +112,10 @@ class Loop:
             found = next((each.found for each in read if each.name == group), None)
         except Exception as error:  # as in `Watcher`: also an answer that kafka-python cannot read
             return f"it cannot be read again: {error}"
-        if found is None or isinstance(found, InvalidProblemError):
-            return "it is gone" if found is None else f"it cannot be read again: {found}"
+        if found is None:
+            return "it is gone"
+        if isinstance(found, InvalidProblemError):
+            return f"it cannot be read again: {found}"
         now = found.problem
         if now.facts.unsettled is not None:
             return now.facts.unsettled
@@ -130,9 +130,9 @@ class Loop:
         self.log(f"group '{group}': waits ({decision.reason}): {decision.text}")
 
 
-def sight_of(group: str, standing: Standing) -> Sight:
+def _sight(group: str, standing: Standing) -> Sight:
     """Return a planned group as the loop's rules see it."""
-    problem, figures = _problem(standing), standing.figures
+    problem, figures = standing.problem, standing.figures
     owners = {
         key: None if owner == NOBODY else problem.members[owner]
         for key, owner, assignable in zip(problem.partitions, problem.owner, problem.assignable, strict=True)
@@ -151,16 +151,12 @@ def sight_of(group: str, standing: Standing) -> Sight:
     )
 
 
-def document_of(standing: Standing) -> dict[str, Any]:
+def _document(standing: Standing) -> dict[str, Any]:
     """Return the best plan of a group for `publish`."""
-    problem = _problem(standing)
+    problem = standing.problem
     return {
         "group": problem.group,
         "assignment": Plan(problem, standing.member_of.copy()).listed,
         "members": problem.identities(),
         "lags": problem.lags_by_topic(),
     }
-
-
-def _problem(standing: Standing) -> Problem:
-    return standing.record[-1].problem

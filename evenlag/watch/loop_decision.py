@@ -45,8 +45,6 @@ class Sight:
     Attributes
     ----------
     group : str
-    trouble : str or None
-        Reason if the group cannot be read wholly or planned; the other fields are then unknown.
     facts : Facts
     members : mapping of member to what is known of it
         By the names of a plan's `members`.
@@ -61,7 +59,6 @@ class Sight:
     """
 
     group: str
-    trouble: str | None = None
     facts: Facts = NO_FACTS
     members: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     owners: Mapping[TopicPartition, str | None] = field(default_factory=dict)
@@ -131,8 +128,6 @@ class Caution:
 
         Times are in seconds since 1970.
         """
-        if sight.trouble is not None:
-            return Decision(Reason.UNSEEN, sight.trouble)
         facts = sight.facts
         if facts.unsettled is not None:
             return Decision(Reason.REBALANCING, facts.unsettled)
@@ -142,7 +137,7 @@ class Caution:
         if not sight.members:
             return Decision(Reason.NO_MEMBERS, "it has no members, or all its followers have stopped")
         if facts.protocol != FOLLOW and facts.assignor != PLAN:
-            uses = "its assignor is unknown" if facts.assignor is None else f"its assignor is {facts.assignor}"
+            uses = f"its assignor is {facts.assignor or 'unknown'}"
             return Decision(Reason.NO_FOLLOWERS, f"{uses}; only followers and the assignor {PLAN} take up plans")
         if facts.protocol == FOLLOW:
             watched = now - self._since.setdefault(sight.group, now)
@@ -168,8 +163,7 @@ class Caution:
             against = _not_taken_up(sight, place.plan) or self._too_early(sight.group, place.plan.version, now)
             if against is not None:
                 return against
-        left = self._shown.get(sight.group, -self.least) + self.least - now
-        if left > 0:
+        if now < self._shown.get(sight.group, -self.least) + self.least:
             return Decision(Reason.INTERVAL, f"a plan would have been published less than {duration(self.least)} ago")
         if self.dry_run:
             self._shown[sight.group] = now

@@ -12,15 +12,15 @@ from types import FrameType
 from evenlag.errors import EvenlagError, InvalidProblemError, in_words
 from evenlag.figures import some
 from evenlag.model.interrupt import Watch, ending_searches, interrupted
-from evenlag.watch.board import NAMED, Board, Entry, share
+from evenlag.watch.board import NAMED, Board, Entry
 from evenlag.watch.inputs import Input, Seen
 from evenlag.watch.loop import Loop
 from evenlag.watch.standing import Asked, standing_of
 
 PLAN_SHARE = 0.9  # share of the interval within which the plans are made
 LEAST_PLAN_SHARE = 0.5  # share of the interval for the plans, however long the reading took
-LEAST_SHARE = 0.02  # seconds of a group's plan, even if the interval is too short for all
-MOST_SAID = 1_000  # warnings remembered, so that each is logged once
+LEAST_GROUP_SECONDS = 0.02  # seconds for a group's plan, even if the interval is too short for all
+MOST_WARNINGS = 1_000  # warnings of a round that are remembered, so that the next does not repeat them
 
 
 class Terminated(BaseException):
@@ -53,8 +53,8 @@ class Watcher:
     group_time_limit: float
     log: Callable[[str], None]
     loop: Loop | None = None
-    _said: set[str] = field(default_factory=set)
-    _saying: set[str] = field(default_factory=set)
+    _logged_before: set[str] = field(default_factory=set)  # warnings of the previous round
+    _logged: set[str] = field(default_factory=set)  # and of this one
 
     def run(self) -> None:
         """Run rounds until a signal comes.
@@ -86,8 +86,8 @@ class Watcher:
             reads, total=reads.total + 1, succeeded=True, last_success=now, seconds=time.monotonic() - began
         )
         self.board.failures = {each.name: str(each.found) for each in seen if isinstance(each.found, Exception)}
-        for warning in (*warnings, *self._refused(), *self._unmatched(), *self._beyond()):
-            self._say_once(warning)
+        for warning in (*warnings, *self._warnings()):
+            self._log_once(warning)
         for name, why in self.board.failures.items():
             self._cannot_publish(name, why)
         planning = time.monotonic()
@@ -97,7 +97,7 @@ class Watcher:
         if watch.interrupted:
             raise Terminated if watch.signal == signal.SIGTERM else KeyboardInterrupt
         self._expire()
-        self._said, self._saying = self._saying, set()
+        self._logged_before, self._logged = self._logged, set()
         return None
 
     def _read(self) -> tuple[list[Seen], list[str]]:
@@ -128,7 +128,7 @@ class Watcher:
             if watch.interrupted or (left <= 0 and place):
                 self.board.unplanned = len(seen) - place
                 break
-            self._plan_one(each, share(left, len(seen) - place, LEAST_SHARE, self.group_time_limit))
+            self._plan_one(each, share(left, len(seen) - place, LEAST_GROUP_SECONDS, self.group_time_limit))
         if self.board.unplanned and not watch.interrupted:
             self.log(
                 f"{self.board.unplanned} of {len(seen)} groups got no turn and keep their figures; give a longer "
@@ -144,7 +144,7 @@ class Watcher:
         except Exception as error:  # one group must not end the watch of the others
             text = in_words(error)
             self.board.failures[seen.name] = text
-            self._say_once(f"group '{seen.name}': {text}")
+            self._log_once(f"group '{seen.name}': {text}")
             self._cannot_publish(seen.name, text)
             return
         self.board.put(seen.name, Entry(standing, seen.as_of, time.time()))
@@ -159,32 +159,42 @@ class Watcher:
         for name in self.board.expire(time.time()):
             self.log(f"group '{name}': its figures are older than {self.board.lifetime:g} s and are no longer served")
 
-    def _refused(self) -> list[str]:
-        return [f"group '{name}': {why}" for name, why in self.board.failures.items()]
+    def _warnings(self) -> Iterator[str]:
+        """Yield the groups that could not be read, the patterns without a group, and the groups beyond the limit."""
+        board = self.board
+        yield from (f"group '{name}': {why}" for name, why in board.failures.items())
+        yield from (f"{pattern}: {board.no_match(pattern)}" for pattern in board.unmatched)
+        if names := board.left_out:
+            yield f"{len(names)} groups beyond the limit of {board.most} are left out: {some(names, NAMED)}"
 
-    def _unmatched(self) -> list[str]:
-        return [f"{pattern}: {self.board.no_match(pattern)}" for pattern in self.board.unmatched]
-
-    def _beyond(self) -> list[str]:
-        names = self.board.left_out
-        if not names:
-            return []
-        return [f"{len(names)} groups beyond the limit of {self.board.most} are left out: {some(names, NAMED)}"]
-
-    def _say_once(self, warning: str) -> None:
+    def _log_once(self, warning: str) -> None:
         """Log a warning unless the previous round had it too."""
-        if warning not in self._said and warning not in self._saying:
+        if warning not in self._logged_before and warning not in self._logged:
             self.log(warning)
-        if len(self._saying) < MOST_SAID:
-            self._saying.add(warning)
+        if len(self._logged) < MOST_WARNINGS:
+            self._logged.add(warning)
+
+
+def share(left: float, groups: int, least: float, most: float) -> float:
+    """Return the seconds for the next group: an equal share of the time left for `groups`, within limits.
+
+    Examples
+    --------
+    >>> share(30.0, 10, 0.02, 2.0), share(30.0, 60, 0.02, 2.0), share(1.0, 2000, 0.02, 2.0)
+    (2.0, 0.5, 0.02)
+    """
+    return min(max(left / groups, least), most)
 
 
 @contextmanager
 def _terminating() -> Iterator[Callable[[], None]]:
-    """Raise `Terminated` at SIGTERM inside the block; yield a function that raises what another package has caught."""
+    """Raise `Terminated` at SIGTERM inside the block.
+
+    Another package may catch what a signal raises, so yield a function that raises it again.
+    """
     came: list[int] = []
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    on_interrupt = before[signal.SIGINT]
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    on_interrupt = handlers[signal.SIGINT]
 
     def end_if_asked() -> None:
         if came:
@@ -196,11 +206,11 @@ def _terminating() -> Iterator[Callable[[], None]]:
             on_interrupt(number, frame)
         end_if_asked()
 
-    for each in before:
-        if before[each] is not signal.SIG_IGN:
-            signal.signal(each, note)
+    for number, handler in handlers.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, note)
     try:
         yield end_if_asked
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

@@ -24,15 +24,16 @@ MOST_AT_ONCE = 32  # requests answered at the same time
 
 
 class _Server(ThreadingHTTPServer):
-    """A server that answers a limited number of requests at the same time, and drops the others."""
+    """A server of a board that answers a limited number of requests at the same time, and drops the others."""
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(self, address: tuple[str, int], board: Board, every: float) -> None:
+        self.board, self.registry = board, registry_of(board, every, process=True)
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
-        super().__init__(address, handler)
+        super().__init__(address, _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if not self._free.acquire(blocking=False):
@@ -67,17 +68,8 @@ def serving(board: Board, host: str, port: int, every: float) -> Iterator[str]:
     SourceError
         The address cannot be listened on.
     """
-    registry = registry_of(board, every, process=True)
-
-    class Handler(_Handler):
-        def answer(self, path: str) -> tuple[int, str, bytes]:
-            if path == METRICS:
-                encode, kind = choose_encoder(self.headers.get("Accept", ""))
-                return 200, kind, encode(registry)
-            return _json(*_found(board, path))
-
     try:
-        server = _Server((host, port), Handler)
+        server = _Server((host, port), board, every)
     except OSError as error:
         raise SourceError(
             f"cannot listen on {host}:{port}: {error.strerror or error}; give another --metrics"
@@ -94,12 +86,9 @@ def serving(board: Board, host: str, port: int, every: float) -> Iterator[str]:
 class _Handler(BaseHTTPRequestHandler):
     """Answers GET and HEAD."""
 
+    server: _Server
     timeout = PATIENCE
     server_version, sys_version = "evenlag", ""
-
-    def answer(self, path: str) -> tuple[int, str, bytes]:
-        """Return status, content type and body of a path."""
-        raise NotImplementedError
 
     def do_GET(self) -> None:
         """Answer a GET request."""
@@ -110,7 +99,13 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(with_body=False)
 
     def _send(self, *, with_body: bool) -> None:
-        status, kind, body = self.answer(self.path.partition("?")[0])
+        path = self.path.partition("?")[0]
+        if path == METRICS:
+            encode, kind = choose_encoder(self.headers.get("Accept", ""))
+            status, body = 200, encode(self.server.registry)
+        else:
+            status, document = _answer(self.server.board, path)
+            kind, body = "application/json", json.dumps(document).encode() + b"\n"
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -123,11 +118,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Log no requests."""
 
 
-def _found(board: Board, path: str) -> tuple[int, Any]:
+def _answer(board: Board, path: str) -> tuple[int, Any]:
     """Return the status and the document of a path other than that of the metrics."""
     now = time.time()
     if path in ("/", GROUPS):
-        return 200, {"metrics": METRICS, "groups": {name: _place(name) for name, _ in board.fresh(now)}}
+        groups = {name: f"{GROUPS}/{quote(name, safe='')}" for name, _ in board.fresh(now)}
+        return 200, {"metrics": METRICS, "groups": groups}
     if not path.startswith(f"{GROUPS}/"):
         return 404, {"error": f"nothing is served here; see {METRICS} and {GROUPS}"}
     name = unquote(path.removeprefix(f"{GROUPS}/"))
@@ -137,11 +133,3 @@ def _found(board: Board, path: str) -> tuple[int, Any]:
     if name in board.failures:
         return 503, {"error": f"group {name!r} could not be read or planned: {board.failures[name]}"}
     return 404, {"error": f"there are no figures of group {name!r}, or none that are fresh; see {GROUPS}"}
-
-
-def _place(name: str) -> str:
-    return f"{GROUPS}/{quote(name, safe='')}"
-
-
-def _json(status: int, document: Any) -> tuple[int, str, bytes]:
-    return status, "application/json", json.dumps(document).encode() + b"\n"

@@ -22,11 +22,9 @@ class SoleWriter(Protocol):
 
     def objection(self) -> str | None:
         """Return why another loop may be writing; None if this one is the writer."""
-        ...
 
     def close(self) -> None:
         """Give the claim up."""
-        ...
 
 
 class FileWriter:

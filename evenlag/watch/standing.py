@@ -12,14 +12,13 @@ import numpy as np
 from evenlag.compare.case import Case
 from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.diagnosis import Summary, diagnosis_of
-from evenlag.compare.drain import Course, Time
+from evenlag.compare.drain import Course
 from evenlag.compare.foresight import lags_ahead
 from evenlag.compare.history import BACKLOG, GIVEN, Capacity, Snapshot
 from evenlag.compare.members_needed import Size, SizeOptions, run, solving_of
 from evenlag.compare.unlike_members import Weighing
 from evenlag.errors import InvalidProblemError
 from evenlag.model.defaults import PAUSE
-from evenlag.model.facts import Facts
 from evenlag.model.payoff import Rates, parse_share
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Index, Problem
@@ -118,14 +117,14 @@ class Standing:
     diagnosis: Summary | None = None
 
     @property
-    def facts(self) -> Facts:
-        """Facts of the group."""
-        return self.record[-1].problem.facts
+    def problem(self) -> Problem:
+        """The group at the latest snapshot, with the lags of that time."""
+        return self.record[-1].problem
 
     def document(self) -> dict[str, Any]:
         """Return figures, facts and diagnosis for JSON."""
         diagnosis = None if self.diagnosis is None else self.diagnosis.to_dict()
-        return self.figures.document() | {"facts": self.facts.to_dict(), "diagnosis": diagnosis}
+        return self.figures.document() | {"facts": self.problem.facts.to_dict(), "diagnosis": diagnosis}
 
 
 def standing_of(
@@ -158,36 +157,38 @@ def standing_of(
     pace, capacity = _pace(record, before, asked)
     rates = [] if capacity is None else pace.rates_in(problem)
     aim = _ahead(problem, pace, asked.horizon)
-    if before is not None and _unchanged(before, aim):
-        figures, planned, member_of = before.figures, before.planned, before.member_of
-        diagnosis = before.diagnosis
+    kept = before if before is not None and _unchanged(before, aim) else None
+    if kept is not None:
+        figures, planned, member_of, diagnosis = kept.figures, kept.planned, kept.member_of, kept.diagnosis
     else:
         share = 1 - SIZE_SHARE if asked.drain_seconds is not None and capacity is not None else 1.0
         result = _solved(aim, before, asked, max(seconds * share, LEAST_SECONDS), pace.rates)
-        plan = result.found
-        figures, planned, member_of = _figures(aim, result, plan), aim, plan.member_of
+        figures, planned, member_of = _figures(result), aim, result.found.member_of
         known = Pace(pace.rates, capacity)
         options = SolveOptions(**asked.solving, time_limit=seconds)
         best = result if aim is problem else None
         case = Case(problem, record, known, asked.drain_seconds, options, Clock(seconds * DIAGNOSIS_SHARE), best)
         diagnosis = diagnosis_of(case).summary
+    sized = today_seconds = best_seconds = None
+    if capacity is not None and problem.members:  # without members nothing is read, so there are no such times
+        course = Course(problem, rates, capacity.rate, max(problem.weights))
+        if figures.spread_messages is not None:
+            today_seconds = course.of_plan(current_plan(problem))
+        best_seconds = course.of_plan(Plan(problem, member_of.copy()))
+        if asked.drain_seconds is not None:
+            sized = _sized(problem, kept, asked, max(seconds * SIZE_SHARE, LEAST_SECONDS), capacity.rate, rates)
+    size = None if sized is None else sized[2]
     figures = replace(
         figures,
         lag_messages=_lag(problem),
         stopped_members=stopped,
-        capacity_messages_per_second=None,
-        drain_seconds=None,
-        best_drain_seconds=None,
-        fewest_members=None,
-        fewest_members_proven=None,
-        members_wanted=None,
+        capacity_messages_per_second=None if capacity is None else capacity.rate,
+        drain_seconds=today_seconds,
+        best_drain_seconds=best_seconds,
+        fewest_members=None if size is None else size.fewest,
+        fewest_members_proven=None if size is None else size.proven,
+        members_wanted=None if size is None else size.fewest or size.binding_from or size.most,
     )
-    sized = None
-    if capacity is not None:
-        figures = _with_times(figures, problem, member_of, rates, capacity.rate)
-        if asked.drain_seconds is not None and problem.members:
-            sized = _sized(problem, before, aim, asked, max(seconds * SIZE_SHARE, LEAST_SECONDS), capacity.rate, rates)
-            figures = figures if sized is None else _with_members(figures, sized[2])
     return Standing(figures, record, planned, member_of, capacity, sized, diagnosis)
 
 
@@ -201,11 +202,10 @@ def _record(now: GroupNow, before: Standing | None) -> tuple[Snapshot, ...]:
 
 def _pace(record: tuple[Snapshot, ...], before: Standing | None, asked: Asked) -> tuple[Pace, Capacity | None]:
     """Return the rates, and the capacity: as given, else of members that had a backlog, now or when last seen."""
-    measured = asked.past.capacity_of(record[-1].problem.group)
     if asked.capacity is not None:
         given = Capacity(asked.capacity, GIVEN)
         return replace(pace_of(record), capacity=given), given
-    pace = pace_of(record, measured=measured)
+    pace = pace_of(record, measured=asked.past.capacity_of(record[-1].problem.group))
     seen = pace.capacity if pace.capacity is not None and pace.capacity.source == BACKLOG else None
     return pace, seen or (None if before is None else before.capacity)
 
@@ -238,8 +238,9 @@ def _solved(problem: Problem, before: Standing | None, asked: Asked, seconds: fl
     )  # fmt: skip
 
 
-def _figures(problem: Problem, result: Result, plan: Plan) -> Figures:
-    """Return the figures of a solved group; `plan` is the best plan found, whether or not it pays."""
+def _figures(result: Result) -> Figures:
+    """Return the figures of a solved group and its best plan found, whether or not that pays."""
+    plan, problem = result.found, result.found.problem
     today = current_plan(problem)
     owned = bool((problem.owner != NOBODY).any()) or not problem.active.any()
     worth = result.payoff
@@ -269,50 +270,18 @@ def _lag(problem: Problem) -> int:
     return sum(problem.lags.tolist())
 
 
-def _with_times(
-    figures: Figures, problem: Problem, member_of: Index, rates: list[Fraction], capacity: Fraction
-) -> Figures:
-    """Add the capacity and the seconds to drain; a group without members reads nothing, so it has no such time."""
-    if not problem.members:
-        return replace(figures, capacity_messages_per_second=capacity)
-    course = Course(problem, rates, capacity, max(problem.weights, default=Fraction(1)))
-    today: Time | None = course.of_plan(current_plan(problem))
-    return replace(
-        figures,
-        capacity_messages_per_second=capacity,
-        drain_seconds=today if figures.spread_messages is not None else None,
-        best_drain_seconds=course.of_plan(Plan(problem, member_of.copy())),
-    )
-
-
 def _sized(
-    problem: Problem,
-    before: Standing | None,
-    aim: Problem,
-    asked: Asked,
-    seconds: float,
-    capacity: Fraction,
-    rates: list[Fraction],
+    problem: Problem, kept: Standing | None, asked: Asked, seconds: float, capacity: Fraction, rates: list[Fraction]
 ) -> tuple[Fraction, list[Fraction], Size] | None:
-    """Return the sizing of the group; that of an earlier reading if nothing changed but for noise."""
-    if before is not None and before.sized is not None and _unchanged(before, aim):
-        old_capacity, old_rates, _ = before.sized
+    """Return the sizing of the group; that of `kept`, whose plan still holds, if the rates changed only by noise."""
+    if kept is not None and kept.sized is not None:
+        old_capacity, old_rates, _ = kept.sized
         changed = sum((abs(rate - old) for rate, old in zip(rates, old_rates, strict=True)), Fraction(0))
         if old_capacity == capacity and changed <= RATE_NOISE * capacity:
-            return before.sized
+            return kept.sized
     known = {name: asked.solving[name] for name in ("balance", "slack") if name in asked.solving}
     options = SizeOptions(drain_seconds=asked.drain_seconds or 0, solving=solving_of(time_limit=seconds, **known))
     try:
         return capacity, rates, run(problem, options, capacity, rates)
     except InvalidProblemError:  # the topics of new members are unknown
         return None
-
-
-def _with_members(figures: Figures, size: Size) -> Figures:
-    beyond = size.binding_from or size.most
-    return replace(
-        figures,
-        fewest_members=size.fewest,
-        fewest_members_proven=size.proven,
-        members_wanted=beyond if size.fewest is None else size.fewest,
-    )

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from evenlag.watch.board import Board, Entry, share
+from evenlag.watch.board import Board, Entry
+from evenlag.watch.rounds import share
 
 
 def entry(as_of: float) -> Entry:

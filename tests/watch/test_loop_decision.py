@@ -88,8 +88,8 @@ def _young(case: Case) -> Case:
 
 # In the order in which they are named: the first that holds is the reason.
 REASONS: tuple[tuple[Reason, Callable[[Case], Case]], ...] = (
-    (Reason.UNSEEN, _with(trouble="no answer")),
     (Reason.REBALANCING, _facts(state="PreparingRebalance")),
+    (Reason.UNSEEN, _facts(assumed={"subscriptions": "the input does not name them"})),
     (Reason.NO_MEMBERS, _with(members={})),
     (Reason.NO_FOLLOWERS, _facts(protocol="classic", assignor="range")),
     (Reason.WATCHING, lambda case: (*case[:2], True, case[3])),

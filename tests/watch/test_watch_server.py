@@ -131,7 +131,7 @@ def test_json_of_a_group_has_a_number_for_keda(address: str) -> None:
     assert document["members_wanted"] == 2
     assert document["drain_seconds"] is None  # JSON has no infinity
     assert document["objective_bound_messages"] == 1.5
-    assert set(document) == {"group", "age_seconds", "facts", "diagnosis", *(each.name for each in FIGURES)}
+    assert set(document) == {"group", "age_seconds", "facts", "diagnosis", *FIGURES}
 
 
 def test_every_group_is_found_by_its_listed_address(address: str) -> None:

@@ -69,7 +69,7 @@ def check(
         raise failure
     standings = {name: entry.standing for name, entry in sorted(board.entries.items())}
     figures = {name: each.figures for name, each in standings.items()}
-    told = {name: each.facts for name, each in standings.items()}
+    told = {name: each.problem.facts for name, each in standings.items()}
     if deadline is not None:
         _check_capacity(figures.values())
     found = [Finding(pattern, Kind.FAILED, board.no_match(pattern)) for pattern in board.unmatched]
