@@ -6,7 +6,6 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.report.costs_text import traffic_document as traffic_document
-    from evenlag.report.costs_text import traffic_fields as traffic_fields
     from evenlag.report.diagnosis_text import diagnosis_report as diagnosis_report
     from evenlag.report.documents import audit_document as audit_document
     from evenlag.report.documents import diagnosis_document as diagnosis_document
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from evenlag.report.page.html import group_page as group_page
     from evenlag.report.past_text import past_document as past_document
     from evenlag.report.past_text import past_table as past_table
-    from evenlag.report.payoff_text import payoff_document as payoff_document
     from evenlag.report.payoff_text import payoff_report as payoff_report
     from evenlag.report.plain import plain_text as plain_text
     from evenlag.report.progress import progress_bar as progress_bar
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from evenlag.report.replay_picture import draw_replay as draw_replay
     from evenlag.report.replay_text import replay_report as replay_report
     from evenlag.report.size_picture import draw_size as draw_size
-    from evenlag.report.size_text import answer_to as answer_to
     from evenlag.report.size_text import size_report as size_report
     from evenlag.report.size_text import speed_lines as speed_lines
     from evenlag.report.text import audit_report as audit_report
@@ -50,7 +47,7 @@ if TYPE_CHECKING:
     from evenlag.report.whatif_text import whatif_traffic as whatif_traffic
 
 _HOMES = {
-    "evenlag.report.costs_text": "traffic_document traffic_fields",
+    "evenlag.report.costs_text": "traffic_document",
     "evenlag.report.diagnosis_text": "diagnosis_report",
     "evenlag.report.documents": (
         "audit_document diagnosis_document explanation_document migration_document plan_document size_document "
@@ -65,14 +62,14 @@ _HOMES = {
     "evenlag.report.page.group_document": "group_document",
     "evenlag.report.page.html": "fleet_page group_page",
     "evenlag.report.past_text": "past_document past_table",
-    "evenlag.report.payoff_text": "payoff_document payoff_report",
+    "evenlag.report.payoff_text": "payoff_report",
     "evenlag.report.plain": "plain_text",
     "evenlag.report.progress": "progress_bar spinner",
     "evenlag.report.progress_log": "progress_lines",
     "evenlag.report.replay_picture": "draw_replay",
     "evenlag.report.replay_text": "replay_report",
     "evenlag.report.size_picture": "draw_size",
-    "evenlag.report.size_text": "answer_to size_report speed_lines",
+    "evenlag.report.size_text": "size_report speed_lines",
     "evenlag.report.text": "audit_report frontier_document frontier_report phases_report plan_report",
     "evenlag.report.whatif_text": "whatif_report whatif_traffic",
 }

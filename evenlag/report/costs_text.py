@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, quantity
+from evenlag.model.explanation.phrases import priced
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES, units_of
-from evenlag.model.plan import Number, Plan, current_plan
+from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
 
 
-def objective_line(result: Result, kind: str) -> str:
-    """Return the objective spelled out: spread or makespan under the name `kind`, costs in messages, and the sum."""
-    priced = [(name, result.units_of(name), price) for name, price in result.priced.items()]
-    parts = [(_units(name, units), units, price) for name, units, price in priced]
-    base = result.objective - sum(units * price for _, units, price in parts)
-    terms = [f"{name} × {_price(price)} message{'' if price == 1 else 's'}" for name, units, price in parts if units]
+def objective_line(result: Result) -> str:
+    """Return the objective spelled out: spread or makespan, costs in messages, and the sum."""
+    scenarios = len(result.plan.problem.futures)
+    kind = f"{result.across} {result.kind} of {quantity(scenarios, 'scenario')}" if scenarios else result.kind
+    costs = [(name, result.units_of(name), price) for name, price in result.priced.items()]
+    base = result.objective - sum(units * price for _, units, price in costs)
+    terms = [
+        f"{_units(name, units)} × {priced(price)} message{'' if price == 1 else 's'}"
+        for name, units, price in costs if units
+    ]  # fmt: skip
     first = f"{kind} {number(base)}"
     return f"{' + '.join([first, *terms])} = {number(result.objective)}" if terms else first
 
@@ -26,11 +32,6 @@ def objective_line(result: Result, kind: str) -> str:
 def _units(name: str, count: int) -> str:
     one = {CROSSINGS: "crossing", MOVES: "move"}.get(name)
     return quantity(count, one) if one else f"{count:,} {'moved size' if name == MOVED_SIZE else name}"
-
-
-def _price(price: Number) -> str:
-    """Return a price in messages; one below 10 gets three significant digits, as prices of bytes are small."""
-    return f"{float(price):.3g}" if price < 10 and price != int(price) else number(price)
 
 
 def cost_lines(result: Result, price: TrafficPrice | None = None) -> Iterator[str]:
@@ -46,7 +47,7 @@ def cost_lines(result: Result, price: TrafficPrice | None = None) -> Iterator[st
         today = "" if units is None else f", today {units:,}"
         yield f"{_crossings(plan, cost) if name == CROSSINGS else f'{name} {cost:,}'}{today}"
     if price is not None:
-        yield money_line(plan, price)
+        yield _money_line(plan, price)
     if result.cost_bounds:
         yield f"first: {'; '.join(_criterion(result, name) for name in result.first)}"
     if result.max_load is not None:
@@ -66,7 +67,7 @@ def _criterion(result: Result, name: str) -> str:
     return f"{name} {value:,}, {'proven' if bound >= value else f'at least {bound:,}'}"
 
 
-def money_line(plan: Plan, price: TrafficPrice) -> str:
+def _money_line(plan: Plan, price: TrafficPrice) -> str:
     """Return a sentence on the monthly cost of traffic across racks, under the plan and today."""
     months = traffic_document(plan, price)
     today = months["today_month"]
@@ -76,21 +77,30 @@ def money_line(plan: Plan, price: TrafficPrice) -> str:
 
 def traffic_document(plan: Plan, price: TrafficPrice) -> dict[str, Any]:
     """Return the monthly cost of traffic across racks, planned and today (null if no owner is known), for JSON."""
-    today = current_plan(plan.problem) if (plan.problem.owner != NOBODY).any() else None
-    return {
-        "price": price.text,
-        "planned_month": _month(plan, price),
-        "today_month": None if today is None else _month(today, price),
-    }
+    today = owned_today(plan)
+    crossings = None if today is None else units_of(today, CROSSINGS)
+    return months_document({"planned_month": units_of(plan, CROSSINGS), "today_month": crossings}, price)
+
+
+def months_document(traffic: Mapping[str, int | None], price: TrafficPrice) -> dict[str, Any]:
+    """Return the price and the monthly cost of each traffic across racks for JSON; null where unknown."""
+    months = {name: monthly(amount, price) for name, amount in traffic.items()}
+    return {"price": price.text} | {name: None if month is None else float(month) for name, month in months.items()}
 
 
 def traffic_fields(traffic: int | None, price: TrafficPrice | None) -> dict[str, float | None]:
     """Return the monthly cost of traffic across racks as a JSON field; empty without a price."""
     if price is None:
         return {}
-    return {"traffic_month": None if traffic is None else float(price.month(traffic))}
+    month = monthly(traffic, price)
+    return {"traffic_month": None if month is None else float(month)}
 
 
-def _month(plan: Plan, price: TrafficPrice) -> float | None:
-    traffic = units_of(plan, CROSSINGS)
-    return None if traffic is None else float(price.month(traffic))
+def monthly(traffic: int | None, price: TrafficPrice) -> Fraction | None:
+    """Return the monthly cost of traffic across racks; None if the traffic is unknown."""
+    return None if traffic is None else price.month(traffic)
+
+
+def owned_today(plan: Plan) -> Plan | None:
+    """Return today's assignment of a plan's group; None if no partition has an owner."""
+    return plan.today if (plan.problem.owner != NOBODY).any() else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from evenlag.compare.replay_result import RECORDED
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent, quantity
 from evenlag.model.explanation.phrases import joined
-from evenlag.report.costs_text import traffic_fields
+from evenlag.report.costs_text import months_document, traffic_fields
 from evenlag.report.replay_text import fleet_table
 from evenlag.report.sheet import Sheet
 from evenlag.report.size_text import sizes_table
@@ -107,12 +107,9 @@ class FleetAudit:
             "rejected": self.rejected,
         }
         if self.price is not None and self.traffic is not None:
-            document["traffic_cost"] = {
-                "price": self.price.text,
-                "groups": self.traffic["groups"],
-                "planned_month": self._month(self.traffic["planned"]),
-                "today_month": self._month(self.traffic["today"]),
-            }
+            months = {f"{when}_month": self.traffic[when] for when in ("planned", "today")}
+            head = {"price": self.price.text, "groups": self.traffic["groups"]}
+            document["traffic_cost"] = head | months_document(months, self.price)
         return document
 
     def _month(self, traffic: int | None) -> float | None:
@@ -165,23 +162,20 @@ class FleetAudit:
             lines.append(Text(f"  {quantity(row['groups'], 'group')}: {row['change']} ({row['cause']}){share}"))
         return lines
 
-    def _hurried(self) -> list[str]:
-        """Return notes on the groups for which the time limit came too early."""
-        late, alone = self.summary.late, self.summary.not_compared
-        notes = [
-            f"the time limit came before {quantity(alone, 'group')} could be compared with the published strategies; "
-            "first plans stand"
-        ] if alone else []  # fmt: skip
-        return notes + ([f"{quantity(late, 'group')} reached only after the time limit (late)"] if late else [])
+    def _hurried(self) -> Iterator[str]:
+        """Yield notes on the groups for which the time limit came too early."""
+        if alone := self.summary.not_compared:
+            compared = f"{quantity(alone, 'group')} could be compared with the published strategies"
+            yield f"the time limit came before {compared}; first plans stand"
+        if late := self.summary.late:
+            yield f"{quantity(late, 'group')} reached only after the time limit (late)"
 
-    def _reasons(self) -> list[str]:
-        """Return the most frequent reasons for rejected rows, and the number of rows rejected for others."""
-        reasons = [f"{quantity(each['count'], 'row')} of {each['source']}: {each['reason']}" for each in self.rejected]
-        rest = self.summary.rejects + self.summary.member_rejects - sum(each["count"] for each in self.rejected)
-        return [
-            *reasons,
-            *([f"{quantity(rest, 'row')} for other reasons; see the table rejects"] if rest else []),
-        ]
+    def _reasons(self) -> Iterator[str]:
+        """Yield the most frequent reasons for rejected rows, and the number of rows rejected for others."""
+        for each in self.rejected:
+            yield f"{quantity(each['count'], 'row')} of {each['source']}: {each['reason']}"
+        if rest := self.summary.rejects + self.summary.member_rejects - sum(each["count"] for each in self.rejected):
+            yield f"{quantity(rest, 'row')} for other reasons; see the table rejects"
 
     def _money_line(self) -> str:
         """Return a sentence on the monthly cost of traffic between racks, over all groups for which it is known."""
@@ -196,21 +190,19 @@ class FleetAudit:
 
     def _groups_table(self) -> Sheet:
         title = "groups whose spread the plan reduces most" if len(self.groups) == MOST_GROUPS else "groups"
+        months = {"traffic_month_today": "traffic per month, today", "traffic_month": "planned traffic per month"}
+        months = {} if self.price is None else months
         table = Sheet(title)
         table.columns("name", "group")
-        table.columns(
-            "figure", "partitions", "busy members", "spread today", "best spread", "proven bound", "planned moves"
-        )
-        table.columns(
-            "figure", *(("traffic per month, today", "planned traffic per month") if self.price is not None else ())
-        )
+        table.columns("figure", "partitions", "busy members", "spread today", "best spread", "proven bound")
+        table.columns("figure", "planned moves", *months.values())
         table.columns("name", "limited by", "status")
         for row in self._priced_groups:
             style = "green" if row["status"] == "OPTIMAL" else "yellow"
             table.row(
                 row["group"], f"{row['partitions']:,}", f"{row['busy_members']:,}", number(row["today"]),
                 number(row["best"]), number(row["bound"]), f"{row['moves']:,}",
-                *(number(row[f"traffic_month{day}"]) for day in (("_today", "") if self.price is not None else ())),
+                *(number(row[month]) for month in months),
                 (row["binding"] or "").replace(";", ", "), Text(row["status"], style=style),
             )  # fmt: skip
         return table

@@ -11,18 +11,10 @@ from evenlag.figures import number
 from evenlag.model.check import plan_violation
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, units_of
 from evenlag.model.plan import current_plan
-from evenlag.report.picture import BEST, LINE, TODAY, blank_figure, head, save
+from evenlag.report.picture import BEST, GREY, LINE, MARKED, TODAY, blank_figure, head, save
 
-MARKED = 60  # largest number of points that are marked with dots
 FAR = 2  # if today's spread exceeds the curve's highest by this factor, it becomes a note at the edge
-GREY = "#777777"
 BEYOND = 0.04  # share of the width by which the line goes on after the last plan
-
-
-def cost_name(against: str, problem_has_traffic: bool) -> str:
-    """Return the name of the cost on the horizontal axis."""
-    across = "traffic across racks" if problem_has_traffic else "partitions read across racks"
-    return {CROSSINGS: across, MOVED_SIZE: "moved size"}.get(against, against)
 
 
 def draw_frontier(curve: Frontier, path: Path, price: TrafficPrice | None = None) -> None:
@@ -50,8 +42,7 @@ def frontier_figure(curve: Frontier, price: TrafficPrice | None = None) -> Any:
     SourceError
         matplotlib is missing.
     """
-    figure = blank_figure(9, 5)
-    axes = figure.subplots()
+    figure, axes = blank_figure(9, 5)
     costs = [point.cost for point in curve.points]
     spreads, bounds = ([float(value) for value in values] for values in zip(
         *((point.spread, point.bound) for point in curve.points), strict=True))  # fmt: skip
@@ -88,9 +79,10 @@ def _today(axes: Any, curve: Frontier) -> None:
 
 
 def _frame(axes: Any, curve: Frontier, price: TrafficPrice | None) -> None:
-    what = cost_name(curve.against, curve.problem.pairs.traffic is not None)
-    head(axes, curve.problem.group, f"least spread for a budget of {what}")
-    axes.set_xlabel(f"budget of {what}")
+    across = "partitions read across racks" if curve.problem.pairs.traffic is None else "traffic across racks"
+    cost = {CROSSINGS: across, MOVED_SIZE: "moved size"}.get(curve.against, curve.against)
+    head(axes, curve.problem.group, f"least spread for a budget of {cost}")
+    axes.set_xlabel(f"budget of {cost}")
     axes.set_ylabel("spread, messages")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -100,4 +92,3 @@ def _frame(axes: Any, curve: Frontier, price: TrafficPrice | None) -> None:
         above = axes.secondary_xaxis("top", functions=(lambda traffic: traffic * by, lambda money: money / by))
         above.set_xlabel(f"per month at {price.text}", fontsize=9)
     axes.legend(frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)

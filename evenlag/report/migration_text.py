@@ -13,7 +13,6 @@ from evenlag.compare.migration_remarks import Online, Remark, Severity
 from evenlag.figures import number, quantity
 from evenlag.model.facts import STREAMS
 from evenlag.model.plan import Number
-from evenlag.model.result import Result
 from evenlag.report.sheet import Sheet
 
 _STYLES = {Severity.STOPS: "bold red", Severity.CHANGES: "yellow", Severity.CHECK: "cyan"}
@@ -21,7 +20,8 @@ _STYLES = {Severity.STOPS: "bold red", Severity.CHANGES: "yellow", Severity.CHEC
 
 def migration_report(found: Migration) -> RenderableType:
     """Return the forecasts, the remarks and the steps of one group."""
-    told = found.problem.facts.told()
+    told, best = found.problem.facts.told(), found.best
+    proof = f"\nevenlag's plan: {best.status}, objective {number(best.objective)}, bound {number(best.bound)}"
     return Group(
         Text(found.verdict, style="bold"),
         Text.assemble((found.problem.group, "bold"), f", {told}" if told else ""),
@@ -29,12 +29,8 @@ def migration_report(found: Migration) -> RenderableType:
         *_kept(found),
         *_remarks(found.remarks),
         *_steps(found),
-        *([] if found.online is Online.NO_MEMBERS else [Text(f"\n{_proof(found.best)}")]),
+        *([] if found.online is Online.NO_MEMBERS else [Text(proof)]),
     )
-
-
-def _proof(best: Result) -> str:
-    return f"evenlag's plan: {best.status}, objective {number(best.objective)}, bound {number(best.bound)}"
 
 
 def _forecasts(found: Migration) -> Sheet:
@@ -97,16 +93,10 @@ def _lines(found: Sequence[Migration]) -> Sheet:
     table.columns("figure", "spread today", "uniform", "after restarts", "range", "evenlag", "changes")
     for each in found:
         table.row(
-            each.problem.group,
-            each.problem.assignor or "–",
-            str(each.online),
-            _figure(each, TODAY, _spread),
-            _figure(each, "uniform", _spread),
-            _figure(each, "uniform", _after_restarts),
-            _figure(each, "range", _spread),
-            _figure(each, EVENLAG, _spread),
-            f"{len(each.remarks):,}",
-        )
+            each.problem.group, each.problem.assignor or "–", str(each.online),
+            _figure(each, TODAY, _spread), _figure(each, "uniform", _spread), _figure(each, "uniform", _after_restarts),
+            _figure(each, "range", _spread), _figure(each, EVENLAG, _spread), f"{len(each.remarks):,}",
+        )  # fmt: skip
     return table
 
 

@@ -25,11 +25,11 @@ def past_table(rows: Sequence[Mapping[str, Any]], groups: int) -> Sheet:
     table.columns("figure", "per hour", "rebalances", "members", "moved", "pause", "paused", "of the time")
     table.columns("remark", "causes")
     for row in rows:
+        paused, share = (row["paused_seconds"], row["paused_share"]) if row["pauses"] else (None, None)
         table.row(
             row["group"], f"{row['rebalances_per_hour']:.2f}", f"{row['rebalances']:,}", f"{row['members']:,}",
             f"{row['moved'] + row['forced']:,}", duration(readable(row["pause_seconds"])),
-            duration(readable(row["paused_seconds"])) if row["pauses"] else duration(None),
-            percent(row["paused_share"]) if row["pauses"] else percent(None), causes_of(row),
+            duration(readable(paused)), percent(share), causes_of(row),
         )  # fmt: skip
     if groups > len(rows):
         table.below(f"and {groups - len(rows):,} more in the table groups")

@@ -1,4 +1,4 @@
-"""Picture of an audit: the lag of each member, and the excess of Kafka's assignors (needs matplotlib)."""
+"""Parts that all pictures share, and an audit's picture: lags of members, excess of assignors (needs matplotlib)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ WIDE_FONTS = (
     "IPAexGothic", "Arial Unicode MS",
 )  # fmt: skip # fonts with Chinese, Japanese or Korean characters; those installed are tried in this order
 FIRST_WIDE = "\u1100"  # Chinese, Japanese and Korean characters begin here
-TODAY, BEST, LINE = "#c9ced6", "#1f77b4", "#d62728"
+TODAY, BEST, LINE, GREY = "#c9ced6", "#1f77b4", "#d62728", "#777777"
+MARKED = 60  # largest number of points that are marked with dots
 KNOWN = (
     {OPTIMAL: "evenlag", CURRENT: "today"}
     | {name: name for name in ("range", "roundrobin", "sticky", "cooperative-sticky")}
@@ -61,15 +62,14 @@ def draw(loads: Loads, rows: Iterable[Mapping[str, Any]], mean_loads: Mapping[st
     SourceError
         matplotlib is missing, or the file cannot be written.
     """
-    figure = blank_figure(10, 4)
-    left, right = figure.subplots(1, 2, width_ratios=[1, 1.2])
+    figure, (left, right) = blank_figure(10, 4, 1, 1.2)
     _members(left, loads)
     _excess(right, list(rows), mean_loads)
     save(figure, path)
 
 
-def blank_figure(width: float, height: float) -> Any:
-    """Return an empty figure of the given size, in inches.
+def blank_figure(width: float, height: float, *widths: float) -> tuple[Any, Any]:
+    """Return a figure of the given size, in inches, and its axes without a frame; several side by side with `widths`.
 
     Raises
     ------
@@ -80,7 +80,11 @@ def blank_figure(width: float, height: float) -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise SourceError(f"pictures need matplotlib; {to_get('matplotlib')}") from error
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(1, len(widths), width_ratios=widths) if widths else figure.subplots()
+    for each in figure.axes:
+        each.spines[["top", "right"]].set_visible(False)
+    return figure, axes
 
 
 def head(axes: Any, group: str, what: str, pad: float | None = None) -> None:
@@ -146,7 +150,6 @@ def _members(axes: Any, loads: Loads) -> None:
     axes.set_ylabel("messages to read", fontsize=10)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.legend(frameon=False, fontsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _excess(axes: Any, rows: list[Mapping[str, Any]], mean_loads: Mapping[str, float]) -> None:
@@ -175,5 +178,5 @@ def _excess(axes: Any, rows: list[Mapping[str, Any]], mean_loads: Mapping[str, f
     axes.set_xlabel("share of the group's mean lag per member; one dot per group", fontsize=10)
     axes.grid(axis="x", color="#eeeeee")
     axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)

@@ -11,9 +11,9 @@ from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySu
 from evenlag.compare.simulation import EVENLAG, START
 from evenlag.figures import duration, number
 from evenlag.model.rates import SECOND, time_micros
-from evenlag.report.picture import BEST, LINE, TODAY, blank_figure, head, save
+from evenlag.report.picture import BEST, GREY, LINE, TODAY, blank_figure, head, save
 
-OWN, GREY = "#2ca02c", "#777777"
+OWN = "#2ca02c"  # evenlag's line
 MOST_POINTS = 1_500  # points per line; more could not be told apart
 
 
@@ -31,14 +31,15 @@ def draw_replay(replayed: Replay, path: Path) -> None:
     SourceError
         matplotlib is missing, or the file cannot be written.
     """
-    figure = blank_figure(13.5, 5.2)
-    left, right = figure.subplots(1, 2, width_ratios=[1.7, 1])
+    figure, (left, right) = blank_figure(13.5, 5.2, 1.7, 1)
     _over_time(left, replayed)
     _by_strategy(right, replayed)
     save(figure, path)
 
 
 def _over_time(axes: Any, replayed: Replay) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
     by_strategy: dict[str, list[ReplayStep]] = {}
     for step in replayed.steps:
         by_strategy.setdefault(step.strategy, []).append(step)
@@ -57,8 +58,6 @@ def _over_time(axes: Any, replayed: Replay) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     head(axes, replayed.group, "spread of lag over time", pad=24)
     axes.set_ylabel("messages between the most and the least loaded member")
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
@@ -67,7 +66,6 @@ def _over_time(axes: Any, replayed: Replay) -> None:
     axes.margins(x=0.01)
     axes.grid(axis="y", color="#eeeeee")
     axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower left", bbox_to_anchor=(-0.01, 0.985), borderpad=0)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _styles(best: str | None) -> dict[str, tuple[str, float]]:
@@ -93,6 +91,8 @@ def _time(ts: str) -> datetime:
 
 
 def _by_strategy(axes: Any, replayed: Replay) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     rows = [row for row in replayed.summary if row.error is None]
     rows.sort(key=lambda row: (row.mean_spread or 0, row.moves or 0), reverse=True)
     styles = _styles(replayed.best)
@@ -105,7 +105,7 @@ def _by_strategy(axes: Any, replayed: Replay) -> None:
             textcoords="offset points", va="center", fontsize=8, color=GREY, annotation_clip=False,
         )  # fmt: skip
     axes.set_yticks(range(len(rows)), [row.strategy for row in rows])
-    axes.xaxis.set_major_locator(_few_ticks())
+    axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     above = "" if replayed.lag_limit is None else f" · time above {replayed.lag_limit:,.0f}"
     axes.annotate(
@@ -116,15 +116,8 @@ def _by_strategy(axes: Any, replayed: Replay) -> None:
     axes.set_xlabel("messages", fontsize=9)
     axes.grid(axis="x", color="#eeeeee")
     axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _remark(row: ReplaySummary) -> str:
     above = "" if row.seconds_above is None else f" · {duration(row.seconds_above)}"
     return f"{number(row.mean_spread)} · {row.moves:,} moves{above}"
-
-
-def _few_ticks() -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(4)

@@ -12,7 +12,7 @@ from evenlag.compare.history import Capacity
 from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.figures import duration, number, percent
 from evenlag.report.sheet import Sheet
-from evenlag.report.text import capacity_origin, told
+from evenlag.report.text import capacity_origin, facts_lines
 
 
 def replay_report(replayed: Replay) -> RenderableType:
@@ -24,7 +24,7 @@ def replay_report(replayed: Replay) -> RenderableType:
     model = next((row.mean_lag for row in replayed.summary if row.strategy == RECORDED), None)
     check = f"check of the model: mean lag {number(replayed.recorded_lag)} as recorded, {number(model)} replayed"
     notes = [Text(f"note: {note}", style="yellow") for note in replayed.notes]
-    return Group(verdict, head, *told(replayed.facts), strategies_table(replayed), Text(check), *notes)
+    return Group(verdict, head, *facts_lines(replayed.facts), strategies_table(replayed), Text(check), *notes)
 
 
 def capacity_line(capacity: Capacity) -> str:

@@ -124,23 +124,23 @@ class _Fit:
         self.widths = list(self.full)
         self.shown = [i for i, width in enumerate(self.full) if width]
         self.gap, self.bars, self.remarks_below = GAP, True, False
-        of = {kind: [i for i in self.shown if kinds[i] == kind] for kind in ("name", "figure", "bar", "remark")}
+        columns = {kind: [i for i in self.shown if kinds[i] == kind] for kind in ("name", "figure", "bar", "remark")}
         if self._over() > 0:
             self.gap = SMALL_GAP
-        for i in of["figure"]:
-            self._give(i, max([cell_len(word) for word in _broken(headers[i]).split()] + cells[i]))
-        if of["bar"] and self._over() > 0:
+        for i in columns["figure"]:
+            self._narrow(i, max([cell_len(word) for word in _broken(headers[i]).split()] + cells[i]))
+        if columns["bar"] and self._over() > 0:
             self.bars = False
-            for i in of["bar"]:
+            for i in columns["bar"]:
                 self.widths[i] = self.full[i] = max(cell_len(_text(row.cells[i], False).plain) for row in rows)
                 self.shown = [each for each in self.shown if each != i or self.widths[i]]
-        for i in of["remark"]:
-            self._give(i, LEAST_REMARK)
-        if of["remark"] and self._over() > 0:
+        for i in columns["remark"]:
+            self._narrow(i, LEAST_REMARK)
+        if columns["remark"] and self._over() > 0:
             self.remarks_below = True
-            self.shown = [i for i in self.shown if i not in of["remark"]]
-        while foldable and of["name"] and self._over() > 0:
-            widest = max(of["name"], key=self.widths.__getitem__)
+            self.shown = [i for i in self.shown if i not in columns["remark"]]
+        while foldable and columns["name"] and self._over() > 0:
+            widest = max(columns["name"], key=self.widths.__getitem__)
             if self.widths[widest] <= LEAST_NAME:
                 break
             self.widths[widest] -= 1
@@ -153,7 +153,7 @@ class _Fit:
     def _over(self) -> int:
         return self.width - self._room
 
-    def _give(self, column: int, least: int) -> None:
+    def _narrow(self, column: int, least: int) -> None:
         """Narrow a column by as much as the table is too wide, but not below `least`."""
         self.widths[column] = max(min(self.widths[column], least), self.widths[column] - max(self._over(), 0))
 

@@ -9,15 +9,14 @@ from evenlag.compare.counted import PUBLISHED
 from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.members_needed import Size
 from evenlag.figures import duration
-from evenlag.report.picture import BEST, LINE, blank_figure, head, save
+from evenlag.report.picture import BEST, GREY, LINE, MARKED, blank_figure, head, save
+from evenlag.report.size_text import published_times
 
 COLOURS = ("#8c8c8c", "#d39b2a", "#7a5195")  # colours of the published strategies
-GREY = "#777777"
-STEPS = (
+STEPS = (  # seconds between ticks
     0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400,
     172_800, 604_800,
 )  # fmt: skip
-MARKED = 60  # largest number of points that are marked with dots
 
 
 def draw_size(found: Size, path: Path) -> None:
@@ -39,14 +38,9 @@ def size_figure(found: Size) -> Any:
     SourceError
         matplotlib is missing.
     """
-    figure = blank_figure(9, 5)
-    axes = figure.subplots()
+    figure, axes = blank_figure(9, 5)
     counts = [row.members for row in found.sizes]
-    published: list[list[Time | None]] = [
-        [row.range_seconds for row in found.sizes],
-        [row.cooperative_sticky_seconds for row in found.sizes],
-        [row.uniform_seconds for row in found.sizes],
-    ]
+    published = [[published_times(row)[name] for row in found.sizes] for name in PUBLISHED]
     best: list[Time | None] = [row.drain_seconds for row in found.sizes]
     bound: list[Time | None] = [row.bound_seconds for row in found.sizes]
     dot = "o" if len(counts) <= MARKED else None
@@ -100,4 +94,3 @@ def _frame(axes: Any, found: Size, times: list[Time | None]) -> None:
     head(axes, found.problem.group, "time until everything is read")
     axes.set_xlabel("members")
     axes.legend(frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)

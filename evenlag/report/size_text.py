@@ -15,9 +15,10 @@ from evenlag.compare.members_needed import Size, SizeRow
 from evenlag.compare.size_moves import Handover
 from evenlag.compare.speeds import Speeds
 from evenlag.figures import duration, number, quantity
+from evenlag.model.explanation.phrases import joined, listed
 from evenlag.model.problem import Problem
 from evenlag.report.sheet import Sheet
-from evenlag.report.text import capacity_origin, told
+from evenlag.report.text import capacity_origin, facts_lines
 
 MOST_NAMED = 6  # items listed in a sentence before the rest are counted
 
@@ -39,7 +40,7 @@ def size_report(found: Size, sources: Sequence[str] = ()) -> RenderableType:
     return Group(
         Text(found.verdict, style=style),
         head,
-        *told(problem.facts),
+        *facts_lines(problem.facts),
         *(Text(sentence) for sentence in sources),
         *([] if found.fewest is None else [Text(_of_published(found))]),
         _table(found),
@@ -87,8 +88,8 @@ def _table(found: Size) -> Sheet:
             remarks.append("no gain beyond")
         if row.rule_seconds > 0:
             remarks.append("even counts cost time")
-        times = [row.drain_seconds, row.bound_seconds, *_published(row).values()]
-        cells = [Text(duration(each), style=_style(each, found)) for each in times]
+        times = [row.drain_seconds, row.bound_seconds, *published_times(row).values()]
+        cells = [Text(duration(each), style="green" if _within(each, found) else "") for each in times]
         style = "bold" if row.members == found.fewest else ""
         table.row(f"{row.members:,}", *cells, Text(", ".join(remarks)), style=style)
     return table
@@ -115,10 +116,6 @@ def sizes_table(rows: Iterable[Mapping[str, Any]], title: str) -> Sheet:
     return table
 
 
-def _style(time: Time | None, found: Size) -> str:
-    return "green" if time is not None and time <= found.deadline else ""
-
-
 def _sentences(found: Size) -> list[str]:
     sentences = []
     if found.hottest is not None and found.floor not in (0, NEVER):
@@ -135,8 +132,8 @@ def _sentences(found: Size) -> list[str]:
     if found.costly:
         costs = _costs(found)
         sentences.append(
-            f"Even partition counts cost time at {_some(costs)} members: the best plan without them is faster by the "
-            f"time in brackets{_divides(found)}."
+            f"Even partition counts cost time at {listed(costs[:MOST_NAMED], len(costs))} members: the best plan "
+            f"without them is faster by the time in brackets{_divides(found)}."
         )
     for row, less in found.slower[:MOST_NAMED]:
         sentences.append(
@@ -191,16 +188,17 @@ def _costs(found: Size) -> list[str]:
 
 def _of_published(found: Size) -> str:
     """Return a sentence on the group size that each published strategy needs, among the sizes tried."""
-    makes: dict[str, int] = {}
+    made, never = [], []
     for name in PUBLISHED:
-        counts = [row.members for row in found.sizes if _within(_published(row)[name], found)]
-        if counts:
-            makes[name] = counts[0]
-    never = [name for name in PUBLISHED if name not in makes]
-    made = [f"{name} needs {members}" for name, members in makes.items()]
-    parts = [f"among the sizes tried, {_some(made)}"] if made else []
+        members = next((row.members for row in found.sizes if _within(published_times(row)[name], found)), None)
+        if members is None:
+            never.append(name)
+        else:
+            made.append(f"{name} needs {members}")
+    parts = [f"among the sizes tried, {joined(made)}"] if made else []
     if never:
-        parts.append(f"{'none' if made else 'none of the sizes tried'} is enough for {_some(never, 'or')}")
+        names = " or ".join(filter(None, [", ".join(never[:-1]), never[-1]]))
+        parts.append(f"{'none' if made else 'none of the sizes tried'} is enough for {names}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -210,26 +208,16 @@ def _within(time: Time | None, found: Size) -> bool:
 
 
 def _beats(row: SizeRow) -> bool:
-    return any(time is not None and time < row.bound_seconds for time in _published(row).values())
+    return any(time is not None and time < row.bound_seconds for time in published_times(row).values())
 
 
 def _missing(found: Size) -> list[str]:
     if not found.not_reached:
         return []
-    counts = _some([f"{members}" for members in found.not_reached])
+    counts = listed([f"{members}" for members in found.not_reached[:MOST_NAMED]], len(found.not_reached))
     return [f"there was no time to try {counts} members; raise --time-limit"]
 
 
-def _published(row: SizeRow) -> dict[str, Time | None]:
+def published_times(row: SizeRow) -> dict[str, Time | None]:
+    """Return the time to drain under each published strategy; None if it is unknown."""
     return dict(zip(PUBLISHED, (row.range_seconds, row.cooperative_sticky_seconds, row.uniform_seconds), strict=True))
-
-
-# ---- words -----------------------------------------------------------------------------------------------------------
-
-
-def _some(parts: Iterable[str], last: str = "and") -> str:
-    parts = list(parts)
-    shown = parts[:MOST_NAMED]
-    if len(parts) > len(shown):
-        shown.append(f"{len(parts) - len(shown)} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"

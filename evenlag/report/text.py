@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,21 +19,20 @@ from evenlag.model.explanation.phrases import listed
 from evenlag.model.facts import Facts
 from evenlag.model.objective import CROSSINGS, MOVES
 from evenlag.model.phases import Phase, Rebalance
-from evenlag.model.plan import Plan, current_plan, plain
+from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
-from evenlag.report.costs_text import cost_lines, objective_line, traffic_fields
+from evenlag.report.costs_text import cost_lines, monthly, objective_line, owned_today, traffic_fields
 from evenlag.report.sheet import BAR, Bar, Cell, Sheet
 
 MOST_ROWS = 30  # members or moves listed before the rest are counted
 
+# by `Capacity.source`: with all snapshots at hand, and with a past of commits
 _SOURCES = {
     "given": "as given",
     "backlog": "the median of {cases:,} times that a member had a backlog",
     "highest": "the highest rate seen; no member ever had a backlog, so they may be faster",
 }
-
-
 _IN_PAST = {
     "backlog": "the median of {cases} in which a member had a backlog, by the commits in {place}",
     "highest": "99 % of {cases} are below, by the commits in {place}; no member ever had a backlog, so they may be "
@@ -74,16 +72,14 @@ def _headline(result: Result) -> Iterator[Text]:
     yield Text(result.verdict, style="bold" if result.objection is None else "bold yellow")
     size = f"{quantity(len(problem.lags), 'partition')}, {quantity(int(problem.active.sum()), 'active member')}"
     yield Text.assemble((problem.group, "bold"), f"  {size}, balance: {result.balance}")
-    yield from told(problem.facts)
+    yield from facts_lines(problem.facts)
     if result.status == "EMPTY":
         yield Text(f"EMPTY: {why_empty(problem)}", style="yellow")
 
 
 def _figures(result: Result) -> str:
     """Return the spread and the makespan, today and planned, and the moves."""
-    problem, plan = result.plan.problem, result.plan
-    today = current_plan(problem) if (problem.owner != NOBODY).any() else None
-    sides = [*([] if today is None else [today]), plan]
+    sides = [side for side in (owned_today(result.plan), result.plan) if side is not None]
     spread = " → ".join(number(side.spread) for side in sides)
     makespan = " → ".join(number(side.makespan) for side in sides)
     moves = f"{quantity(result.moves, 'move')}, {result.forced_moves:,} newly assigned"
@@ -95,7 +91,7 @@ def _proof(result: Result) -> Iterator[Text]:
     text = Text()
     text.append(result.status, style="bold green" if result.status == "OPTIMAL" else "bold yellow")
     by = "" if result.attested_by is None else f" (two runs of {result.attested_by} agree)"
-    text.append(f"  {_objective(result)}, bound {number(result.bound)}{by}, gap {percent(result.gap)}")
+    text.append(f"  {objective_line(result)}, bound {number(result.bound)}{by}, gap {percent(result.gap)}")
     yield text
     if result.binding:
         yield Text(f"limited by {', '.join(result.binding)}")
@@ -104,16 +100,8 @@ def _proof(result: Result) -> Iterator[Text]:
     yield Text(f"{found} {result.seconds:.2f} s{stopped}")
 
 
-def _objective(result: Result) -> str:
-    """Return the objective spelled out: spread or makespan, the cost of moves and pairs, and the sum."""
-    scenarios = len(result.plan.problem.futures)
-    of = f"{result.across} {result.kind} of {quantity(scenarios, 'scenario')}" if scenarios else f"{result.kind}"
-    return objective_line(result, of)
-
-
 def _members(plan: Plan) -> Sheet:
-    problem = plan.problem
-    today = current_plan(problem) if (problem.owner != NOBODY).any() else None
+    problem, today = plan.problem, owned_today(plan)
     weighted = not problem.equal_weights
     table = Sheet()
     racks = problem.pairs.racks
@@ -192,11 +180,14 @@ def audit_report(audit: Audit, price: TrafficPrice | None = None) -> RenderableT
     scenarios = len(audit.problem.futures)
     title = f"{audit.problem.group}, means over {quantity(scenarios, 'scenario')}" if scenarios else audit.problem.group
     head = Text(audit.verdict, style="bold")
-    parts = [*told(audit.problem.facts), *(_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY))]
+    parts = [
+        *facts_lines(audit.problem.facts),
+        *(_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY)),
+    ]
     return Group(head, _audit_table(audit, title, price), *parts, *notes)
 
 
-def told(facts: Facts) -> list[Text]:
+def facts_lines(facts: Facts) -> list[Text]:
     """Return a line with the facts about a group; none if its input has none."""
     line = facts.told()
     return [Text(line)] if line else []
@@ -239,16 +230,12 @@ def _audit_table(audit: Audit, title: str, price: TrafficPrice | None) -> Sheet:
             listed(names[:MOST_NAMED], len(names)), balances, counts, spread,
             *([number(row.objective)] if priced else []), excess, bound_excess,
             number(row.moves), *(number(getattr(row, name)) for name in more),
-            *([] if price is None else [number(_month(row.crossings, price))]),
+            *([] if price is None else [number(monthly(row.crossings, price))]),
             Text(wrong or proof, style="yellow" if wrong else "green"), style="bold" if row.strategy == OPTIMAL else "",
         )  # fmt: skip
         if len(names) > MOST_NAMED:
             table.below(f"alike: {', '.join(names)}")
     return table
-
-
-def _month(traffic: int | None, price: TrafficPrice) -> Fraction | None:
-    return None if traffic is None else price.month(traffic)
 
 
 def frontier_report(curve: Frontier, price: TrafficPrice | None = None) -> RenderableType:
@@ -265,10 +252,10 @@ def frontier_report(curve: Frontier, price: TrafficPrice | None = None) -> Rende
         remark = "← knee" if place == curve.knee and len(curve.points) > 2 else ""
         bar = Bar(round(BAR * float(point.spread) / highest), remark)
         moves = [] if curve.against == MOVES else [f"{point.moves:,}"]
-        month = [] if priced is None else [number(_month(point.cost, priced))]
+        month = [] if priced is None else [number(monthly(point.cost, priced))]
         table.row(f"{point.cost:,}", *moves, number(point.spread), number(point.bound), *month, bar)
     shown = Text(f"EMPTY: {why_empty(curve.problem)}", style="yellow") if curve.empty else table
-    return Group(Text(curve.verdict, style="bold"), shown, *told(curve.problem.facts))
+    return Group(Text(curve.verdict, style="bold"), shown, *facts_lines(curve.problem.facts))
 
 
 def frontier_document(curve: Frontier, price: TrafficPrice | None = None) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from evenlag.figures import duration, number, percent, quantity
 from evenlag.model.objective import CROSSINGS, Objective
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.result import Result
+from evenlag.report.costs_text import monthly, months_document
 from evenlag.report.sheet import Bar, Sheet
-from evenlag.report.text import MOST_ROWS, told
+from evenlag.report.text import MOST_ROWS, facts_lines
 
 
 def whatif_report(found: WhatIf, price: TrafficPrice | None = None) -> RenderableType:
@@ -26,7 +27,7 @@ def whatif_report(found: WhatIf, price: TrafficPrice | None = None) -> Renderabl
     verdict = Text(found.verdict, style="bold")
     group = Text(found.before.plan.problem.group, style="bold")
     notes = [Text(f"note: {note}", style="yellow") for note in _notes(found)]
-    facts = told(found.before.plan.problem.facts)
+    facts = facts_lines(found.before.plan.problem.facts)
     return Group(verdict, group, *facts, _figures(found, price), _members(found), _proofs(found), *notes)
 
 
@@ -75,28 +76,23 @@ def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
     for name in {**before.costs, **after.costs}:
         _cost(line, found, name)
     if price is not None:
-        now = _month(found.costs_today.get(CROSSINGS), price)
-        line("traffic per month", lambda result: _month(result.crossings, price), now)
+        now = number(monthly(found.costs_today.get(CROSSINGS), price))
+        line("traffic per month", lambda result: number(monthly(result.crossings, price)), now)
     return table
 
 
 def _proofs(found: WhatIf) -> Sheet:
     """Return the table of objectives, bounds and gaps of both plans."""
+    sides = (found.before, found.compared)
     table = Sheet()
     table.columns("name", "")
     table.columns("figure", "before", "after")
-    for name, of in _PROVEN.items():
-        table.row(name, of(found.before), of(found.compared))
+    table.row("status", *(str(side.status) for side in sides))
+    table.row("objective", *(number(side.objective) for side in sides))
+    table.row("bound", *(number(side.bound) for side in sides))
+    table.row("gap", *(percent(side.gap) for side in sides))
+    table.row("limited by", *("\n".join(side.binding) or "–" for side in sides))
     return table
-
-
-_PROVEN: dict[str, Callable[[Result], str]] = {
-    "status": lambda result: str(result.status),
-    "objective": lambda result: number(result.objective),
-    "bound": lambda result: number(result.bound),
-    "gap": lambda result: percent(result.gap),
-    "limited by": lambda result: "\n".join(result.binding) or "–",
-}
 
 
 def _cost(line: Callable[..., None], found: WhatIf, name: str) -> None:
@@ -107,10 +103,6 @@ def _cost(line: Callable[..., None], found: WhatIf, name: str) -> None:
         lambda result: "–" if name not in result.costs else f"{result.costs[name]:,}",
         "–" if now is None else f"{now:,}",
     )
-
-
-def _month(traffic: int | None, price: TrafficPrice) -> str:
-    return number(None if traffic is None else price.month(traffic))
 
 
 def _members(found: WhatIf) -> Sheet:
@@ -161,6 +153,4 @@ def _difference(before: Number, after: Number) -> str:
 def whatif_traffic(found: WhatIf, price: TrafficPrice) -> dict[str, Any]:
     """Return the monthly cost of traffic across racks today, before and after, for JSON; null where unknown."""
     sides = {"today": found.costs_today, "before": found.before.costs, "after": found.after.costs}
-    months = {f"{when}_month": side.get(CROSSINGS) for when, side in sides.items()}
-    costs = {name: None if traffic is None else float(price.month(traffic)) for name, traffic in months.items()}
-    return {"price": price.text} | costs
+    return months_document({f"{when}_month": side.get(CROSSINGS) for when, side in sides.items()}, price)

@@ -111,8 +111,7 @@ def test_a_picture_is_drawn_as_png_and_svg(billing: Path, tmp_path: Path) -> Non
     ],
 )
 def test_a_picture_is_named_after_any_group(tmp_path: Path, group: str, title: str) -> None:
-    figure = blank_figure(9, 5)
-    axes = figure.subplots()
+    figure, axes = blank_figure(9, 5)
     head(axes, group, "lag")
     save(figure, tmp_path / "head.png")
     assert axes.get_title(loc="left") == title

@@ -13,8 +13,7 @@ pytest.importorskip("matplotlib")
 def title_font(name: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The fonts of a title once it is drawn; a font that comes with matplotlib stands for an installed wide one."""
     monkeypatch.setattr(picture, "WIDE_FONTS", ("No Such Font", "DejaVu Serif"))
-    figure = picture.blank_figure(2, 2)
-    axes = figure.subplots()
+    figure, axes = picture.blank_figure(2, 2)
     axes.set_title(name)
     picture.render(figure, io.BytesIO(), format="png")
     return list(axes.title.get_fontfamily())
@@ -32,7 +31,7 @@ def test_other_names_keep_their_font(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_missing_font_is_no_warning_and_logging_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(picture, "WIDE_FONTS", ())
     before = logging.getLogger("matplotlib.font_manager").level
-    figure = picture.blank_figure(2, 2)
-    figure.subplots().set_title("注文")
+    figure, axes = picture.blank_figure(2, 2)
+    axes.set_title("注文")
     picture.render(figure, io.BytesIO(), format="svg")  # a warning would be an error here
     assert logging.getLogger("matplotlib.font_manager").level == before

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evenlag.report.picture import BEST, TODAY, blank_figure, head
+from evenlag.report.picture import BEST, GREY, TODAY, blank_figure, head
 
-GREY = "#777777"
+# least span, length and name of a unit of time, in seconds
 UNITS = ((172_800.0, 86_400.0, "days"), (7_200.0, 3_600.0, "hours"), (120.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
 LEAST = 1e-4  # shares below this are drawn at the left edge
 
@@ -20,8 +20,7 @@ def forecast_figure(forecast: Mapping[str, Any], group: str) -> Any:
     SourceError
         matplotlib is missing.
     """
-    figure = blank_figure(9, 4)
-    axes = figure.subplots()
+    figure, axes = blank_figure(9, 4)
     times = forecast["seconds"]
     span = times[-1] - min((seconds for seconds, _ in forecast["past"]), default=0.0)
     unit, name = next((unit, name) for least, unit, name in UNITS if span >= least)
@@ -37,7 +36,6 @@ def forecast_figure(forecast: Mapping[str, Any], group: str) -> Any:
     axes.set_ylabel("messages")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.legend(frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
@@ -55,8 +53,7 @@ def strategies_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
         matplotlib is missing.
     """
     known = [row for row in rows if row["median"] is not None]
-    figure = blank_figure(9, 0.8 + 0.3 * len(known))
-    axes = figure.subplots()
+    figure, axes = blank_figure(9, 0.8 + 0.3 * len(known))
     boxes = [
         {"label": row["strategy"], "whislo": row["p10"], "q1": row["p10"], "med": row["median"], "q3": row["p90"],
          "whishi": row["worst"], "fliers": []}
@@ -73,5 +70,4 @@ def strategies_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
     axes.set_xlabel("spread above the best")
     axes.grid(axis="x", color="#eeeeee")
     axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -43,13 +43,13 @@ def fleet_document(
         for row in groups
     ]
     shown.sort(key=lambda row: (-(row["makespan_saved"] or 0), row["group"]))
-    document = {
+    return {
         "kind": "fleet", "source": source, "balance": BALANCE, "strategy_names": names,
         "statuses": dict(Counter(row["status"] for row in shown).most_common()),
         "limits": dict(Counter(rule for row in shown for rule in row["binding"]).most_common()),
         "strategies": _strategies(audited.values()), "groups": shown, "past": past,
+        "headline": _headline(shown),
     }  # fmt: skip
-    return document | {"headline": _headline(shown)}
 
 
 def _by_group(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -65,7 +65,7 @@ def _group(row: Row, audit: Sequence[Row], loads: Sequence[Row], names: list[str
     today = next((each for each in audit if each["strategy"] == CURRENT), {})
     if best.get("status") == "EMPTY":  # no member can take a partition: no plan exists
         best = {"status": "EMPTY"}
-    gained = _less(today.get("makespan"), best.get("makespan"))
+    gained = _saved(today.get("makespan"), best.get("makespan"))
     largest = sorted(loads, key=lambda each: -max(each["today"], each["planned"]))[:MOST_MEMBERS]
     return {
         "group": row["group"], "snapshot_ts": str(row["snapshot_ts"]),
@@ -83,7 +83,7 @@ def _group(row: Row, audit: Sequence[Row], loads: Sequence[Row], names: list[str
     }  # fmt: skip
 
 
-def _less(today: float | None, best: float | None) -> float | None:
+def _saved(today: float | None, best: float | None) -> float | None:
     """Return the number of messages by which the busiest member's lag can fall; None without an assignment today."""
     return None if today is None or best is None else max(today - best, 0)
 

@@ -12,7 +12,6 @@ from evenlag.compare.overview import Overview, times_ahead
 from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY
-from evenlag.model.result import Result
 from evenlag.report.costs_text import cost_lines
 from evenlag.report.explanation_text import ON_MOVES
 from evenlag.report.payoff_text import payoff_document
@@ -23,13 +22,11 @@ SHOWN = (
     "strategy", "balance", "status", "spread", "objective", "bound", "excess", "moves", "count_min", "count_max",
     "crossings", "violation", "error",
 )  # fmt: skip
-WHY = ("objective", "bound", "largest load", "smallest load", "limit", "first", "fewest moves", "ceiling")
+WHY = ("objective", "bound", "largest load", "smallest load", "limit", "first", "fewest moves", "ceiling")  # claims
 MOST_TRIED = 1_000  # most moves for which the page lists the gain of each
 
 
-def group_document(
-    seen: Overview, source: str, notes: Sequence[str] = (), options: str = ""
-) -> dict[str, Any]:  # fmt: skip
+def group_document(seen: Overview, source: str, notes: Sequence[str] = (), options: str = "") -> dict[str, Any]:
     """Return the document of a group's page.
 
     Parameters
@@ -43,7 +40,9 @@ def group_document(
         Options of the plan as given; shown in these commands too.
     """
     result, problem, today = seen.result, seen.problem, seen.today
-    headline, *reasons = [sentence for claim, sentence in _claims(result) if claim not in ON_MOVES]
+    explanation = result.explain()
+    claims = [(claim.kind, text) for claim, text in zip(explanation.claims, explanation.sentences, strict=True)]
+    headline, *reasons = [sentence for kind, sentence in claims if kind not in ON_MOVES]
     certified = result.to_dict()
     del certified["certificate"], certified["assignment"]
     return {
@@ -67,22 +66,8 @@ def group_document(
         "today": None if today is None else {"spread": plain(today.spread), "makespan": plain(today.makespan)},
         "assumptions": list(dict.fromkeys([*filter(None, [problem.facts.told()]), *notes, *result.warnings])),
         "missing": list(seen.notes),
-        "explanation": _reasons(result),
+        "explanation": [sentence for kind, sentence in claims if kind in WHY],
     }
-
-
-def _reasons(result: Result) -> list[str]:
-    """Return the sentences on why no plan is better; moves and costs have tables of their own."""
-    explanation = result.explain()
-    pairs = zip(explanation.claims, explanation.sentences, strict=True)
-    return [sentence for claim, sentence in pairs if claim.kind in WHY]
-
-
-def _claims(result: Result) -> list[tuple[str, str]]:
-    """Return the kind and the sentence of each claim of the group's explanation, the decisive one first."""
-    explanation = result.explain()
-    kinds = [claim.kind for claim in explanation.claims]
-    return list(zip(kinds, explanation.sentences, strict=True))
 
 
 def _members(seen: Overview) -> list[dict[str, Any]]:
