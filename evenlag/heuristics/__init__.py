@@ -24,7 +24,7 @@ from evenlag.model.names import one_of, spelled
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
 
-_PUBLISHED: dict[str, tuple[Callable[[Problem], Plan], Balance]] = {
+_PUBLISHED: dict[HeuristicWord, tuple[Callable[[Problem], Plan], Balance]] = {
     "range": (ranges.assign, Balance.TOPIC),
     "roundrobin": (roundrobin.assign, Balance.GROUP),
     "lag-aware": (lag_aware.assign, Balance.TOPIC),

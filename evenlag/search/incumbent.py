@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import ceil, floor
+from typing import get_args
 
 from evenlag.errors import InvalidPlanError
 from evenlag.model.certificate import Certificate
@@ -125,8 +126,17 @@ class Incumbent:
         self.clocked = self.exhausted = False
         self.seconds: dict[str, float] = {}
 
-    def take(self, finding: Finding, by: str) -> None:
-        """Accept a finding of the stage `by` if it is valid and an improvement."""
+    def take(self, finding: object, by: str) -> None:
+        """Accept a finding of the stage `by` if it is valid and an improvement.
+
+        Raises
+        ------
+        TypeError
+            The stage yields something else, such as a bare plan.
+        """
+        if not isinstance(finding, Finding):
+            kinds = ", ".join(kind.__name__ for kind in get_args(Finding))
+            raise TypeError(f"stage {by!r} yields a {type(finding).__name__}; it must be one of {kinds}")
         if isinstance(finding, Candidate):
             self._take_plan(finding, by)
         elif isinstance(finding, Bound):

@@ -9,7 +9,7 @@ from inspect import get_annotations
 from math import inf
 from typing import ClassVar
 
-from evenlag.model.objective import LOADLESS
+from evenlag.model.objective import EVERY_TERM, LOADLESS
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
 from evenlag.search.task import Task
 
@@ -41,12 +41,14 @@ class Stage:
     starts_over: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
-        """Refuse a class variable that no stage has, such as a misspelt one."""
+        """Refuse class variables and terms in `handles` that do not exist, such as misspelt ones."""
         unknown = [
             name for name, kind in get_annotations(cls).items() if "ClassVar" in str(kind) and not hasattr(Stage, name)
         ]
         if unknown:
             raise TypeError(f"{cls.__name__}: no stage has the class variable {unknown[0]!r}")
+        if terms := cls.handles - EVERY_TERM:
+            raise TypeError(f"{cls.__name__}: no objective has the term {min(terms)!r}, only {sorted(EVERY_TERM)}")
 
     @property
     def name(self) -> str:

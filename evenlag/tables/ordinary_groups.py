@@ -13,6 +13,7 @@ from evenlag.tables.group_table import GroupTable
 from evenlag.tables.pair_columns import NO_AMOUNT
 
 MOST_SUMMED = 2.0**61  # messages of an ordinary group: sums of them fit 64 bits
+HARMLESS = ("generation", "assignor", "rack")  # columns of members that do not make a group extraordinary
 
 
 class OrdinaryGroups:
@@ -27,12 +28,12 @@ class OrdinaryGroups:
         alike = (self._table.sizes > 0) & (np.diff(self._table.member_starts) > 0) & (self._totals < MOST_SUMMED)
         number_of = self._table.member_rows[0]
         for name, values in self._table.planned.items():
-            if name == "max_partitions":
-                alike[number_of[[value is not None for value in values]]] = False
-            elif name in ("weight", "topics"):
+            if name in ("weight", "topics"):
                 place = {value: code for code, value in enumerate(dict.fromkeys(values))}
                 codes = np.array([place[value] for value in values])
                 alike[number_of[codes != codes[self._table.member_starts[number_of]]]] = False
+            elif name not in HARMLESS:
+                alike[number_of[[value is not None for value in values]]] = False
         for g in np.flatnonzero(alike).tolist() if "topics" in self._table.planned else ():
             subscribed = self._table.planned["topics"][self._table.member_starts[g]]
             if subscribed is not None:

@@ -28,6 +28,12 @@ def test_a_plan_that_breaks_a_rule_is_not_taken() -> None:
     assert best.method == "in turn"
 
 
+def test_a_plan_that_a_stage_yields_bare_is_refused_with_its_name() -> None:
+    problem = group()
+    with pytest.raises(TypeError, match="stage 'mine' yields a Plan; it must be one of Candidate, Bound"):
+        Incumbent(task_for(problem)).take(even_plan(problem), "mine")
+
+
 def test_a_worse_plan_is_not_taken_and_a_better_one_is() -> None:
     problem = group([90, 1, 1, 90], 2)
     best = Incumbent(task_for(problem))

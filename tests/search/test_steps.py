@@ -154,3 +154,10 @@ def test_a_misspelt_class_variable_of_a_stage_is_refused() -> None:
 
         class Wrong(Stage):
             handels: ClassVar[frozenset[str]] = frozenset()
+
+
+def test_a_misspelt_term_of_a_stage_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Wrong: no objective has the term 'celling', only .*'ceiling'"):
+
+        class Wrong(Stage):
+            handles: ClassVar[frozenset[str]] = frozenset({"celling"})

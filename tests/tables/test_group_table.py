@@ -315,6 +315,15 @@ def crossings_of(plan: Plan) -> int | None:
     return count
 
 
+def test_a_column_that_the_columns_of_groups_do_not_know_leaves_a_group_to_itself() -> None:
+    """Only a group with a value of the new column is planned alone."""
+    members = [{"snapshot_ts": PLAIN["snapshot_ts"], "group": group, "consumer_id": "a"} for group in "gh"]
+    table = groups_of([PLAIN | {"group": group} for group in "gh"], members)
+    assert OrdinaryGroups(table).chosen.tolist() == [True, True]
+    table.planned["paused"] = [None, True]
+    assert OrdinaryGroups(table).chosen.tolist() == [True, False]
+
+
 def test_lags_that_sum_beyond_64_bits_are_no_columns() -> None:
     rows = [PLAIN | {"partition": p, "lag": 2**61 - 1 + p} for p in range(2)]
     assert OrdinaryGroups(groups_of(rows)).chosen.tolist() == [False]
