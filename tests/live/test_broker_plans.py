@@ -108,6 +108,7 @@ def test_plans_name_static_members_and_the_rest_evens_counts_out(broker: Broker,
         assert java.failures() == two_owners(java.events) == []
 
 
+@pytest.mark.long
 def test_members_that_time_out_and_join_again_get_their_plan_again(broker: Broker, tmp_path: Path) -> None:
     """They keep their ids, but the broker knows their client ids only some time after they have joined."""
     topic = group = "kip-848-suspended"
