@@ -29,7 +29,17 @@ class FencedError(Exception):
     """Another process has the static name of this member."""
 
 
-class Owner(Protocol):
+class Keeper(Protocol):
+    """A consumer that is in a group."""
+
+    def keep(self, offsets: Mapping[Key, int]) -> None:
+        """Store commits: the coordinator has taken them."""
+
+    def lost(self) -> None:
+        """Forget all partitions: the group has removed this member."""
+
+
+class Owner(Keeper, Protocol):
     """The consumer that has a membership."""
 
     def joining(self) -> Mapping[str, Any]:
@@ -40,12 +50,6 @@ class Owner(Protocol):
 
     def assigned(self, assignment: Any, generation: int) -> None:
         """Take the outcome of a rebalance; None is an empty assignment."""
-
-    def keep(self, offsets: Mapping[Key, int]) -> None:
-        """Store commits: the coordinator has taken them."""
-
-    def lost(self) -> None:
-        """Forget all partitions: the group has removed this member."""
 
 
 class Membership:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 
 from evenlag.live.followed_plan import FollowedPlan
 from evenlag.live.group_state import CLASSIC, Description
 from evenlag.live.ownership import LEASE
 from evenlag.simulation.followed_group import RATE, Followers
-from evenlag.simulation.plan_log import GARBAGE
 from evenlag.simulation.two_loops import TwoLoops
 from evenlag.simulation.uneven_traffic import UnevenTraffic
 from evenlag.simulation.watch_loop import EVERY, TIMEOUT
@@ -33,16 +31,14 @@ class Looped(Followers):
         self._traffic = UnevenTraffic(self, RATES, keeps=(20.0, 200.0), slow_for=(60.0, 300.0), handling=3.0)
         world.start("traffic", self._traffic.run)
 
-    def appended(self, value: bytes) -> None:
-        """Note a record; a loop may plan only for the members of the last plan, none of whom has long been dead."""
-        before, now = self.plan, self.world.now
-        super().appended(value)
-        if value == GARBAGE:
-            return
-        plan = FollowedPlan.from_dict(json.loads(value))
+    def check_plan(self, plan: FollowedPlan, before: FollowedPlan) -> None:
+        """Check a plan that follows the newest one so far.
+
+        A loop may plan only for the members of that one, none of whom has long been dead.
+        """
         if (writer := self.loops.published(plan, before)) is None:
             return
-        named = {name for name, keys in before.assignment.items() if keys}
+        now, named = self.world.now, {name for name, keys in before.assignment.items() if keys}
         if plan.assignment.keys() != named:
             raise self.world.broken(f"{writer} publishes a plan for {sorted(plan.assignment)}, not for {sorted(named)}")
         dead = [each.name for each in self.members.values() if each.died < now - SEEN_DEAD and each.name in named]

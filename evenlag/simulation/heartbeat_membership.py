@@ -12,7 +12,7 @@ from typing import Protocol
 from confluent_kafka import KafkaException
 
 from evenlag.live.cluster.stopped import LEFT_FOR_NOW
-from evenlag.simulation.classic_membership import PATIENCE, POLLS_WITHIN, FencedError
+from evenlag.simulation.classic_membership import PATIENCE, POLLS_WITHIN, FencedError, Keeper
 from evenlag.simulation.cluster import Key
 from evenlag.simulation.consumer_group import JOIN, LEAVE, ConsumerGroup
 from evenlag.simulation.group_answers import Code
@@ -22,7 +22,7 @@ from evenlag.simulation.world import World
 INTERVAL = 3.0  # seconds between heartbeats (`group.consumer.heartbeat.interval.ms`)
 
 
-class Holder(Protocol):
+class Holder(Keeper, Protocol):
     """The consumer that has a membership."""
 
     @property
@@ -31,12 +31,6 @@ class Holder(Protocol):
 
     def take(self, keys: Collection[Key]) -> bool:
         """Give up all partitions but these, and take the others."""
-
-    def keep(self, offsets: Mapping[Key, int]) -> None:
-        """Store commits: the coordinator has taken them."""
-
-    def lost(self) -> None:
-        """Forget all partitions: the group has removed this member."""
 
 
 class HeartbeatMembership:

@@ -36,10 +36,14 @@ class OperatedGroup(TroubledGroup[M]):
     def appended(self, value: bytes) -> None:
         """Note a record of the topic of plans."""
         if value != GARBAGE:
-            plan = FollowedPlan.from_dict(json.loads(value))
+            plan, before = FollowedPlan.from_dict(json.loads(value)), self.plan
             self.plan = plan if plan.version > self.plan.version else self.plan
             shown = ", ".join(f"{name}: {numbers(keys)}" for name, keys in plan.assignment.items())
             self.disturb("plan", f"plan {plan.version} is published: {shown}", ARRIVES[1])
+            self.check_plan(plan, before)
+
+    def check_plan(self, plan: FollowedPlan, before: FollowedPlan) -> None:
+        """Check a plan that follows the newest one so far; nothing where only the operator publishes."""
 
     def publish_any(self, ahead: float = 0.0) -> None:
         """Publish a plan that gives each partition to any of the members."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from evenlag.simulation.heartbeat_membership import INTERVAL, HeartbeatMembershi
 from evenlag.simulation.link import Link
 from evenlag.simulation.operated_group import OperatedGroup
 from evenlag.simulation.plan_assignor import PlanAssignor
-from evenlag.simulation.plan_log import GARBAGE, GROUP, SimulatedPlanTopic
+from evenlag.simulation.plan_log import GROUP, SimulatedPlanTopic
 from evenlag.simulation.troubled_group import numbers
 from evenlag.simulation.two_loops import TwoLoops
 from evenlag.simulation.uneven_traffic import UnevenTraffic
@@ -117,13 +116,8 @@ class PlannedGroup(OperatedGroup[PlannedMember]):
 
     # ---- promises ------------------------------------------------------------------------------------------------
 
-    def appended(self, value: bytes) -> None:
-        """Note a record; a loop may plan only for members of the group."""
-        before = self.plan
-        super().appended(value)
-        if value == GARBAGE:
-            return
-        plan = FollowedPlan.from_dict(json.loads(value))
+    def check_plan(self, plan: FollowedPlan, before: FollowedPlan) -> None:
+        """Check a plan that follows the newest one so far: a loop may plan only for members of the group."""
         if (writer := self.loops.published(plan, before)) is None:
             return
         gone = [each for each in plan.assignment if self._seen.get(each, -math.inf) < self.world.now - TO_PUBLISH]

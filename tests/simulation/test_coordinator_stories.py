@@ -17,7 +17,7 @@ from tests.support.story_telling import Telling, outcomes_of, recorded, told
 class Kind:
     """Stories, their record, and how they are told to the model and to a real broker with such properties and topics.
 
-    `versions` begin those of the brokers that answer like the record.
+    Brokers whose version begins with one of `versions` answer like the record.
     """
 
     stories: Mapping[str, str]

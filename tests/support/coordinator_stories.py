@@ -19,7 +19,7 @@ from typing import Protocol
 
 from evenlag.simulation.coordinator import Coordinator
 from evenlag.simulation.group_answers import NO_GENERATION, NO_MEMBER, Answer, Code, Pending
-from tests.support.story_telling import Clocked, Telling, outcomes_of, record
+from tests.support.story_telling import Clocked, Telling, outcomes_of, record, with_drawn
 
 GOLDEN = "coordinator-4.1.json"
 INITIAL_DELAY = 2.0  # seconds for which an empty group waits for more members
@@ -47,7 +47,7 @@ def drawn(seed: int) -> str:
     return "; ".join(steps)
 
 
-STORIES = {
+WRITTEN = {
     "a group forms": FORMED,
     "a member alone": "join a; join a; wait 1; sync a a=all; beat a; commit a",
     "an id is needed": "join a as=none; join a as=none; wait 0.5",
@@ -139,10 +139,7 @@ STORIES = {
     "a static member comes back with less": "join s static=s protocols=x+y; wait 1; sync s s=all; "
     "join t static=s protocols=y; sync t; sync t t=x",
 }  # fmt: skip
-RANDOM = 40  # stories that are drawn
-
-for _number in range(RANDOM):
-    STORIES[f"drawn story {_number}"] = drawn(_number)
+STORIES = with_drawn(WRITTEN, drawn)
 
 
 class Driver(Clocked, Protocol):

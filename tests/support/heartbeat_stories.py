@@ -1,7 +1,7 @@
 """Small stories of KIP-848 groups, told to a real coordinator or to the simulation's model of it.
 
-`python -m tests.support.heartbeat_stories` records the answers of a real broker in tests/records, and with
-`EVENLAG_KAFKA=4.4.0` those of another version.
+`python -m tests.support.heartbeat_stories` records the answers of a real broker in tests/records. Set
+`EVENLAG_KAFKA=4.4.0` to record another version.
 
 A step is a request of one client, or a pause:
 
@@ -25,7 +25,7 @@ from evenlag.live.cluster.stopped import LEFT_FOR_NOW
 from evenlag.live.group_state import Description, TopicPartition
 from evenlag.simulation.consumer_group import JOIN, LEAVE, ConsumerGroup
 from evenlag.simulation.group_answers import Answer, Code, Pending
-from tests.support.story_telling import Clocked, Telling, outcomes_of, record
+from tests.support.story_telling import Clocked, Telling, outcomes_of, record, with_drawn
 
 TOPICS = {"t": 4, "u": 3, "stories": 1}  # of all groups; the last one for commits
 SESSION = 30.0  # seconds
@@ -64,7 +64,7 @@ def drawn(seed: int) -> str:
     return "; ".join(steps)
 
 
-STORIES = {
+WRITTEN = {
     "a member alone": "join a; beat a; ack a; full a; commit a; leave a; beat a; commit a; commit a epoch=-1",
     "a second member": f"{TWO}; ack b; commit a; commit b; full a",
     "strangers": "beat z; leave z; commit z; commit z epoch=-1; join a; beat z epoch=0; beat z; leave z; commit z; "
@@ -163,10 +163,7 @@ STORIES = {
     "a member is away that does not give up in time": "join s static=s within=5; join b; beat s; away s; wait 5; "
     "beat b; join t static=s; beat b",
 }  # fmt: skip
-RANDOM = 40  # stories that are drawn
-
-for _number in range(RANDOM):
-    STORIES[f"drawn story {_number}"] = drawn(_number)
+STORIES = with_drawn(WRITTEN, drawn)
 
 
 class Driver(Clocked, Protocol):

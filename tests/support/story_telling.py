@@ -14,6 +14,7 @@ from evenlag.simulation.group_answers import Answer, Pending
 RECORDS = Path(__file__).parents[1] / "records"
 STEP = 1.0  # seconds for a step, within which a broker answers at once if it can
 AT_ONCE = 10  # stories
+DRAWN = 40  # stories that are drawn
 
 Outcomes = dict[str, list[str]]
 """The lines of each story's outcome."""
@@ -57,6 +58,11 @@ class Telling(ABC):
     @abstractmethod
     def _told(self, verb: str, who: str, answer: Answer) -> str:
         """Return an answer in words, and remember what its client remembers of it."""
+
+
+def with_drawn(stories: Mapping[str, str], drawn: Callable[[int], str]) -> dict[str, str]:
+    """Return stories, followed by some that are drawn by number."""
+    return {**stories, **{f"drawn story {number}": drawn(number) for number in range(DRAWN)}}
 
 
 def told(story: str, telling: Telling) -> list[str]:
