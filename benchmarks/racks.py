@@ -40,9 +40,9 @@ def racks(seed: int) -> Iterator[str]:
             yield f"| {partitions:,} × {members} | {'yes' if owned else 'no'} | " + " | ".join(cells) + " |"
     yield "\n## What it costs to read locally\n"
     yield (
-        "Groups without owners: the lowest spread, as a share of the mean load, for a budget of crossings. 0 % is the "
-        "fewest crossings of any plan, 100 % those of the plan with the lowest spread. In brackets: crossings, and a "
-        "gap above 1e-4.\n"
+        "Groups without owners: for each budget of crossings the lowest spread, as a share of the mean load. A budget "
+        "of 0 % is the fewest crossings that a plan can have. One of 100 % is the crossings of the plan with the "
+        "lowest spread. In brackets: crossings, and a gap above 1e-4.\n"
     )
     yield "| P × C | " + " | ".join(f"{share:.0%}" for share in SHARES) + " |"
     yield "|---" * (1 + len(SHARES)) + "|"

@@ -170,7 +170,7 @@ def standing_of(
         case = Case(problem, record, known, asked.drain_seconds, options, Clock(seconds * DIAGNOSIS_SHARE), best)
         diagnosis = diagnosis_of(case).summary
     sized = today_seconds = best_seconds = None
-    if capacity is not None and problem.members:  # without members nothing is read, so there are no such times
+    if capacity is not None and problem.members:  # without members nothing is read
         course = Course(problem, rates, capacity.rate, max(problem.weights))
         if figures.spread_messages is not None:
             today_seconds = course.of_plan(current_plan(problem))
