@@ -343,9 +343,15 @@ def _serves(grid: MovePatterns, value: Number) -> bool:
 def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, price: int = 0) -> Number:
     """Return a lower bound on the objective of plans with at most `most` moves, at most `value`.
 
-    The next window to ask about costs more than the bound and less than what is known to fit. Its cost is half way
-    between if moves have a price, or as long as known columns show that it fits. Otherwise it is nearer to what fits,
-    because excluding a window excludes all windows within it. After a window that fits it is half way again.
+    A question is whether windows cost more than a level between the bound and what is known to fit. Each answer moves
+    one end.
+
+    Without a price, it is about the widest window of this cost, because excluding a window excludes all windows within
+    it. The level is half way as long as known columns show that the window fits. Otherwise it is nearer to what fits.
+    After a window that fits it is half way again.
+
+    With a price, narrower windows need more moves to cost as much. So the question is about a window of least cost:
+    whether it takes more moves than would bring its cost to the level, which is half way.
 
     Parameters
     ----------
@@ -359,7 +365,7 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
     """
     windows, mean, unit, params = patterns.windows, patterns.mean, patterns.grid.unit, patterns.params
     fits = value  # a window that costs this may hold a plan
-    near = not price
+    near = True
     while True:
         costs = windows.costs(most, price)
         least = int(costs.min(initial=LARGEST))
@@ -367,16 +373,22 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
             return least if fits < value else value
         if fits < value and not patterns.finest and fits - least <= params.coarse * unit:
             return least
-        cost, window, moves = windows.widest(costs, (least + fits) // 2, mean)
-        known = moves if price or most is None else most
-        if not price and patterns.fits(window, known):
-            fits = cost
-            continue
-        if near:
-            cost, window, _ = windows.widest(costs, least + (fits - least) * params.near_fit // 8, mean)
+        level = (least + fits) // 2
+        cost, window, known = windows.widest(costs, least if price else level, mean)
+        if price:
+            more = (level - cost) // price
+            more = more if most is None else min(more, most - known)
+            known, cost = known + more, cost + more * price
+        else:
+            known = known if most is None else most
+            if patterns.fits(window, known):
+                fits = cost
+                continue
+            if near:
+                cost, window, _ = windows.widest(costs, least + (fits - least) * params.near_fit // 8, mean)
         answer = patterns.solve(window, known)
         if answer is Answer.STOPPED:
             return least
         if answer is Answer.UNDECIDED:
             fits = cost
-        near = answer is Answer.EXCLUDED and not price
+        near = answer is Answer.EXCLUDED

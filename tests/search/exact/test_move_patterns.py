@@ -172,6 +172,25 @@ def test_bounds_cached_for_one_budget_stay_true_for_others(cells: int) -> None:
     assert (grids_seen > 0) == (cells < 10**6)
 
 
+@pytest.mark.parametrize("cells", [300, pytest.param(10**6, marks=pytest.mark.slow)])
+def test_bounds_are_valid_for_every_price(cells: int) -> None:
+    """Prices in any order, some of them with a budget, by the same grids."""
+    met = asked = 0
+    for seed, problem in owned_problems(len(seeds(40))):
+        random, rule, cache = Random(seed), count_rule(problem, "group"), SolveCache(problem)
+        least = by_moves(problem, Goal("group", 0))
+        for price in random.sample([1, 3, 10, 40], 2):
+            most = random.choice([None, min(least) + 2])
+            best = min(spread + price * moves for moves, spread in least.items() if most is None or moves <= most)
+            value = best + random.choice([1, 50])
+            for patterns in cache.kept(MoveGrids, rule, True, few_steps(cells)).up_to(value, value + 1, GO_ON):
+                bound = cheapest_window(patterns, value, most, min(price, value))
+                assert bound <= best, (seed, price)
+                met += bound == best
+                asked += 1
+    assert met >= (0.6 if cells == 300 else 0.8) * asked
+
+
 def test_a_finer_grid_allows_windows_as_wide_as_the_first() -> None:
     """A grid made for a smaller objective allows windows as wide as the coarser grid does."""
     told_apart = 0
