@@ -130,7 +130,7 @@ class Rounding:
         return [range(n, n + 1) for n in range(min(SINGLY, most + 1))] + [range(SINGLY, most + 1)] * (most >= SINGLY)
 
     @cached_property
-    def _owned(self) -> Bools:
+    def owned(self) -> Bools:
         """Mask of its own places."""
         owned = np.zeros(len(self.lags), dtype=bool)
         owned[self.share.own] = True
@@ -188,7 +188,7 @@ class Rounding:
         load = int(self.lags[places].sum())
         if not self.by_exchange:
             return load, load + self.most
-        takes = len(places) - int(self._owned[places].sum())
+        takes = len(places) - int(self.owned[places].sum())
         least, most = self.beyond[min(takes, SINGLY)][len(places) - self.share.topics[0].fewest]
         return load + least, load + most
 
@@ -228,7 +228,7 @@ class TopicsTable:
         before = nothing_held([self._share], capacity, [values]) if begun is None else begun.layer[..., 0]
         for topic in self._share.topics:
             so_far = begun or begin(topic, self._lags, before)
-            so_far.add(so_far.left, self._lags, values, whole=whole)
+            so_far.add(np.ones(len(so_far.left), dtype=bool), self._lags, values, whole=whole)
             before, level = self._merge(topic, so_far.layer)
             self._topics.append((topic, so_far, level))
         self._last = before
@@ -325,10 +325,8 @@ class ExchangeTable:
         self, rounding: Rounding, values: Whole, capacity: int, *, whole: bool = False, begun: PrefixTable | None = None
     ) -> None:
         share, self._lags, self._values = rounding.share, rounding.lags, values
-        topic, own = share.topics[0], set(share.own.tolist())
-        self._taken = begun or begin(topic, self._lags, nothing_held([share], capacity, [values]))
-        foreign = [place for place in self._taken.left if place not in own]
-        self._taken.add(foreign, self._lags, values, whole=whole)
+        self._taken = begun or begin(share.topics[0], self._lags, nothing_held([share], capacity, [values]))
+        self._taken.add(~rounding.owned[self._taken.left], self._lags, values, whole=whole)
         self._rows = rounding.rows
         layer: Values = self._taken.layer[:, 0].take(self._rows.source, axis=1)
         self._before: list[Values] = []  # the layer before each own partition, if the table is kept whole

@@ -81,15 +81,15 @@ class Added(NamedTuple):
 
     Attributes
     ----------
-    places : list of int
-    shifts : list of int
+    places : int64 array (places,)
+    shifts : int64 array (places,)
         Number of cells by which each partition shifts the patterns that it joins.
     held : bool array (places, cells)
         True where the best pattern so far holds the partition.
     """
 
-    places: list[int]
-    shifts: list[int]
+    places: Whole
+    shifts: Whole
     held: Bools
 
 
@@ -109,7 +109,7 @@ class PrefixTable:
     steps : list of Added
     before : list of array
         The cells before each partition was added, if the table is kept whole.
-    left : list of int
+    left : int64 array
         Places of the partitions still to be added.
     """
 
@@ -117,14 +117,17 @@ class PrefixTable:
     layer: Values
     steps: list[Added]
     before: list[Values]
-    left: list[int]
+    left: Whole
 
     def copy(self) -> PrefixTable:
         """Return an independent copy."""
-        return PrefixTable(self.counted, self.layer.copy(), self.steps[:], self.before[:], self.left[:])
+        return PrefixTable(self.counted, self.layer.copy(), self.steps[:], self.before[:], self.left)
 
-    def add(self, places: list[int], lags: Whole, values: Whole, *, whole: bool) -> None:
-        """Add partitions that patterns may hold."""
+    def add(self, chosen: Bools, lags: Whole, values: Whole, *, whole: bool) -> None:
+        """Add those of the partitions left that are chosen. Patterns may then hold them."""
+        places, self.left = self.left[chosen], self.left[~chosen]
+        if not len(places):
+            return
         cells, past = self.layer.reshape(-1), self.layer[..., -1]
         _, beyond, levels = self.layer.shape
         shifts, impossible = lags[places] * (beyond * levels) + self.counted, IMPOSSIBLE[cells.dtype]
@@ -140,9 +143,7 @@ class PrefixTable:
                 np.maximum(found, best, out=best)
                 if self.counted:
                     past[...] = impossible
-        self.steps.append(Added(places, shifts.tolist(), held))
-        gone = set(places)
-        self.left = [place for place in self.left if place not in gone]
+        self.steps.append(Added(places, shifts, held))
 
     def pattern(self, level: int, beyond: int, load: int) -> tuple[list[int], int]:
         """Return the places that the best pattern holds in this table, and the load of its other partitions."""
@@ -151,8 +152,8 @@ class PrefixTable:
             (last,) = step.held[:, cell].nonzero()
             while len(last):
                 at = int(last[-1])
-                found.append(step.places[at])
-                cell -= step.shifts[at]
+                found.append(int(step.places[at]))
+                cell -= int(step.shifts[at])
                 (last,) = step.held[:at, cell].nonzero()
         return found, int(np.unravel_index(cell, self.layer.shape)[0])
 
@@ -162,7 +163,7 @@ class PrefixTable:
         """Trace patterns back from (level, beyond, load) that need a value; return beyond, load, bits and need."""
         level, beyond, load = states
         cell = self._cell(level, beyond, load)
-        added = [one for step in self.steps for one in zip(step.places, step.shifts, strict=True)]
+        added = [one for step in self.steps for one in zip(step.places.tolist(), step.shifts.tolist(), strict=True)]
         for (place, shift), before in zip(reversed(added), reversed(self.before), strict=True):
             lag, value = int(lags[place]), int(values[place])
             taken = np.flatnonzero((load >= lag) & listing.may_hold(int(listing.numbers[place]), bits))
@@ -200,7 +201,7 @@ def begin(topic: Topic, lags: Whole, before: Values) -> PrefixTable:
     layer = np.full((capacity, beyond, topic.levels + topic.counted), IMPOSSIBLE[before.dtype], dtype=before.dtype)
     layer[..., 0] = before
     held = topic.places[lags[topic.places] < capacity]
-    return PrefixTable(topic.counted, layer, [], [], [*held.tolist(), *topic.slots.tolist()])
+    return PrefixTable(topic.counted, layer, [], [], np.append(held, topic.slots))
 
 
 def possible(best: Values) -> Whole:
@@ -293,8 +294,8 @@ class BlockTable:
         kind = np.dtype(np.int32 if small else np.int64)
         layer = np.full((capacity + 1, 1, 1 if most is None else most + 2), IMPOSSIBLE[kind], dtype=kind)
         layer[0, 0, 0] = 0
-        self._table = PrefixTable(self._counted, layer, [], [], [])
-        self._table.add(list(range(len(rows))), items.lags[rows], values[rows], whole=True)
+        self._table = PrefixTable(self._counted, layer, [], [], np.arange(len(rows)))
+        self._table.add(np.ones(len(rows), dtype=bool), items.lags[rows], values[rows], whole=True)
 
     @cached_property
     def best(self) -> Whole:
@@ -336,6 +337,6 @@ class BlockTable:
         while len(last):
             row = int(last[-1])
             held[self._rows[row]] += 1
-            cell -= added.shifts[row]
+            cell -= int(added.shifts[row])
             (last,) = added.held[:row, cell].nonzero()
         return tuple(sorted(held.items()))

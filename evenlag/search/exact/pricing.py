@@ -93,7 +93,7 @@ def tables_of(
         while parts:
             some, begun = parts.pop()
             apart = np.logical_or.reduce([own[n] for n in some])
-            begun.add([place for place in begun.left if not apart[place]], lags, common, whole=whole)
+            begun.add(~apart[begun.left], lags, common, whole=whole)
             if len(some) == 1:
                 yield some[0], own_table(roundings[some[0]], values[some[0]], capacity, whole=whole, begun=begun)
             else:

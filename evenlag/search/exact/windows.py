@@ -269,10 +269,12 @@ class MoveWindows:
     def learn(self, prices: Prices, partitions: int) -> None:
         """Keep the moves that prices prove for each window. A window with more moves than partitions is impossible."""
         lows, widths = self._moves.shape
-        held = np.zeros((lows, widths), dtype=np.int64)
-        for most in prices.held:
-            by_low = np.lib.stride_tricks.sliding_window_view(most[self.first :], widths)
-            held += np.maximum.accumulate(by_low, axis=1)
+        held = np.empty((lows, widths), dtype=np.int64)
+        by_load = np.stack(prices.held)[:, self.first :]
+        most = by_load[:, :lows].copy()  # by member and low end, in windows wider and wider
+        for width in range(widths):
+            np.maximum(most, by_load[:, width : width + lows], out=most)
+            held[:, width] = most.sum(axis=0)
         proven = -((held - prices.total) // UNIT)  # rounded up, as moves are whole
         np.maximum(self._moves, np.where(proven > partitions, IMPOSSIBLE, proven), out=self._moves)
 

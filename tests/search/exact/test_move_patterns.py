@@ -123,7 +123,7 @@ def test_members_alike_share_most_of_their_tables(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(
         PrefixTable,
         "add",
-        lambda begun, places, *args, **kwargs: (added.extend(places), add(begun, places, *args, **kwargs)),
+        lambda begun, chosen, *args, **kwargs: (added.extend(begun.left[chosen]), add(begun, chosen, *args, **kwargs)),
     )
     tables = dict(tables_of(roundings, values, 100))
     assert len(added) == 24 * 3
