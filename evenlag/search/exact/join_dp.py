@@ -193,8 +193,7 @@ class JoinDP:
 
     def _alone(self, i: int, listed: Exchanges) -> PartialPlans:
         """Return the partial plans of one member."""
-        if self.stop():
-            raise EnumerationLimitError
+        self._go_on()
         inside = self.members[i].inside
         loads = self.members[i].loads_of(listed.bits ^ inside[:, None], listed.idle, listed.reduced)
         low, high = np.minimum(loads, self.target.min_load_ub), np.maximum(loads, self.target.max_load_lb)
@@ -203,9 +202,15 @@ class JoinDP:
         )
         return self._pruned(plans)
 
+    def _go_on(self) -> None:
+        """Raise `EnumerationLimitError` if `stop` ends the search. A million partial plans take a tenth of a second."""
+        if self.stop():
+            raise EnumerationLimitError
+
     def _pruned(self, plans: PartialPlans) -> PartialPlans:
         """Drop partial plans that cannot be completed, and those that another one dominates."""
         plans = plans.take(self._promising(plans))
+        self._go_on()
         return plans.take(undominated(plans.low, plans.high, plans.gives, plans.idle, *plans.open))
 
     def _promising(self, plans: PartialPlans) -> Whole:
@@ -251,8 +256,7 @@ class JoinDP:
     def _pairs(self, one: PartialPlans, two: PartialPlans) -> Iterator[tuple[Whole, Whole]]:
         """Yield pairs that may be joined, in batches."""
         for mine, bits, theirs, moves in self._batches(one, two):
-            if self.stop():
-                raise EnumerationLimitError
+            self._go_on()
             i, j = compatible(bits, one.inside, two.open[:, theirs], two.inside)
             yield self._within(one, mine[i], two, theirs[j], moves)
 
@@ -311,6 +315,7 @@ class JoinDP:
 
     def _together(self, one: PartialPlans, two: PartialPlans, pairs: list[tuple[Whole, Whole]]) -> PartialPlans:
         """Join pairs, and return the partial plans worth keeping."""
+        self._go_on()
         i, j = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
         return self._pruned(joined(one, i, two, j))
 
