@@ -223,6 +223,9 @@ class MoveColumns(Stage):
     ----------
     fewest_partitions : int
         With fewer, move-dp finds the best plan before the first bound is there.
+    most_partitions : int
+        Up to this number the grids serve a proof even if they are too coarse to raise the bound. With more, there is
+        nearly always too much to list.
     least_seconds : float
         With less time no bound is reached, unless earlier results are there.
     full_seconds : float
@@ -236,6 +239,7 @@ class MoveColumns(Stage):
     """
 
     fewest_partitions: int = 36
+    most_partitions: int = 100
     least_seconds: float = 0.2
     full_seconds: float = 2.0
     proof_share: float = 0.7
@@ -260,7 +264,9 @@ class MoveColumns(Stage):
             return
         stop = best.stop(task.clock)
         price = min(floor(goal.stickiness), ceil(best.value))
-        gap, patterns, rng = best.value - best.bound, None, Random(task.drawn)
+        few = task.problem.assignable.sum() <= self.most_partitions
+        gap = LARGEST if few else best.value - best.bound
+        patterns, rng = None, Random(task.drawn)
         for patterns in grids.up_to(best.value, gap, stop):
             if best.value - best.bound > patterns.resolution:
                 cheapest = cheapest_window(patterns, best.value, goal.max_moves, price)

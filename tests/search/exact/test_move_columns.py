@@ -71,6 +71,15 @@ def test_a_plan_called_best_is_the_optimum(seed: int, cells: int) -> None:
     assert found.value == found.bound == best
 
 
+@pytest.mark.parametrize("seed", seeds(20))
+def test_grids_too_coarse_for_the_gap_serve_the_proof(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounding loses more than the gap, so no bound rises; but lists have exact loads."""
+    monkeypatch.undo()
+    problem, parameters, rule, goal = case_with_moves(seed)
+    found = found_by_columns(rule, goal, stage=columns(400))
+    assert found.value == found.bound == exhaustive(problem, Goal(**parameters)).objective
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [400, 10**6])
 def test_the_optimum_is_found_with_topic_balance_subscriptions_pins_and_caps(cells: int) -> None:
