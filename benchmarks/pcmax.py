@@ -145,9 +145,10 @@ def run(
     return judged(result, sizes, machines, seconds, balance, objective)
 
 
-def group(sizes: Sequence[int], machines: int) -> Problem:
-    """Return the group of one topic with these lags."""
-    return Problem.from_lags({"jobs": list(sizes)}, {f"m{n:04}": ["jobs"] for n in range(machines)})
+def group(sizes: Sequence[int], machines: int, limits: Sequence[int | None] = ()) -> Problem:
+    """Return the group of one topic with these lags; `limits` are on the numbers of partitions of its members."""
+    members = [f"m{n:04}" for n in range(machines)]
+    return Problem.from_lags({"jobs": list(sizes)}, members, max_partitions=dict(zip(members, limits, strict=False)))
 
 
 def judged(

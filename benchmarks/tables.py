@@ -22,6 +22,7 @@ from benchmarks.fleet import fleet
 from benchmarks.history import history
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.jobs import jobs
+from benchmarks.k_partitioning import k_partitioning
 from benchmarks.landau import landau
 from benchmarks.limits import limits
 from benchmarks.loop import loop
@@ -255,6 +256,7 @@ TABLES = (
     pcmax,
     frangioni,
     families,
+    k_partitioning,
     scenarios,
     racks,
     limits,

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
+from evenlag.model.flow import Cells
 from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY, Problem
@@ -100,8 +101,7 @@ def load_bounds(rule: CountRule) -> LoadBounds:
         fewest, most = int(count_bounds.lo[active].min()), int(count_bounds.hi[active].max())
         _oversized(bounds, lags, len(active), fewest, most)
         _pigeonholes(bounds, lags, len(active), fewest, most)
-        if most == fewest + 1:
-            _uneven(bounds, lags, len(active), fewest)
+        _uneven(bounds, lags, level_counts(rule))
         _companions(bounds, lags, len(active))
         if most <= 2:
             _pairs(bounds, lags, len(active))
@@ -199,13 +199,35 @@ def _oversized(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: 
         bounds.raise_max(total - light, members - j, "undersized", j)
 
 
-def _uneven(bounds: LoadBounds, lags: Sums, members: int, fewest: int) -> None:
-    """Bound loads if some members hold one partition more: at best these hold the smallest, the others the biggest."""
-    over = len(lags) - members * fewest
-    if 0 < over < members:
-        held = over * (fewest + 1)
-        bounds.raise_max(int(lags[len(lags) - held :].sum()), over, "uneven")
-        bounds.lower_min(int(lags[: len(lags) - held].sum()), members - over, "uneven")
+def level_counts(rule: CountRule) -> Cells:
+    """Return the most even counts of the active members within their bounds, the greatest first.
+
+    For every j, the j greatest counts of a plan have at least the sum of the j greatest of these.
+    """
+    active, total = rule.problem.active, int(rule.problem.assignable.sum())
+    lo, hi = rule.total_bounds.lo[active], rule.total_bounds.hi[active]
+    low, high = int(lo.min()), int(hi.max())
+    while low < high:  # find the greatest level that gives at most the total
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if np.clip(middle, lo, hi).sum() <= total else (low, middle - 1)
+    counts = np.clip(low, lo, hi)
+    raised = np.flatnonzero((lo <= low) & (low < hi))[: total - int(counts.sum())]
+    counts[raised] += 1
+    return np.sort(counts)[::-1]
+
+
+def _uneven(bounds: LoadBounds, lags: Sums, counts: Cells) -> None:
+    """Bound loads by counts that must differ: at best the members with the most hold the smallest, the rest the others.
+
+    The j members with the most partitions hold at least the sum of the j greatest `counts`. Between two steps of
+    `counts` the sum of lags is convex in j, so the bounds are best at the steps.
+    """
+    sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags[::-1])])
+    held, total = np.cumsum(counts), int(sums[-1])
+    for j in (np.flatnonzero(np.diff(counts)) + 1).tolist():
+        heavy = int(sums[held[j - 1]])
+        bounds.raise_max(heavy, j, "uneven", j)
+        bounds.lower_min(total - heavy, len(counts) - j, "uneven", j)
 
 
 def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:

@@ -13,6 +13,8 @@ from functools import partial
 from math import ceil, floor
 from typing import get_args
 
+import numpy as np
+
 from evenlag.errors import InvalidPlanError
 from evenlag.model.certificate import Certificate
 from evenlag.model.check import violation
@@ -311,6 +313,17 @@ class Incumbent:
             near = max(floor(self.enough / unit) - (high - low if task.spread_matters else high), 0)
             low, high = low - near // 2, high + (near - near // 2 if task.spread_matters else near)
         return whole(low * unit), whole(high * unit)
+
+    @property
+    def largest_load(self) -> int:
+        """Largest load per weight that a plan as good as the best one may have, in messages."""
+        return int(self.value) + (int(self.task.bounds.min_load_ub) if self.task.spread_matters else 0)
+
+    @property
+    def most_held(self) -> int:
+        """Largest number of partitions that a member may hold in such a plan; for members of equal weight."""
+        lags = np.sort(self.task.problem.lags[self.task.problem.assignable])
+        return int(np.searchsorted(np.cumsum(lags), self.largest_load, side="right"))
 
     def stop(self, clock: Clock) -> Stop:
         """Return the stop criterion of a step's clock, with the room that the whole search leaves."""

@@ -118,15 +118,20 @@ def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed
 
 
 def exact_cover_is_a_plan(rule: CountRule) -> bool:
-    """Return True if every exact cover by patterns of allowed sizes is a plan.
+    """Return True if every exact cover by patterns of allowed sizes is a plan: members have the same limits too."""
+    totals, active = rule.total_bounds, rule.problem.active
+    return any_partition_fits(rule) and bool(np.ptp(totals.lo[active]) == 0 == np.ptp(totals.hi[active]))
 
-    Partitions must be interchangeable and members alike.
+
+def any_partition_fits(rule: CountRule) -> bool:
+    """Return True if plans are all exact covers by patterns of the sizes that each member's limits allow.
+
+    Partitions must be interchangeable, and members alike except in these limits.
     """
-    problem, totals, active = rule.problem, rule.total_bounds, rule.problem.active
-    if not rule.interchangeable or not problem.equal_weights or problem.lags.dtype == object or not active.any():
+    problem = rule.problem
+    if not rule.interchangeable or not problem.equal_weights or problem.lags.dtype == object:
         return False
-    same = np.ptp(totals.lo[active]) == 0 == np.ptp(totals.hi[active])
-    return bool(same and rule.ranks is None and not (problem.pins != NOBODY).any())
+    return bool(problem.active.any() and rule.ranks is None and not (problem.pins != NOBODY).any())
 
 
 # ---- one subset with a sum nearest to a target -----------------------------------------------------------------------

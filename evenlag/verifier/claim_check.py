@@ -183,8 +183,7 @@ class ClaimCheck:
             others = (
                 max(holders * loads.fewest, len(order) - (len(group.active) - holders) * loads.most, holders) - holders
             )
-            if not self._even and isinstance(claim["companions"], int):
-                others = min(others, max(claim["companions"], 0))  # to count fewer is right, and proves less
+            others = self._no_more(others, claim["companions"])
             data |= {"companions": others, "their_lag": sum(group.lags[p] for p in order[len(order) - others :])}
         if name in ("member", "subscriptions"):
             data["member"] = group.members[number]
@@ -194,7 +193,16 @@ class ClaimCheck:
             data |= {"topics": inside, "takers": len(takers)}
         if name == "pigeonholes":
             data |= {"biggest": number * len(group.active) + 1, "shared": number + 1}
+        if name == "uneven":
+            data["held"] = self._no_more(loads.held(number), claim["held"])
         return data
+
+    def _no_more(self, least: int, claimed: Any) -> int:
+        """Return the least number of partitions, or the claimed one if it is lower and counts depend on each other.
+
+        To count fewer is right then, and proves less.
+        """
+        return least if self._even or not isinstance(claimed, int) else min(least, max(claimed, 0))
 
     def _argument(self, argument: Any, end: int, claimed: Any) -> Fraction:
         """Return what an argument proves of one end, or the claimed number if that is right.

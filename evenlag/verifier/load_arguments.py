@@ -6,6 +6,7 @@ weight. C members are active, S is the total lag, and each member holds `fewest`
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -127,12 +128,23 @@ class Loads:
         low = self.lows[last] - self.lows[last - t - 1] + self.tops[min(max(self.most - t - 1, 0), count)]
         return high, low
 
-    def uneven(self, _: int) -> Pair:
-        """Prove that members with one partition more at best hold the smallest, and the others the largest."""
-        over = len(self.big) - self.members * self.fewest
-        self._check(self.most == self.fewest + 1 and 0 < over < self.members)
-        held = over * self.most
-        return Fraction(self.lows[held], over), Fraction(self.total - self.lows[held], self.members - over)
+    def uneven(self, j: int) -> Pair:
+        """Prove that the j members with the most partitions at best hold the smallest, and the others the largest."""
+        self._check(1 <= j < self.members)
+        heavy = self.lows[self.held(j)]
+        return Fraction(heavy, j), Fraction(self.total - heavy, self.members - j)
+
+    def held(self, j: int) -> int:
+        """Return the least number of partitions of the j members with the most: counts are as even as limits allow."""
+        limits, number = self.counts.totals.values(), len(self.big)
+
+        def levelled(level: int) -> list[int]:
+            return sorted((min(max(level, lo), hi) for lo, hi in limits), reverse=True)
+
+        level = bisect_right(range(number + 1), number, key=lambda level: sum(levelled(level))) - 1
+        counts = levelled(level)
+        above = sum(count > level for count in counts)
+        return sum(counts[:j]) + min(number - sum(counts), max(j - above, 0))
 
     def pairs(self, _: int) -> Pair:
         """Prove that with at most two partitions each, pairing large with small is best for both ends."""

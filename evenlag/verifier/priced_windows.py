@@ -7,7 +7,7 @@ true for any prices.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import accumulate
@@ -29,14 +29,14 @@ def check(
     group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], bound: Fraction,
     proof: Mapping[str, Any], effort: Effort,
 ) -> str:  # fmt: skip
-    """Prove a bound on the spread (makespan) of a group whose members are alike, and return an explanation.
+    """Prove a bound on the spread (makespan) of members that differ in counts only, and return an explanation.
 
     Raises
     ------
     RefusedError, UncheckedError
     """
-    if not group.equal_weights or not group.equal_subscriptions or group.sided:
-        raise UncheckedError("proofs by prices are checked only if all members are alike")
+    if not group.equal_weights or not group.equal_subscriptions:
+        raise UncheckedError("proofs by prices are checked only if members differ in counts only")
     try:
         unit, all_prices = int(proof["unit"]), [[int(price) for price in prices] for prices in proof["prices"]]
         worth = [int(each) for each in proof["worth"]]
@@ -69,49 +69,44 @@ class _Windows:
         lags = sorted(group.lags[p] for p in group.here)
         if unit < 1:
             raise RefusedError("the unit of loads must be at least 1")
-        self.members = len(group.active)
-        limits = set(counts.totals.values())
-        if len(limits) > 1:
-            raise UncheckedError("proofs by prices are checked only if all members have equal counts")
-        self.fewest, most = limits.pop()
-        self.most = min(most, len(lags))
-        self.counted = self.fewest > 0 or self.most < len(lags)
-        self.extra = len(lags) - self.members * self.fewest if self.most == self.fewest + 1 else None
         self.demand: dict[int, int] = {}
         for lag in lags:
             self.demand[lag // unit] = self.demand.get(lag // unit, 0) + 1
         step = gcd(*lags) or 1
         width = (ceil(bound / step) - 1) * step  # the widest window of a plan below the bound
         high, low = ceil(pair[0]), floor(pair[1])
+        largest = width + (low if question.kind == "spread" else 0)  # no load of such a plan exceeds it
+        fitting = sum(total <= largest for total in accumulate(lags))
+        limits = Counter((lo, max(min(hi, fitting), lo)) for lo, hi in counts.totals.values())
+        held = max(hi for _, hi in limits)
         if question.kind == "spread":
-            largest = low + width
-            held = min(sum(total <= largest for total in accumulate(lags)), self.most)
             loss = sum(sorted((lag % unit for lag in lags), reverse=True)[:held])
             first, last = ceil(Fraction(high - width - loss, unit)), max(-(-(low - loss) // unit), 0)
             self.width = (width + loss) // unit
-            self.capacity = min(last + self.width, largest // unit)  # no load of such a plan exceeds `largest`
+            self.capacity = min(last + self.width, largest // unit)
             self.open = set(range(max(first, 0), min(last, self.capacity) + 1))
         else:
             self.open, self.width, self.capacity = {0}, width // unit, width // unit
-        levels = self.most + 1 if self.counted else 1
-        self.cells = len(lags) * levels * (self.capacity + 1)
+        self.counted = any(lo > 0 or hi < len(lags) for lo, hi in counts.totals.values())
+        self.limits = [(members, lo, hi) for (lo, hi), members in limits.items()]
+        members, lo, hi = self.limits[0]
+        if len(limits) == 1 and hi == lo + 1:  # then the number of members that hold one more is known
+            more = len(lags) - members * lo
+            self.limits = [(members - more, lo, lo), (more, hi, hi)]
+        self.levels = held + 1 if self.counted else 1
+        self.cells = len(lags) * self.levels * (self.capacity + 1)
 
     def exclude(self, priced: Mapping[int, int], total: int) -> None:
         """Exclude the windows in which the members together can hold less than the total price."""
         tops = [_window_maxima(row, self.width) for row in self._table(priced)]
         for low in list(self.open):
             held = [row[low] for row in tops]
-            if self.extra is None:
-                most = self.members * max(held)
-            else:
-                most = (self.members - self.extra) * held[0] + (self.extra * held[1] if self.extra else 0)
-            if most < total:
+            if sum(members * max(held[lo : hi + 1]) for members, lo, hi in self.limits) < total:
                 self.open.discard(low)
 
     def _table(self, priced: Mapping[int, int]) -> Table:
-        """Return the highest value that one member can hold at each load, for each number of partitions it may hold."""
-        size = self.capacity + 1
-        levels = self.most + 1 if self.counted else 1
+        """Return the highest value that one member can hold at each load, for each number of partitions if limited."""
+        size, levels = self.capacity + 1, self.levels
         table: Table = [[NOTHING] * size for _ in range(levels)]
         table[0][0] = 0
         for lag, times in self.demand.items():
@@ -121,7 +116,7 @@ class _Windows:
                     below = table[level - 1] if self.counted else table[0]
                     moved = [NOTHING] * lag + [each + worth for each in (below[: size - lag] if lag else below)]
                     table[level] = list(map(max, table[level], moved))
-        return table[self.fewest :] if self.counted else table
+        return table
 
 
 def _window_maxima(row: list[int], width: int) -> list[int]:

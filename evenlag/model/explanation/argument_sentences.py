@@ -80,8 +80,9 @@ def _pigeonholes(data: Data, largest: bool) -> str:
     return f"with {members}, {shared} of the {number(data['biggest'])} {which} partitions must share one"
 
 
-def _uneven(_: Data, largest: bool) -> str:
-    text = "some members hold one partition more than the others, and these are at best the smallest ones"
+def _uneven(data: Data, largest: bool) -> str:
+    who = "some member holds" if data["number"] == 1 else f"some {number(data['number'])} members together hold"
+    text = f"{who} at least {quantity(data['held'], 'partition')}, at best the smallest ones"
     return text if largest else f"{text}, which leaves the biggest to the others"
 
 

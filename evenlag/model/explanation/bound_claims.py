@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenlag.model.balance import Balance
+from evenlag.model.bounds import level_counts
 from evenlag.model.explanation.claims import Claim
 from evenlag.model.explanation.solved_question import Decided
 from evenlag.model.objective import ObjectiveKind
@@ -60,6 +61,8 @@ def _argument(asked: Decided, name: str, number: int) -> dict[str, Any]:
         data["takers"] = int((problem.allowed[number] & problem.active).sum())
     if name == "pigeonholes":
         data |= {"biggest": number * members + 1, "shared": number + 1}
+    if name == "uneven":
+        data["held"] = int(level_counts(asked.rule)[:number].sum())
     return data
 
 

@@ -100,7 +100,7 @@ def _uneven(bounds: ColumnBounds, rules: CountRules, sums: Whole) -> None:
     """Bound by uneven counts: at best the members with one more hold the smallest, the others the biggest."""
     groups = rules.groups
     each, over = np.divmod(groups.sizes, groups.members)
-    of = np.flatnonzero(rules.even & (over > 0))
+    of = np.flatnonzero(over)
     last, longer = groups.starts[1:][of], over[of]
     held = sums[last] - sums[last - longer * (each[of] + 1)]
     bounds.raise_largest(of, -(-held // longer))

@@ -1,4 +1,4 @@
-"""Column generation for identical members: a nearly always tight bound on the spread or makespan, and plans.
+"""Column generation for members that differ only in counts: a nearly always tight bound on loads, and plans.
 
 A pattern is what one member may hold. The linear program over all patterns (Gilmore and Gomory 1961) tests whether all
 loads may lie in a window. Column generation solves it: the restricted master leaves as little as possible over or
@@ -8,6 +8,9 @@ from the bounds on, until the narrowest one left may hold a plan. The dual of P|
 and Shmoys 1987. For cutting stock it is known that the linear program nearly always rounds up to the optimum
 (Scheithauer and Terno 1995).
 
+Members with the same limits on their number of partitions are of one kind. A column is a pattern for a kind, and the
+master has a row for the members of each kind.
+
 Diving (Wäscher and Gau 1996; Sadykov et al. 2019) looks for a plan in such a window, and then in wider ones. It fixes
 some patterns of the linear program at a time and generates columns for the rest. Patterns at the scarce end of the
 window come first, so that all slack is left for the end. The last member holds what the others leave.
@@ -15,7 +18,7 @@ window come first, so that all slack is left for the end. The last member holds 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from random import Random
@@ -35,7 +38,7 @@ from evenlag.search.exact.prefix_table import SMALL, BlockTable, Items, Pattern
 from evenlag.search.exact.windows import UNIT, Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.stage import Stage
-from evenlag.search.subsets import exact_cover_is_a_plan
+from evenlag.search.subsets import any_partition_fits
 from evenlag.search.task import Task
 
 
@@ -86,20 +89,27 @@ def by_prices(windows: Windows, grid: Grid, bounds: LoadBounds, bound: Number) -
 
 
 @dataclass(frozen=True)
-class Counts:
-    """Numbers of partitions per member: `extra` members hold `fewest + 1`, the others `fewest`."""
+class Kind:
+    """Members with the same limits on their number of partitions.
 
-    fewest: int
-    extra: int
+    Attributes
+    ----------
+    members : int
+    fewest : int
+    most : int or None
+        None for any number; then there is one kind only.
+    """
 
-    @property
-    def most(self) -> int:
-        """Largest number that any member holds."""
-        return self.fewest + (self.extra > 0)
+    members: int
+    fewest: int = 0
+    most: int | None = None
 
-    def over(self, pattern: Pattern) -> bool:
-        """Return True if a pattern has more than `fewest` partitions."""
-        return sum(times for _, times in pattern) > self.fewest
+    def allows(self, number: int) -> bool:
+        """Return True if a member may hold this number of partitions."""
+        return self.fewest <= number and (self.most is None or number <= self.most)
+
+
+Column = tuple[int, Pattern]  # index of the kind, and the pattern of one of its members
 
 
 class Packing:
@@ -108,32 +118,31 @@ class Packing:
     Parameters
     ----------
     items : Items
-    members : int
-    counts : Counts or None
-        None for any number of partitions.
+    kinds : sequence of Kind
     stop : Stop
         Called before each table of the pricing problem.
     params : ColumnParams
     """
 
-    def __init__(
-        self, items: Items, members: int, counts: Counts | None, stop: Stop, params: ColumnParams = ColumnParams()
-    ) -> None:
-        self.items, self.members, self.counts, self.stop, self.params = items, members, counts, stop, params
-        self.most = None if counts is None else counts.most
+    def __init__(self, items: Items, kinds: Sequence[Kind], stop: Stop, params: ColumnParams = ColumnParams()) -> None:
+        self.items, self.kinds, self.stop, self.params = items, kinds, stop, params
+        self.most = most_of(kinds)
         worth = (items.lags + 1) / (items.lags[-1] + 1)  # limits prices; without this, twice as many tables
+        members = sum(kind.members for kind in kinds)
         held = items.most_held(2 * items.total // members, self.most)  # about as many as one member may hold
         unit = max(SMALL // (held + 2), UNIT)  # finest unit that tables can count in 32 bits
-        self._pool = ColumnPool[Pattern]([*worth.tolist(), 1.0], unit)  # the last row counts members
+        self._pool = ColumnPool[Column]([*worth.tolist(), *[1.0] * len(kinds)], unit)  # the last rows count members
         self._pool.room = stop.room
         self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # count of each lag in each pattern; grows
-        if counts is None or not counts.fewest:
-            self.add(())  # pattern of a member without partitions
+        for place, kind in enumerate(kinds):
+            if kind.allows(0):
+                self.add((place, ()))
 
-    def add(self, pattern: Pattern) -> bool:
+    def add(self, column: Column) -> bool:
         """Add a column; return True if it is new."""
+        place, pattern = column
         load, number = self.items.load(pattern), len(self._pool)
-        if not self._pool.put(pattern, [*pattern, (len(self.items.lags), 1)], (load, load)):
+        if not self._pool.put(column, [*pattern, (len(self.items.lags) + place, 1)], (load, load)):
             return False
         if number == len(self._times):
             self._times = np.concatenate([self._times, np.zeros_like(self._times)])
@@ -152,57 +161,62 @@ class Packing:
         self._restrict(left, window)
         capacity = window.high if windows is None else windows.largest
 
-        def price(prices: Whole, _costs: float) -> Answer | None:
-            values = prices[:-1]
+        def price(prices: Whole, _cost: float) -> Answer | None:
+            values, costs = np.split(prices, [len(self.items.lags)])
             table = BlockTable(left.items, values, capacity, self.most)
             proven = self._proven(values, table, left)
             if proven.slack(window) < 0:
                 if windows is not None:
                     windows.exclude(proven)
                 return Answer.EXCLUDED
-            lacking = self._generate(table, window, least=-int(prices[-1]))
+            lacking = self._generate(table, window, left, (-costs).tolist())
             return None if lacking else Answer.UNDECIDED  # no column is missing, within float tolerance
 
         return self._pool.generate(self.stop, price)
 
     def _proven(self, values: Whole, table: BlockTable, left: Left) -> Prices:
         """Return the prices that values of lags prove, by their table."""
-        levels = [(left.members, table.best[0])]
-        if self.counts is not None:
-            levels = [(left.members - left.extra, table.best[self.counts.fewest]), (left.extra, table.best[-1])]
-        best = [(members, most) for members, most in levels if members]
+        best = [
+            (members, table.best[kind.fewest : None if kind.most is None else kind.most + 1].max(axis=0))
+            for kind, members in zip(self.kinds, left.members, strict=True)
+            if members
+        ]
         return Prices.of(values, best, int(values @ left.items.demand))
 
-    def _generate(self, table: BlockTable, window: Window, least: int) -> bool:
-        """Add the columns of a table that are worth more than `least`; return True if any is new."""
-        if self.counts is None:
-            found = table.patterns(window, None, least)
-        else:
-            sizes = {self.counts.fewest, self.counts.most} - {0}
-            found = [pattern for size in sizes for pattern in table.patterns(window, size, least)]
-        new = [self.add(pattern) for _, pattern in sorted(found, reverse=True)[: self.params.most_new]]
+    def _generate(self, table: BlockTable, window: Window, left: Left, costs: list[int]) -> bool:
+        """Add the columns of a table that are worth more than a member of their kind; return True if any is new."""
+        sizes: Iterable[int | None] = [None] if self.most is None else range(1, self.most + 1)
+        places = [(c, kind) for c, kind in enumerate(self.kinds) if left.members[c]]
+        allowing = {size: [c for c, kind in places if size is None or kind.allows(size)] for size in sizes}
+        offers = [(size, min(kinds, key=lambda c: costs[c])) for size, kinds in allowing.items() if kinds]
+        found = [
+            (value - costs[c], pattern, c)
+            for size, c in offers
+            for value, pattern in table.patterns(window, size, costs[c])
+        ]
+        new = [self.add((c, pattern)) for _, pattern, c in sorted(found, reverse=True)[: self.params.most_new]]
         return any(new)
 
     def _restrict(self, left: Left, window: Window) -> None:
         """Restrict the master to what is left, and to columns that are part of it with a load in the window."""
-        self._pool.ask([*left.items.demand.tolist(), left.members])
+        self._pool.ask([*left.items.demand.tolist(), *left.members])
         held: Bools = np.all(self._times[: len(self._pool)] <= left.items.demand, axis=1)
         self._pool.use(window, held)
 
     # ---- diving ------------------------------------------------------------------------------------------------------
 
-    def dive(self, window: Window, rng: Random) -> list[Pattern] | None:
-        """Dive once for a packing, after `check`. Return a pattern for each member, or None."""
+    def dive(self, window: Window, rng: Random) -> list[Column] | None:
+        """Dive once for a packing, after `check`. Return a column for each member, or None."""
         left = self._all()
-        fixed: list[Pattern] = []
+        fixed: list[Column] = []
         tries = self.params.most_tries
-        while left.members > 1:
-            wanted, most = self._wanted(left, window, rng), max(int(self.params.fixed_at_once * left.members), 1)
+        while left.number > 1:
+            wanted, most = self._wanted(left, window, rng), max(int(self.params.fixed_at_once * left.number), 1)
             while True:
                 batch, after = self._fix(left, wanted, most)
                 if not batch or self.stop():
                     return None
-                if after.members == 1:
+                if after.number == 1:
                     if self._last(after, window) is not None:
                         break
                 elif self._solve(after, window) is Answer.UNDECIDED:
@@ -218,37 +232,37 @@ class Packing:
         last = self._last(left, window)
         return None if last is None else [*fixed, last]
 
-    def _last(self, left: Left, window: Window) -> Pattern | None:
-        """Return all that is left as the pattern of the last member, or None if it may not hold that."""
+    def _last(self, left: Left, window: Window) -> Column | None:
+        """Return all that is left as the column of the last member, or None if it may not hold that."""
+        place = left.members.index(1)
         pattern = tuple((k, times) for k, times in enumerate(left.items.demand.tolist()) if times)
-        size, counts = int(left.items.demand.sum()), self.counts
-        allowed = counts is None or counts.fewest + (left.extra > 0) == size
-        return pattern if allowed and window.low <= left.items.total <= window.high else None
+        allowed = self.kinds[place].allows(int(left.items.demand.sum()))
+        return (place, pattern) if allowed and window.low <= left.items.total <= window.high else None
 
     def _all(self) -> Left:
         """Return all partitions and members, before anything is fixed."""
-        return Left(self.items, self.members, 0 if self.counts is None else self.counts.extra)
+        return Left(self.items, tuple(kind.members for kind in self.kinds))
 
-    def _wanted(self, left: Left, window: Window, rng: Random) -> list[tuple[int, Pattern]]:
-        """Return patterns to fix and their multiplicities: whole ones first, then by least waste, then by amount."""
+    def _wanted(self, left: Left, window: Window, rng: Random) -> list[tuple[int, Column]]:
+        """Return columns to fix and their multiplicities: whole ones first, then by least waste, then by amount."""
         total = left.items.total
-        upper = left.members * window.high - total <= total - left.members * window.low
+        upper = left.number * window.high - total <= total - left.number * window.low
         used = []
-        for pattern, amount in self._pool.amounts():
-            load, drawn = self.items.load(pattern), amount * rng.uniform(0.7, 1.3)
+        for column, amount in self._pool.amounts():
+            load, drawn = self.items.load(column[1]), amount * rng.uniform(0.7, 1.3)
             waste = window.high - load if upper else load - window.low
-            used.append((amount < 1 - NEAR, waste, -drawn, max(int(amount + NEAR), 1), pattern))
-        return [(times, pattern) for _, _, _, times, pattern in sorted(used)]
+            used.append((amount < 1 - NEAR, waste, -drawn, max(int(amount + NEAR), 1), column))
+        return [(times, column) for _, _, _, times, column in sorted(used)]
 
-    def _fix(self, left: Left, wanted: list[tuple[int, Pattern]], most: int) -> tuple[list[Pattern], Left]:
-        """Return the first patterns that can be fixed together, at most `most`, and what is left after them."""
-        batch: list[Pattern] = []
-        for times, pattern in wanted:
+    def _fix(self, left: Left, wanted: list[tuple[int, Column]], most: int) -> tuple[list[Column], Left]:
+        """Return the first columns that can be fixed together, at most `most`, and what is left after them."""
+        batch: list[Column] = []
+        for times, column in wanted:
             for _ in range(times):
-                if len(batch) == most or not left.holds(pattern, self.counts):
+                if len(batch) == most or not left.holds(column):
                     break
-                left = left.without(pattern, self.counts)
-                batch.append(pattern)
+                left = left.without(column)
+                batch.append(column)
         return batch, left
 
 
@@ -259,29 +273,31 @@ class Left:
     Attributes
     ----------
     items : Items
-    members : int
-    extra : int
-        Members that may still hold one more partition.
+    members : tuple of int
+        Number of members of each kind.
     """
 
     items: Items
-    members: int
-    extra: int
+    members: tuple[int, ...]
 
-    def holds(self, pattern: Pattern, counts: Counts | None) -> bool:
-        """Return True if a member can still get a pattern."""
-        over = counts is not None and counts.over(pattern)
-        enough = all(self.items.demand[k] >= times for k, times in pattern)
-        room = counts is None or over or self.members > self.extra
-        return enough and self.members > 0 and self.extra >= over and room
+    @property
+    def number(self) -> int:
+        """Number of all members."""
+        return sum(self.members)
 
-    def without(self, pattern: Pattern, counts: Counts | None) -> Left:
-        """Return what is left after a member gets a pattern."""
+    def holds(self, column: Column) -> bool:
+        """Return True if a member can still get a column."""
+        place, pattern = column
+        return self.members[place] > 0 and all(self.items.demand[k] >= times for k, times in pattern)
+
+    def without(self, column: Column) -> Left:
+        """Return what is left after a member gets a column."""
+        place, pattern = column
         demand: Whole = self.items.demand.copy()
         for k, times in pattern:
             demand[k] -= times
-        over = counts is not None and counts.over(pattern)
-        return Left(Items(self.items.lags, demand), self.members - 1, self.extra - over)
+        members = tuple(number - (c == place) for c, number in enumerate(self.members))
+        return Left(Items(self.items.lags, demand), members)
 
 
 @dataclass(frozen=True)
@@ -298,14 +314,13 @@ class ColumnGeneration(Stage):
     relaxes: ClassVar[bool] = True
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """Return True if only present loads count, members are identical, and rounding of lags is less than the gap."""
+        """Return True if only present loads count, members differ in counts only, and rounding is less than the gap."""
         if (
             task.moves_matter
             or not best.found
             or task.problem.futures
             or best.settled
-            or not exact_cover_is_a_plan(task.rule)
-            or not _counts_are_plain(task.rule)
+            or not any_partition_fits(task.rule)
         ):
             return False
         question = _Question(task, best, self.params)
@@ -317,7 +332,7 @@ class ColumnGeneration(Stage):
         question, rng = _Question(task, best, self.params), Random(task.drawn)
         windows = question.grid.windows(task.bounds, best.value)
         stop = best.stop(task.clock).in_steps_of(1 + question.cells // self.params.cells_a_step)
-        packing = Packing(question.items, question.members, question.counts, stop, self.params)
+        packing = Packing(question.items, question.kinds, stop, self.params)
         answer = windows.narrow(lambda window: packing.check(window, windows))
         yield question.bound(windows, best, task.bounds)
         wider = without_gain = 0
@@ -349,32 +364,29 @@ class _Question:
     rounded : bool
         True if lags are rounded, since exact tables would be too large.
     items : Items
-    members : int
-    counts : Counts or None
+    kinds : list of Kind
     cells : int
         Number of cells of a table.
     """
 
     def __init__(self, task: Task, best: Incumbent, params: ColumnParams) -> None:
-        rule, problem = task.rule, task.problem
+        problem = task.problem
         self._problem = problem
-        self._active = np.flatnonzero(problem.active)
         self._places = np.flatnonzero(problem.assignable)
-        self.members = len(self._active)
-        fewest, most = (int(bound[self._active[0]]) for bound in (rule.total_bounds.lo, rule.total_bounds.hi))
-        extra = len(self._places) - self.members * fewest if most > fewest else 0
-        self.counts = Counts(fewest, extra) if most < len(self._places) else None
         lags = np.sort(problem.lags[self._places].astype(np.int64))
-        largest = int(best.value) + (int(task.bounds.min_load_ub) if task.spread_matters else 0)
-        held = min(int(np.searchsorted(np.cumsum(lags), largest, side="right")), most)
+        held = best.most_held
+        kinds = _kinds(task.rule, held)
+        self.kinds, self._members = [kind for kind, _ in kinds], [members for _, members in kinds]
+        most = most_of(self.kinds)
+        held = held if most is None else min(held, most)
         whole = unit = int(np.gcd.reduce(lags)) or 1
         allowed = max(min(params.most_cells, params.cells_a_second * task.clock.allowance()), 1.0)
         while True:
             self.grid = Grid(unit, held * (unit - whole), task.spread_matters)
             self.items = Items(*np.unique(lags // unit, return_counts=True))
             capacity = self.grid.largest(task.bounds, best.value)
-            self.cells = self.items.cells(capacity, None if self.counts is None else self.counts.most)
-            if self.cells <= allowed or unit > largest:
+            self.cells = self.items.cells(capacity, most)
+            if self.cells <= allowed or unit > best.largest_load:
                 break
             unit = whole * ceil(unit / whole * max(self.cells / (params.rounded_share * allowed), 1.01))
         self.rounded = unit > whole
@@ -384,20 +396,36 @@ class _Question:
         least = self.grid.bound(windows, best.value)
         return Bound(least, least, certificate=by_prices(windows, self.grid, bounds, least))
 
-    def plan(self, packing: list[Pattern]) -> Plan:
+    def plan(self, packing: list[Column]) -> Plan:
         """Return the plan of a packing."""
         order = np.argsort(self._problem.lags[self._places] // self.grid.unit, kind="stable")
         free = [part.tolist() for part in np.split(self._places[order], np.cumsum(self.items.demand)[:-1])]
         chosen = np.full(len(self._problem.lags), NOBODY, dtype=np.int32)
-        for m, pattern in zip(self._active.tolist(), packing, strict=True):
+        members = [iter(each) for each in self._members]
+        for place, pattern in packing:
+            m = next(members[place])
             for k, times in pattern:
                 for _ in range(times):
                     chosen[free[k].pop()] = m
         return Plan(self._problem, chosen)
 
 
-def _counts_are_plain(rule: CountRule) -> bool:
-    """Return True if members hold any number of partitions, or numbers that differ by at most one."""
-    m = int(np.flatnonzero(rule.problem.active)[0])
-    fewest, most = int(rule.total_bounds.lo[m]), int(rule.total_bounds.hi[m])
-    return most - fewest <= 1 or (fewest == 0 and most >= int(rule.problem.assignable.sum()))
+def most_of(kinds: Sequence[Kind]) -> int | None:
+    """Return the largest number of partitions that any member may hold, or None for any number."""
+    return None if kinds[0].most is None else max(kind.most or 0 for kind in kinds)
+
+
+def _kinds(rule: CountRule, held: int) -> list[tuple[Kind, list[int]]]:
+    """Return the kinds of members, each with its members; in plans of interest no member holds more than `held`."""
+    active = np.flatnonzero(rule.problem.active)
+    lo, hi = rule.total_bounds.lo[active], rule.total_bounds.hi[active]
+    hi = np.maximum(np.minimum(hi, held), lo)
+    if not lo.any() and (hi == held).all():
+        return [(Kind(len(active)), active.tolist())]
+    limits, kind_of = np.unique(np.column_stack([lo, hi]), axis=0, return_inverse=True)
+    ranges = limits.tolist()
+    members = [active[kind_of.ravel() == c].tolist() for c in range(len(limits))]
+    if len(limits) == 1 and hi[0] == lo[0] + 1:  # then the number of members that hold one more is known
+        (fewest, most), few = ranges[0], len(active) * int(hi[0]) - int(rule.problem.assignable.sum())
+        ranges, members = [[fewest, fewest], [most, most]], [members[0][:few], members[0][few:]]
+    return [(Kind(len(some), *limit), some) for limit, some in zip(ranges, members, strict=True) if some]

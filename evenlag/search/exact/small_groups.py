@@ -223,7 +223,8 @@ class NumberPartitioning(Stage):
         problem = task.problem
         items = np.flatnonzero(problem.assignable)
         items = items[np.argsort(-problem.lags[items], kind="stable")]
-        members, kinds = _rows_of_kinds(task.rule)
+        held = best.most_held if best.found and problem.equal_weights else len(items)
+        members, kinds = _rows_of_kinds(task.rule, held)
         unit = problem.load_unit * problem.lag_unit
         yield Bound(task.least_base, task.least_base, by=Bounds.name, certificate=by_loads([task.bounds], problem))
         least = ceil(best.bound / unit)
@@ -240,11 +241,19 @@ class NumberPartitioning(Stage):
             yield Bound(bound * unit, bound * unit, certificate=searched(task.bounds))
 
 
-def _rows_of_kinds(rule: CountRule) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the active members, lightest first, and a row for each kind: members, factor, weight, range of counts."""
+def _rows_of_kinds(rule: CountRule, held: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the active members, lightest first, and a row for each kind: members, factor, weight, range of counts.
+
+    In plans of interest no member has more than `held` partitions.
+    """
     problem, counts = rule.problem, rule.total_bounds
     active = np.flatnonzero(problem.active)
-    columns = (-problem.load_factors, problem.relative_weights, counts.lo, counts.hi)
+    columns = (
+        -problem.load_factors,
+        problem.relative_weights,
+        counts.lo,
+        np.maximum(np.minimum(counts.hi, held), counts.lo),
+    )
     rows = np.column_stack([column[active].astype(np.int64) for column in columns])
     kinds, kind_of, members = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
     kinds[:, 0] *= -1

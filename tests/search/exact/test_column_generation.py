@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from random import Random
 from typing import Any
 
@@ -14,7 +14,7 @@ from ortools.linear_solver import pywraplp
 import evenlag
 from evenlag.model.bounds import LoadBounds
 from evenlag.search.clock import Stop
-from evenlag.search.exact.column_generation import ColumnGeneration, ColumnParams, Counts, Packing
+from evenlag.search.exact.column_generation import Column, ColumnGeneration, ColumnParams, Kind, Packing
 from evenlag.search.exact.column_pool import ColumnPool
 from evenlag.search.exact.prefix_table import NO_PATTERN, BlockTable, Items, Pattern
 from evenlag.search.exact.windows import Answer, Grid, Prices, Window, Windows
@@ -173,18 +173,14 @@ def test_a_window_begins_above_what_a_double_can_tell_apart() -> None:
     assert Grid(2**40, 0, True).lows(LoadBounds(2**60 + 2, 2**60 + 1), 10)[1] == 1_048_577
 
 
-def shares_out(items: Items, members: int, window: Window, counts: Counts | None, packing: list[Pattern]) -> bool:
-    assert len(packing) == members
+def shares_out(items: Items, kinds: list[Kind], window: Window, packing: list[Column]) -> bool:
+    assert Counter(kind for kind, _ in packing) == {c: kind.members for c, kind in enumerate(kinds)}
     handed = Counter[int]()
-    for pattern in packing:
+    for kind, pattern in packing:
         handed.update(dict(pattern))
         assert window.low <= load(items, pattern) <= window.high
+        assert kinds[kind].allows(size(pattern))
     assert [handed[k] for k in range(len(items.lags))] == items.demand.tolist()
-    if counts is not None:
-        assert (
-            sorted(map(size, packing))
-            == [counts.fewest] * (members - counts.extra) + [counts.fewest + 1] * counts.extra
-        )
     return True
 
 
@@ -192,21 +188,24 @@ def shares_out(items: Items, members: int, window: Window, counts: Counts | None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("counted", [False, True])
-@pytest.mark.parametrize("members", [5, 12, 30])
+@pytest.mark.parametrize("limits", [[(0, None)], [(3, 3)], [(0, 3)], [(0, 2), (0, 4)], [(2, 2), (3, 4)]])
+@pytest.mark.parametrize("members", [6, 12, 30])
 @pytest.mark.parametrize("seed", seeds(3))
 def test_a_packing_without_slack_is_found_and_narrower_windows_are_excluded(
-    seed: int, members: int, counted: bool
+    seed: int, members: int, limits: list[tuple[int, int | None]]
 ) -> None:
-    """Three partitions for each member add up to one sum, so a single window is optimal."""
+    """The partitions of each member add up to one sum, so a single window is optimal."""
     random = Random(seed)
     capacity = 400
+    kinds = [Kind(members // len(limits), *limit) for limit in limits]
     values: list[int] = []
-    for _ in range(members):
-        first, second = random.randint(80, 150), random.randint(80, 150)
-        values += [first, second, capacity - first - second]
-    items, counts = items_of(values), Counts(3, 0) if counted else None
-    packing = Packing(items, members, counts, GO_ON)
+    for kind in kinds:
+        for _ in range(kind.members):
+            cuts = sorted(random.sample(range(1, 9), 2 if kind.most is None else kind.most - 1))
+            ends = [40 * cut + random.randint(-15, 15) for cut in cuts]
+            values += [end - start for start, end in pairwise([0, *ends, capacity])]
+    items = items_of(values)
+    packing = Packing(items, kinds, GO_ON)
     windows = Windows(0, 0, capacity // 2, 2 * capacity)
     assert narrowed(packing, windows) is Answer.UNDECIDED
     assert windows.narrowest() == Window(0, capacity)
@@ -214,10 +213,10 @@ def test_a_packing_without_slack_is_found_and_narrower_windows_are_excluded(
     for window in (Window(0, capacity), Window(capacity, capacity)):
         assert packing.check(window, windows) is Answer.UNDECIDED
         found = next(found for _ in range(50) if (found := dived(packing, window, windows, rng)) is not None)
-        assert shares_out(items, members, window, counts, found)
+        assert shares_out(items, kinds, window, found)
 
 
-def dived(packing: Packing, window: Window, windows: Windows, rng: Random) -> list[Pattern] | None:
+def dived(packing: Packing, window: Window, windows: Windows, rng: Random) -> list[Column] | None:
     assert packing.check(window, windows) is Answer.UNDECIDED
     return packing.dive(window, rng)
 
@@ -227,7 +226,7 @@ def narrowed(packing: Packing, windows: Windows) -> Answer:
 
 
 def test_all_windows_may_be_excluded() -> None:
-    packing = Packing(items_of([7, 7, 7]), 2, None, GO_ON)
+    packing = Packing(items_of([7, 7, 7]), [Kind(2)], GO_ON)
     makespans = Windows(0, 0, 11, 14)
     assert narrowed(packing, makespans) is Answer.EXCLUDED
     assert makespans.least_width == 14
@@ -274,7 +273,7 @@ def test_a_window_that_glop_cannot_decide_is_left_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lags = [7, 7, 7]
-    packing, spreads = Packing(items_of(lags), 2, None, GO_ON), Windows(5, 10, 11, 7)
+    packing, spreads = Packing(items_of(lags), [Kind(2)], GO_ON), Windows(5, 10, 11, 7)
     failing(packing._pool, {0, 1}, monkeypatch)
     assert packing.check(Window(5, 11), spreads) is Answer.UNDECIDED
     assert (packing.dive(Window(5, 11), Random(0)), spreads.least_width) == (None, 1)
@@ -299,7 +298,7 @@ def test_the_stage_survives_failures_of_glop(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_bounds_proven_before_a_stop_are_kept() -> None:
     asked = iter(range(10**6))
-    packing = Packing(items_of(list(range(100, 160))), 20, None, Stop(lambda: next(asked) >= 3))
+    packing = Packing(items_of(list(range(100, 160))), [Kind(20)], Stop(lambda: next(asked) >= 3))
     windows = Windows(0, 0, 200, 1_000)
     assert narrowed(packing, windows) is Answer.STOPPED
     assert 200 <= windows.least_width <= 390  # three of the mean of 129.5 are not too small
@@ -339,6 +338,33 @@ def test_bounds_are_valid_and_proven_plans_optimal(balance: str, objective: str,
     assert proven >= 0.9 * len(seeds(12))
 
 
+@pytest.mark.parametrize("objective", ["makespan", "spread"])
+@pytest.mark.parametrize("balance", ["group", "none"])
+@pytest.mark.parametrize("slack", [0, 1])
+def test_bounds_are_valid_where_members_have_limits_of_their_own(balance: str, objective: str, slack: int) -> None:
+    proven = 0
+    for seed in seeds(20):
+        random = Random(seed)
+        members = random.choice([2, 3, 4])
+        caps = {f"c{m:03}": random.randint(1, 4) for m in range(members)}
+        count = min(random.randint(members, SIZES[members]), sum(caps.values()))
+        problem = alike(lags(random, count, "uniform"), members, max_partitions=caps)
+        best = stage_alone(problem, balance=balance, objective=objective, slack=slack, seed=seed)
+        least = exhaustive(problem, Goal(balance, slack=slack, objective=objective)).objective
+        assert best.bound <= least <= best.value
+        proven += best.proven
+    assert proven >= 0.9 * len(seeds(20))
+
+
+def test_a_group_with_limits_is_proven_and_verified() -> None:
+    random = Random(14)
+    caps = {f"c{m:03}": random.randint(1, 5) for m in range(20)}
+    problem = alike([random.randint(10, 1000) for _ in range(48)], 20, max_partitions=caps)
+    result = evenlag.solve(problem, balance="none", objective="makespan", stickiness=0, time_limit=60)
+    assert (result.status, result.bound_by) == ("OPTIMAL", "column generation")
+    assert evenlag.verify(result.to_dict(), problem).outcome == "verified"
+
+
 def test_solve_proves_as_much_as_the_stage() -> None:
     random = Random(1)
     problem = alike([random.randint(50, 100) for _ in range(60)], 24)
@@ -360,7 +386,6 @@ def test_two_deterministic_solves_are_the_same() -> None:
 @pytest.mark.parametrize(
     ("options", "more"),
     [
-        ({"slack": 1}, {}),
         ({"stickiness": 5}, {"owned": {"c000": [("t", 0)], "c001": [], "c002": []}}),
         ({}, {"weights": {"c000": 2}}),
         ({}, {"pins": [("t", 0, "c001")]}),
