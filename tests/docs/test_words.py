@@ -8,7 +8,6 @@ import evenlag
 from evenlag.compare.change import NewPartitions
 from evenlag.compare.simulation import STRATEGIES
 from evenlag.errors import InvalidProblemError
-from evenlag.heuristics import HEURISTICS
 from evenlag.live.assignor import EvenlagAssignor
 from evenlag.model import literals
 from evenlag.model.backends import BACKENDS
@@ -31,7 +30,6 @@ def words_of(word: Any) -> set[str]:
         (literals.AcrossWord, Across),
         (literals.StickinessWord, [FEWEST_MOVES]),
         (literals.NewPartitionsWord, NewPartitions),
-        (literals.HeuristicWord, HEURISTICS),
         (literals.BackendWord, BACKENDS),
         (literals.MethodWord, METHODS),
         (literals.StrategyWord, STRATEGIES),
