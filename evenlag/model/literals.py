@@ -40,7 +40,7 @@ def listed(kind: Any) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> listed(Literal["auto"] | BackendWord)
-    ('auto', 'cp-sat', 'cbc', 'highs')
+    >>> listed(HorizonWord | ObjectiveWord)
+    ('auto', 'spread', 'makespan')
     """
     return tuple(word for each in get_args(kind) for word in ((each,) if isinstance(each, str) else listed(each)))

@@ -11,13 +11,11 @@ from fractions import Fraction
 from typing import Any, TypedDict
 
 from evenlag.errors import InvalidProblemError
-from evenlag.heuristics import HEURISTICS
 from evenlag.model.asked_terms import NO_TERMS, AskedTerms, check_budget, move_price
-from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.defaults import MOST_SEED as MOST_SEED
 from evenlag.model.drain_time import MaxLoad, in_messages
-from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
+from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord, listed
 from evenlag.model.names import keywords_of, one_of, unknown_keyword
 from evenlag.model.objective import (
     CROSSINGS,
@@ -33,7 +31,7 @@ from evenlag.model.payoff import PAUSE, parse_pause, parse_share
 from evenlag.model.values import amount, is_number, is_whole, shown
 
 AUTO = "auto"
-METHODS = (AUTO, *BACKENDS, *HEURISTICS)
+METHODS = listed(MethodWord)
 MOST_GAP = 1e9  # as a fraction of the mean load; larger values change nothing
 NET = 5  # wall-clock limit for the groups of a table with work limits, as a multiple of the limit
 MOST_THREADS = 8  # default limit of MIP threads

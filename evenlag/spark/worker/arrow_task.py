@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from evenlag.compare.diagnosis import Summary
-from evenlag.model.backends import PACKAGES_OF
+from evenlag.model.backends import BACKENDS, packages_of
 from evenlag.model.pair_costs import PAIR_COSTS
 from evenlag.model.processes import ProcessDiedError, in_own_process
 from evenlag.model.result import Result
@@ -224,7 +224,7 @@ def look_around(method: str = "auto", folder: str | None = None) -> Callable[[in
         (names of packages), `broken` (why an installed package cannot be loaded, or null), `evenlag` (version, or null)
         and `writes`.
     """
-    wanted = ("evenlag", *PACKAGES, *PACKAGES_OF.get(method, ()))
+    wanted = tuple(dict.fromkeys(("evenlag", *PACKAGES, *(packages_of(method) if method in BACKENDS else ()))))
 
     def look(_: int) -> str:
         import json
