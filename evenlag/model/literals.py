@@ -29,6 +29,7 @@ HeuristicWord = Literal[
     "swap-balance",
     "variance-based",
 ]
+CostWord = Literal["crossings", "moved_size"]
 BrokerWord = Literal["uniform", "range"]
 BackendWord = Literal["cp-sat", "cbc", "highs"]
 MethodWord = Literal["auto"] | BackendWord | HeuristicWord

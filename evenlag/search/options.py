@@ -133,6 +133,8 @@ class SolveOptions:
         many = isinstance(self.first, Sequence) and not isinstance(self.first, str)
         if not (many and all(isinstance(name, str) for name in self.first)):
             raise InvalidProblemError(f"first must be a list of criteria such as ['moves'], not {self.first!r}")
+        if loads := [name for name in self.first if name in listed(ObjectiveWord)]:
+            raise InvalidProblemError(f"first must not have {loads[0]!r}: loads always come last; leave it out")
         most = in_messages(self.max_load)
         if most is not None and not (is_number(most) and 0 <= most < math.inf):
             raise InvalidProblemError(f"max_load must be a number of messages >= 0, not {self.max_load!r}")
