@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.model.facts import EMPTY, MEMBERSHIP, NO_FACTS, Facts, LeftOver
+from evenlag.model.from_rows import Member
 from evenlag.model.origin import Registration, only, told_by
 from evenlag.model.partitions import Partitions
 from evenlag.model.problem import Problem
@@ -49,23 +50,6 @@ def notes_of(
         f"{quantity(unrated, 'partition')} without a produce rate: planned with the current lag": unrated,
     }
     return tuple(note for note, applies in notes.items() if applies)
-
-
-@dataclass(frozen=True)
-class Member:
-    """A row of the members table; `topics` is None for all topics of the group.
-
-    `registration` has the columns on which plans do not depend; Spark's tasks do not get them.
-    """
-
-    consumer_id: str
-    topics: Sequence[str] | None = None
-    weight: float | None = None
-    max_partitions: int | None = None
-    generation: int | None = None
-    assignor: str | None = None
-    rack: str | None = None
-    registration: Registration | None = None
 
 
 @dataclass(frozen=True, eq=False)

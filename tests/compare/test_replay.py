@@ -20,10 +20,11 @@ from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.compare.simulation import STRATEGIES
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.from_rows import Member
 from evenlag.model.problem import Problem
 from evenlag.report.replay_text import replay_report
 from evenlag.search.solver import search
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import GroupRows
 from evenlag.tables.past import snapshots
 from tests.support.problems import cases
 from tests.support.replays import Taken, assert_same_scenarios, by_weight, foreseen, simulate

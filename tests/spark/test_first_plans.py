@@ -12,13 +12,14 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.asked_terms import resolve_objective
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
+from evenlag.model.from_rows import Member
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.group_work import Effort, Turn, Want, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import GroupRows
 from tests.support.fleet_tasks import FewGroups
 
 ROWS = st.lists(

@@ -15,6 +15,7 @@ import pytest
 import evenlag
 from evenlag import Problem, pipeline
 from evenlag.errors import InfeasibleError, InvalidProblemError, SourceError
+from evenlag.model.from_rows import Member
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.arrow_task import result_batch
 from evenlag.spark.worker.group_work import Turn, Want, solve_group
@@ -22,7 +23,7 @@ from evenlag.tables import read_group
 from evenlag.tables.amounts import COLUMNS, with_amounts
 from evenlag.tables.columns import MEMBERS, OFFSETS, Table
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import GroupRows
 from evenlag.tables.outputs import GROUPS as GROUP_COLUMNS
 from evenlag.tables.pair_columns import PairColumns
 from evenlag.tables.past import Past

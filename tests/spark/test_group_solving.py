@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.balance import Balance
+from evenlag.model.from_rows import Member
 from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
@@ -37,7 +38,7 @@ from evenlag.spark.worker.arrow_task import Solver, plan_columns
 from evenlag.spark.worker.group_work import COARSE, Effort, GroupResult, Turn, Want, solve_group
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.spark.worker.turns import Budget, recoverable, take_turns
-from evenlag.tables.group import ONLY_OWNERS, GroupRows, Member
+from evenlag.tables.group import ONLY_OWNERS, GroupRows
 from evenlag.tables.outputs import AUDIT_FIELDS, PLANS
 from tests.support.fleet_tasks import FewGroups
 from tests.support.problems import cases
