@@ -118,34 +118,21 @@ class GroupRows:
     facts: Facts = NO_FACTS
     clients: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def sort(
-        cls,
-        key: tuple[str | None, str],
-        topics: Sequence[str],
-        topic_of: NDArray[Any],
-        partition_ids: NDArray[Any],
-        lags: NDArray[np.int64],
-        owners: Sequence[str | None],
-        offsets: NDArray[np.int64] | None = None,
-        pairs: PairColumns = NO_PAIR_COLUMNS,
-        **others: Any,
-    ) -> GroupRows:
-        """Build the rows in the order of `Problem` from rows and topics in any order."""
-        names = sorted(topics)
+    def in_order(self) -> GroupRows:
+        """Return rows and topics given in any order in the order of `Problem`."""
+        names = sorted(self.topics)
         rank = {name: t for t, name in enumerate(names)}
-        topic_of = np.array([rank[name] for name in topics], dtype=np.int32)[topic_of]
-        order = np.lexsort((partition_ids, topic_of))
-        return cls(
-            *key,
-            tuple(names),
-            topic_of[order],
-            partition_ids[order],
-            lags[order],
-            [owners[p] for p in order.tolist()],
-            offsets=None if offsets is None else offsets[:, order],
-            pairs=pairs.take(order),
-            **others,
+        topic_of = np.array([rank[name] for name in self.topics], dtype=np.int32)[self.topic_of]
+        order = np.lexsort((self.partition_ids, topic_of))
+        return replace(
+            self,
+            topics=tuple(names),
+            topic_of=topic_of[order],
+            partition_ids=self.partition_ids[order],
+            lags=self.lags[order],
+            owners=[self.owners[p] for p in order.tolist()],
+            offsets=None if self.offsets is None else self.offsets[:, order],
+            pairs=self.pairs.take(order),
         )
 
     @property

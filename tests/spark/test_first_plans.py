@@ -36,12 +36,11 @@ def group(rows: list[tuple[int, str | None, int]], members: str = "abc", **more:
         "lags": np.array([lag for lag, *_ in rows], dtype=np.int64),
         "owners": [owner for _, owner, _ in rows],
     }
-    topics = ["orders", "payments"][: 1 + max(topic for *_, topic in rows)]
+    topics = ("orders", "payments")[: 1 + max(topic for *_, topic in rows)]
     if not (columns["topic_of"] == 0).any():
-        topics, columns["topic_of"] = ["payments"], np.zeros(len(rows), dtype=np.int64)
-    return GroupRows.sort(
-        ("now", "g"), topics, members=tuple(Member(name, **more) for name in members), **columns
-    )  # fmt: skip
+        topics, columns["topic_of"] = ("payments",), np.zeros(len(rows), dtype=np.int64)
+    members_of = tuple(Member(name, **more) for name in members)
+    return GroupRows("now", "g", topics, members=members_of, **columns).in_order()
 
 
 @settings(deadline=None)

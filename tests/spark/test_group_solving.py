@@ -55,9 +55,10 @@ PARTITIONS: list[Partition] = [
 
 def rows_of(partitions: list[Partition], members: tuple[Member, ...] | None = None, **counts: int) -> GroupRows:
     topics = list(dict.fromkeys(each[0] for each in partitions))
-    return GroupRows.sort(
-        ("2026-01-01", "g"),
-        topics,
+    return GroupRows(
+        "2026-01-01",
+        "g",
+        tuple(topics),
         np.array([topics.index(each[0]) for each in partitions], dtype=np.int64),
         np.array([each[1] for each in partitions], dtype=np.int64),
         np.array([each[2] for each in partitions], dtype=np.int64),
@@ -65,7 +66,7 @@ def rows_of(partitions: list[Partition], members: tuple[Member, ...] | None = No
         members=members,
         assumed="" if members else ONLY_OWNERS,
         **counts,
-    )
+    ).in_order()
 
 
 def plan_of(result: GroupResult) -> dict[str, list[Any]]:
@@ -419,7 +420,7 @@ def test_importing_the_package_needs_no_spark() -> None:
 def test_figures_beyond_the_precision_of_doubles_do_not_fail() -> None:
     lags = np.full(5, 2**62 - 1, dtype=np.int64)
     owners = ["a", "b", None, None, None]
-    rows = GroupRows.sort(("t", "g"), ["t"], np.zeros(5, dtype=np.int64), np.arange(5), lags, owners)
+    rows = GroupRows("t", "g", ("t",), np.zeros(5, dtype=np.int64), np.arange(5), lags, owners)
     audited = solve_group(Turn(rows, 0.5), SolveOptions(), "audit").audit
     kinds = {"STRING": pa.string(), "DOUBLE": pa.float64(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_()}
     for name, kind in ((column.name, column.ddl) for column in AUDIT_FIELDS):  # as the table has them

@@ -36,8 +36,8 @@ TURNS = (Effort.LEAST, Effort.FIRST, Effort.QUICK, Effort.FULL)
 def group(lags: list[int], owners: list[str | None]) -> GroupRows:
     """The rows of a group of one topic."""
     size = len(lags)
-    return GroupRows.sort(
-        ("now", "g"), ["orders"], np.zeros(size, np.int64), np.arange(size), np.array(lags, np.int64), owners,
+    return GroupRows(
+        "now", "g", ("orders",), np.zeros(size, np.int64), np.arange(size), np.array(lags, np.int64), owners,
         members=tuple(map(Member, "abc")),
     )  # fmt: skip
 
