@@ -181,7 +181,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def share(time_limit: float | None, deterministic: bool = False, costs: tuple[float, ...] = (1, 1, 1, 1)) -> Budget:
-    return Budget.share(time_limit, 2.0, started=1000.0, costs=costs, slots=2, deterministic=deterministic, reserve=0.1)
+    return Budget(2.0, None, costs, 2, deterministic).within(time_limit, started=1000.0, reserve=0.1)
 
 
 def test_time_is_shared_by_the_expected_cost_of_tasks(clock: list[float]) -> None:
@@ -192,7 +192,7 @@ def test_time_is_shared_by_the_expected_cost_of_tasks(clock: list[float]) -> Non
     uneven = share(20.0, costs=(6, 1, 1, 1))  # one slot is for the first alone
     assert uneven.task_end(0) == 1018.0
     assert uneven.task_end(1) == pytest.approx(1012.0)
-    wide = Budget.share(20.0, 2.0, started=1000.0, costs=(1,) * 200, slots=200, deterministic=False, reserve=0.1)
+    wide = Budget(2.0, costs=(1,) * 200, slots=200).within(20.0, started=1000.0, reserve=0.1)
     assert {wide.task_end(task) for task in range(200)} == {1018.0}  # all at once, whatever others hold
     assert wide.for_rows(250_000).task_end(0) == 1017.0  # but for what writing takes
     clock[0] = 1012.0
