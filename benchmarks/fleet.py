@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 
 from benchmarks.instances import lags
 from evenlag import pipeline
+from evenlag.model.from_rows import Member
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.group_work import Turn, Want, solve_group
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import GroupRows
 
 GROUPS, PARTITIONS, MEMBERS = 5_000, 100, 10
 MONSTER = (100_000, 1_000)

@@ -14,7 +14,7 @@ from evenlag.cli.catalogue import Word
 from evenlag.cli.decorators import Command, into, names, price, settings, together
 from evenlag.cli.paths import given
 from evenlag.errors import InvalidProblemError
-from evenlag.model.literals import FetchFromWord
+from evenlag.model.literals import CostWord, FetchFromWord, listed
 
 if TYPE_CHECKING:
     from evenlag.compare.traffic_price import TrafficPrice
@@ -166,7 +166,7 @@ def _prices_and_budgets(of: str) -> Command:
 
 
 _own = _prices_and_budgets("one of the problem file's costs")
-_of_tables = _prices_and_budgets("crossings or moved_size")
+_of_tables = _prices_and_budgets(" or ".join(listed(CostWord)))
 
 
 _moves_or_crossings = "moves (by state size, if given), crossings"

@@ -9,7 +9,7 @@ from itertools import count
 
 from evenlag.compare.curve import Curve, Frontier, knee
 from evenlag.errors import InvalidProblemError
-from evenlag.model.asked_terms import NEEDED
+from evenlag.model.asked_terms import NEEDED, NO_DATA
 from evenlag.model.backends import fits
 from evenlag.model.balance import Balance, CountRule
 from evenlag.model.bounds import LoadBounds
@@ -47,7 +47,6 @@ SOLVED, PICKED = 1.25, 1.05  # growth of the steps between budgets that are solv
 MOST_BUDGETS = 14  # budgets between the least cost and the cost of the least spread
 LEAST, WIDEST = 0.2, 0.2  # shares of the time for the two ends of the frontier: least cost, least spread
 SOLVING = {False: 1.0, True: 0.4}  # share of the time left, by deterministic; smaller as work may take longer
-_SIZES = "the problem needs move_sizes"
 
 # Budget by budget.
 FIRST = 0.25  # share of the solving time for the first solve of all budgets
@@ -241,7 +240,7 @@ def _measure(problem: Problem, against: str) -> Callable[[Plan], int]:
     one_of(names_of_costs(problem), against, "against")
     measure = measure_of(problem, against)
     if measure is None:
-        raise InvalidProblemError(f"against {against!r}: {NEEDED.get(against, _SIZES)}")
+        raise InvalidProblemError(f"against {against!r}: {NEEDED.get(against, NO_DATA)}")
     return measure
 
 

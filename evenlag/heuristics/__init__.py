@@ -1,46 +1,28 @@
-"""Published partition assignors, each a pure function of a problem, and the balance that each one promises."""
+"""Published partition assignors, each a pure function of a problem, and the balance that each one promises.
+
+Each word of `HeuristicWord` is a module here, with hyphens as underscores. It has
+
+* `assign(problem) -> Plan`,
+* `PROMISES`, the `Balance` of the counts in its plans, and
+* `ASSIGNOR`, the protocol name under which members of a group select it, if they can.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
-from evenlag.heuristics import (
-    constrained_sticky,
-    cooperative_sticky,
-    fair,
-    fairest_sticky,
-    lag_aware,
-    ranges,
-    roundrobin,
-    sticky,
-    swap_balance,
-    uniform,
-    variance_based,
-    weighted_sticky,
-)
 from evenlag.model.balance import Balance
-from evenlag.model.literals import HeuristicWord
+from evenlag.model.literals import HeuristicWord, listed
 from evenlag.model.names import one_of, spelled
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
 
-_PUBLISHED: dict[HeuristicWord, tuple[Callable[[Problem], Plan], Balance]] = {
-    "range": (ranges.assign, Balance.TOPIC),
-    "roundrobin": (roundrobin.assign, Balance.GROUP),
-    "lag-aware": (lag_aware.assign, Balance.TOPIC),
-    "sticky": (sticky.assign, Balance.GROUP),
-    "cooperative-sticky": (cooperative_sticky.assign, Balance.GROUP),
-    "uniform": (uniform.assign, Balance.GROUP),
-    "constrained-sticky": (constrained_sticky.assign, Balance.GROUP),
-    "weighted-sticky": (weighted_sticky.assign, Balance.TOPIC),
-    "fair": (fair.assign, Balance.GROUP),
-    "fairest-sticky": (fairest_sticky.assign, Balance.NONE),
-    "swap-balance": (swap_balance.assign, Balance.GROUP),
-    "variance-based": (variance_based.assign, Balance.NONE),
-}
+_MODULES = {name: import_module(f"{__name__}.{name.replace('-', '_')}") for name in listed(HeuristicWord)}
 
-HEURISTICS: dict[str, Callable[[Problem], Plan]] = {name: assign for name, (assign, _) in _PUBLISHED.items()}
-PROMISED_BALANCE: dict[str, Balance] = {name: balance for name, (_, balance) in _PUBLISHED.items()}
+HEURISTICS: dict[str, Callable[[Problem], Plan]] = {name: module.assign for name, module in _MODULES.items()}
+PROMISED_BALANCE: dict[str, Balance] = {name: module.PROMISES for name, module in _MODULES.items()}
+_OF_ASSIGNORS = {module.ASSIGNOR: name for name, module in _MODULES.items() if hasattr(module, "ASSIGNOR")}
 
 
 @spelled
@@ -71,10 +53,6 @@ def assign(problem: Problem, heuristic: HeuristicWord) -> Plan:
     return HEURISTICS[one_of(HEURISTICS, heuristic, "heuristic")](problem)
 
 
-_KAFKAS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
-_OTHER_NAMES = {lag_aware.ASSIGNOR: "lag-aware", weighted_sticky.ASSIGNOR: "weighted-sticky"}
-
-
 def published_name(assignor: str) -> str | None:
     """Return evenlag's name of the assignor that a group has agreed on, or None if evenlag does not implement it.
 
@@ -86,4 +64,4 @@ def published_name(assignor: str) -> str | None:
     >>> published_name("cooperative-sticky"), published_name("lag"), published_name("of-our-own")
     ('cooperative-sticky', 'lag-aware', None)
     """
-    return _OTHER_NAMES.get(assignor, assignor if assignor in _KAFKAS else None)
+    return _OF_ASSIGNORS.get(assignor)

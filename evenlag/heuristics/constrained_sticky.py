@@ -7,8 +7,11 @@ import numpy as np
 from evenlag.errors import InvalidPlanError
 from evenlag.heuristics.array_operations import even_share, owned_counts, same_topics
 from evenlag.model.arrays import rank_within
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
+
+PROMISES = Balance.GROUP
 
 
 def assign(problem: Problem) -> Plan:

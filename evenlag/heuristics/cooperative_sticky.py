@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from evenlag.heuristics import sticky
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
+
+PROMISES = Balance.GROUP
+ASSIGNOR = "cooperative-sticky"
 
 
 def assign(problem: Problem) -> Plan:

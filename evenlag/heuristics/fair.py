@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from evenlag.heuristics import sticky
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
+
+PROMISES = Balance.GROUP
 
 
 def assign(problem: Problem) -> Plan:

@@ -6,8 +6,11 @@ import numpy as np
 
 from evenlag.heuristics.array_operations import fewest_first, owned_counts, same_topics
 from evenlag.model.arrays import Whole
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
+
+PROMISES = Balance.NONE
 
 
 def assign(problem: Problem) -> Plan:

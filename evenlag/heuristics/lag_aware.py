@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Ints, Problem
 
-MANY = 32  # number of members from which arrays are faster than lists
+PROMISES = Balance.TOPIC
+ASSIGNOR = "lag"
 
-ASSIGNOR = "lag"  # the protocol name under which members select it
+MANY = 32  # number of members from which arrays are faster than lists
 
 
 def assign(problem: Problem) -> Plan:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
+
+PROMISES = Balance.GROUP
+ASSIGNOR = "roundrobin"
 
 
 def assign(problem: Problem) -> Plan:

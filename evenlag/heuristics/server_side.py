@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evenlag.errors import InvalidProblemError
-from evenlag.heuristics import ranges, uniform
+from evenlag.heuristics import range as ranges
+from evenlag.heuristics import uniform
 from evenlag.heuristics.array_operations import same_topics
 from evenlag.heuristics.java_hash import Hashes, buckets, hash_codes, map_order, table_size, timeline_order
 from evenlag.model.arrays import Whole

@@ -14,8 +14,12 @@ from evenlag.heuristics.java_hash import buckets, hash_codes, map_order, table_s
 from evenlag.heuristics.rack_filling import fewest_within_racks, fill_within_racks
 from evenlag.heuristics.racks import RackTable, rack_table
 from evenlag.model.arrays import Whole, rank_within, stable_order
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
+
+PROMISES = Balance.GROUP
+ASSIGNOR = "sticky"
 
 MOST_SWEEPS = 100  # Kafka sets no limit; a million random groups needed fewer than ten each
 

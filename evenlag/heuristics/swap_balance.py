@@ -7,8 +7,11 @@ import numpy as np
 from evenlag.heuristics import sticky
 from evenlag.heuristics.array_operations import same_topics
 from evenlag.model.arrays import Whole, stable_order
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Bools, Index, Ints, Problem
+
+PROMISES = Balance.GROUP
 
 FEW = 64  # partitions per member up to which all swaps of a pair are tried; beyond, a binary search finds one
 AT_ONCE = 2**18  # swaps evaluated per batch

@@ -10,8 +10,12 @@ import numpy as np
 from evenlag.heuristics.array_operations import fewest_first, owned_counts, same_topics
 from evenlag.heuristics.java_hash import table_size
 from evenlag.model.arrays import Whole, rank_within
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
+
+PROMISES = Balance.GROUP
+ASSIGNOR = "uniform"
 
 MOST_ROUNDS = 16  # rounds over the topics; Kafka's own limit
 

@@ -8,8 +8,11 @@ from random import Random
 import numpy as np
 
 from evenlag.heuristics.array_operations import owned_counts
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
+
+PROMISES = Balance.NONE
 
 THRESHOLD = 10  # percent above or below the average from which a run moves load
 DAMPING = 60  # percent of a member's load above the average that a run takes from it

@@ -7,10 +7,12 @@ from math import lcm
 import numpy as np
 
 from evenlag.model.arrays import Whole, rank_within
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 
-ASSIGNOR = "weighted-partition-assignor"  # the protocol name under which members select it
+PROMISES = Balance.TOPIC
+ASSIGNOR = "weighted-partition-assignor"
 
 
 def assign(problem: Problem) -> Plan:

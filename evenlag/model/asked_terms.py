@@ -57,7 +57,8 @@ class AskedTerms:
 
 NO_TERMS = AskedTerms()
 PARAMETERS = {MOVES: "max_moves", MOVED_SIZE: "max_moved", CROSSINGS: "max_crossings"}  # of the budgets of costs
-NEEDED = {CROSSINGS: "racks of members and of partitions are needed"}
+NEEDED = {CROSSINGS: "racks of members and of partitions are needed", MOVED_SIZE: "the problem needs move_sizes"}
+NO_DATA = "the problem has no data for this cost"
 
 
 def resolve_objective(
@@ -162,7 +163,8 @@ class _Wishes:
         for name in dict.fromkeys((*self.prices, *self.budgets, *self.first)):
             costs = pair_costs(self.problem, name)
             if costs is None:
-                one_of(names_of_costs(self.problem), name, "a cost of pairs")
+                parameter = "prices" if name in self.prices else "budgets" if name in self.budgets else "first"
+                one_of(names_of_costs(self.problem), name, parameter)
                 continue
             free = name in self.first or not costs.any()  # its price may exceed 64 bits
             price = 0 if free else self.prices.get(name, 0)
@@ -178,9 +180,7 @@ def not_counted(problem: Problem, asked: AskedTerms) -> list[str]:
     named |= {name: 0 for name, most in asked.budgets.items() if most is not None}
     names = [name for name in dict.fromkeys((*named, *asked.first)) if name not in (MOVES, MOVED_SIZE)]
     notes = [
-        f"{name} are not counted: {NEEDED.get(name, 'the problem has no costs of this name')}"
-        for name in names
-        if pair_costs(problem, name) is None
+        f"{name} are not counted: {NEEDED.get(name, NO_DATA)}" for name in names if pair_costs(problem, name) is None
     ]
     whole = problem if problem.pairs.units is None else problem.pairs.units.whole
     unknown = unknown_leaders(whole) if whole.pairs.fetch_from == FetchFrom.LEADER else 0

@@ -24,8 +24,6 @@ from evenlag.model.problem import Problem
 Document = dict[str, Any]
 Fewest = Callable[[], tuple[int, NDArray[np.int64]]]
 
-DISTRIBUTIONS = {"cp-sat": "ortools", "cbc": "pulp", "highs": "highspy"}  # package of each solver
-
 
 class Certificate:
     """The data that proves one bound again.
@@ -68,11 +66,10 @@ def all_plans(number: int) -> Certificate:
     return Certificate(lambda: {"kind": "plans", "plans": number})
 
 
-def by_solver(solver: str, booleans: int, bounds: LoadBounds) -> Certificate:
-    """Return the certificate of a MIP: the solver, its version and the size of the program."""
+def by_solver(solver: str, package: str, booleans: int, bounds: LoadBounds) -> Certificate:
+    """Return the certificate of a MIP: the solver, its package with the version, and the size of the program."""
 
     def document() -> Document:
-        package = DISTRIBUTIONS[solver]
         return {
             "kind": "solver", "solver": solver, "version": f"{package} {version(package)}", "booleans": booleans,
             "each": of_loads([bounds]),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from math import floor, gcd, lcm
 from typing import Any
 
@@ -41,6 +42,26 @@ class _Rows:
         self.coefficient.append(np.broadcast_to(np.asarray(coefficients), columns.shape))
         self.lo.append(lo)
         self.hi.append(hi)
+
+
+@dataclass(frozen=True, eq=False)
+class _Choices:
+    """The booleans x[p, m]: the partition and the member of each, int32 arrays (X,); column i is boolean i.
+
+    `fixed` has the member of each partition without a choice, or `NOBODY`.
+    """
+
+    partition: Index
+    member: Index
+    fixed: Index
+
+    @cached_property
+    def _of_member(self) -> dict[int, Column]:
+        return dict(zip(*_grouped(self.member), strict=True))
+
+    def of(self, member: int) -> Column:
+        """Return the columns of a member."""
+        return self._of_member.get(member, np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +144,8 @@ def boolean_count(problem: Problem) -> int:
 
 def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     """Formulate the problem as a mixed-integer program."""
-    fixed, x_partition, x_member = _choices(problem)
-    booleans = len(x_partition)
+    x = _choices(problem)
+    booleans = len(x.partition)
     futures = problem.judged_by
     common = problem.lag_unit
     unit = problem.load_unit * common
@@ -142,24 +163,23 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     if objective.ceiling is not None:
         for column in highs:
             upper[column] = min(most, floor(objective.ceiling / unit))
-    names = [f"x_{p}_{m}" for p, m in zip(x_partition.tolist(), x_member.tolist(), strict=True)] + [*levels, "moves"]
+    names = [f"x_{p}_{m}" for p, m in zip(x.partition.tolist(), x.member.tolist(), strict=True)] + [*levels, "moves"]
     rows = _Rows()
-    for columns in _groups(x_partition, booleans):
+    for columns in _groups(x.partition, booleans):
         rows.add(columns, 1, 1, 1)
-    of_member = dict(zip(*_grouped(x_member), strict=True))
     for s, future in enumerate(futures):
         if highs:
-            _load_rows(rows, future, of_member, fixed, future.lags // common, x_partition, highs[s], lows[s : s + 1])
+            _load_rows(rows, future, x, future.lags // common, highs[s], lows[s : s + 1])
         for column in worst:
             below = [*lows[s : s + 1], column]
             rows.add(np.array([highs[s], *below]), np.array([1, *(-1 for _ in below)]), None, 0)
-    _move_row(rows, problem, fixed, x_partition, x_member, moves)
+    _move_row(rows, problem, x, moves)
     for k, pair in enumerate(objective.pairs):
-        _pair_row(rows, pair, fixed, x_partition, x_member, moves + 1 + k)
+        _pair_row(rows, pair, x, moves + 1 + k)
         names.append(f"cost_{pair.name}")
         lower.append(0)
         upper.append(_most(pair))
-    helpers = _count_rows(rows, rule, of_member, fixed, x_partition, x_member, len(names))
+    helpers = _count_rows(rows, rule, x, len(names))
     for name, most_of_it in helpers:
         lower.append(0)
         upper.append(most_of_it)
@@ -180,7 +200,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     spans = zip(starts[:-1].tolist(), starts[1:].tolist(), rows.lo, rows.hi, strict=True)
     table = [(every_column[a:b], every_coefficient[a:b], lo, hi) for a, b, lo, hi in spans]
     return Mip(
-        problem, x_partition, x_member, fixed, lower, upper, names, table, costs, step, unit, range(booleans, moves),
+        problem, x.partition, x.member, x.fixed, lower, upper, names, table, costs, step, unit, range(booleans, moves),
         moves, range(moves + 1, moves + 1 + len(objective.pairs)),
     )  # fmt: skip
 
@@ -202,8 +222,7 @@ def _level_names(problem: Problem, objective: Objective) -> list[str]:
     return [*names, "worst"] if objective.across == Across.WORST and objective.kind is not None else names
 
 
-def _choices(problem: Problem) -> tuple[Index, Index, Index]:
-    """Return the member of each partition without a choice, and the (partition, member) pairs of the others."""
+def _choices(problem: Problem) -> _Choices:
     fixed = problem.pins.copy()
     choices = problem.allowed.sum(axis=1)
     topics, members = np.nonzero(problem.allowed & (choices == 1)[:, None])
@@ -216,7 +235,7 @@ def _choices(problem: Problem) -> tuple[Index, Index, Index]:
     members_of_topic = [np.flatnonzero(row) for row in problem.allowed]
     lists = [members_of_topic[t] for t in problem.topic_of[free].tolist()]
     x_member = np.concatenate(lists).astype(np.int32) if lists else np.zeros(0, dtype=np.int32)
-    return fixed, x_partition, x_member
+    return _Choices(x_partition, x_member, fixed)
 
 
 def _grouped(keys: Index) -> tuple[list[int], list[Column]]:
@@ -229,33 +248,28 @@ def _groups(keys: Index, count: int) -> list[Column]:
     return _grouped(keys)[1] if count else []
 
 
-def _load_rows(
-    rows: _Rows, problem: Problem, of_member: dict[int, Column], fixed: Index, sizes: Column, x_partition: Index,
-    high: int, low: list[int],
-) -> None:  # fmt: skip
+def _load_rows(rows: _Rows, problem: Problem, x: _Choices, sizes: Column, high: int, low: list[int]) -> None:
     """Add two rows for each member: its load is at most the column `high`, and at least `low` if there is one."""
     for m in np.flatnonzero(problem.active).tolist():
-        columns = of_member.get(m, np.zeros(0, dtype=np.int64))
+        columns = x.of(m)
         factor = int(problem.load_factors[m])
-        coefficients = (sizes[x_partition[columns]].astype(object) * factor).tolist()
-        base = int(sizes[fixed == m].sum()) * factor
+        coefficients = (sizes[x.partition[columns]].astype(object) * factor).tolist()
+        base = int(sizes[x.fixed == m].sum()) * factor
         for bound, lo, hi in ((high, None, -base), *((column, -base, None) for column in low)):
             rows.add(np.append(columns, bound), _integers([*coefficients, -1]), lo, hi)
 
 
-def _move_row(rows: _Rows, problem: Problem, fixed: Index, x_partition: Index, x_member: Index, moves: int) -> None:
+def _move_row(rows: _Rows, problem: Problem, x: _Choices, moves: int) -> None:
     owned = (problem.owner != NOBODY) & problem.assignable
-    kept = np.flatnonzero(problem.owner[x_partition] == x_member)
-    count = int(owned.sum()) - int((owned & (fixed == problem.owner)).sum())
+    kept = np.flatnonzero(problem.owner[x.partition] == x.member)
+    count = int(owned.sum()) - int((owned & (x.fixed == problem.owner)).sum())
     rows.add(np.append(kept, moves), 1, count, count)
 
 
-def _pair_row(
-    rows: _Rows, pair: PairCost, fixed: Index, x_partition: Index, x_member: Index, column: int
-) -> None:  # fmt: skip
-    costs = pair.costs.at(x_partition, x_member)
+def _pair_row(rows: _Rows, pair: PairCost, x: _Choices, column: int) -> None:
+    costs = pair.costs.at(x.partition, x.member)
     used = np.flatnonzero(costs)
-    rows.add(np.append(used, column), _integers([*costs[used].tolist(), -1]), -pair.of(fixed), -pair.of(fixed))
+    rows.add(np.append(used, column), _integers([*costs[used].tolist(), -1]), -pair.of(x.fixed), -pair.of(x.fixed))
 
 
 def _most(pair: PairCost) -> int:
@@ -264,18 +278,15 @@ def _most(pair: PairCost) -> int:
     return int(most if pair.budget is None else min(most, pair.budget))
 
 
-def _count_rows(
-    rows: _Rows, rule: CountRule, of_member: dict[int, Column], fixed: Index, x_partition: Index, x_member: Index,
-    helper: int,
-) -> list[tuple[str, int]]:  # fmt: skip
+def _count_rows(rows: _Rows, rule: CountRule, x: _Choices, helper: int) -> list[tuple[str, int]]:
     """Add the count rule; return name and upper bound of its auxiliary columns, numbered from `helper`."""
     problem, helpers = rule.problem, list[tuple[str, int]]()
-    none = np.zeros(0, dtype=np.int64)
-    fixed_counts = np.bincount(fixed[fixed != NOBODY], minlength=len(problem.members)).tolist()
+    held = x.fixed != NOBODY
+    fixed_counts = np.bincount(x.fixed[held], minlength=len(problem.members)).tolist()
     rank_columns: list[int] = []
     rank_costs: list[int] = []
     for m in np.flatnonzero(problem.active).tolist():
-        columns, base = of_member.get(m, none), fixed_counts[m]
+        columns, base = x.of(m), fixed_counts[m]
         lo, hi = int(rule.member_bounds.lo[m]) - base, int(rule.member_bounds.hi[m]) - base
         if lo > 0 or hi < len(columns):
             rows.add(columns, 1, lo, hi)
@@ -291,15 +302,14 @@ def _count_rows(
         rows.add(np.array(rank_columns), np.array(rank_costs), None, rule.ranks.total)
     if rule.topic_bounds is None:
         return helpers
-    cells = problem.topic_of[x_partition].astype(np.int64) * len(problem.members) + x_member
+    cells = problem.topic_of[x.partition].astype(np.int64) * len(problem.members) + x.member
     of_cell = dict(zip(*_grouped(cells), strict=True))
-    held = fixed != NOBODY
-    fixed_cells = problem.topic_of[held].astype(np.int64) * len(problem.members) + fixed[held]
+    fixed_cells = problem.topic_of[held].astype(np.int64) * len(problem.members) + x.fixed[held]
     base_of_cell = np.bincount(fixed_cells, minlength=problem.subscribed.size)
     distances: list[int] = []
     for t, m in zip(rule.network.topics.tolist(), rule.network.members.tolist(), strict=True):
         cell = t * len(problem.members) + m
-        columns, base = of_cell.get(cell, none), int(base_of_cell[cell])
+        columns, base = of_cell.get(cell, np.zeros(0, dtype=np.int64)), int(base_of_cell[cell])
         lo, hi = int(rule.topic_bounds.lo[t, m]) - base, int(rule.topic_bounds.hi[t, m]) - base
         if rule.topic_distance == 0:
             if lo > 0 or hi < len(columns):

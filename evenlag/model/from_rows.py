@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import NOBODY, Bools, Index
 from evenlag.model.facts import NO_FACTS, Facts
+from evenlag.model.origin import Registration
 from evenlag.model.pair_data import NO_PAIR_DATA, PairData
 from evenlag.model.parse import UNKNOWN_MEMBER, UNSUBSCRIBED, Fields, origin_of, subscriptions
 from evenlag.model.partitions import Partitions
@@ -21,35 +22,28 @@ from evenlag.model.values import check_name, parse_cap, parse_generation, parse_
 _STRANGER = -2  # an owner that is not a member
 
 
-class MemberRow(Protocol):
-    """A member's row in a table; None for missing values."""
+@dataclass(frozen=True)
+class Member:
+    """A row of the members table: its planned columns, None where missing; `topics` is None for all of the group's.
 
-    @property
-    def topics(self) -> Sequence[str] | None:
-        """Topics to which it subscribes; None means all of the group's."""
+    `registration` has the columns on which plans do not depend; Spark's tasks do not get them.
+    """
 
-    @property
-    def weight(self) -> float | None:
-        """As in `Problem.from_lags`."""
-
-    @property
-    def max_partitions(self) -> int | None:
-        """As in `Problem.from_lags`."""
-
-    @property
-    def generation(self) -> int | None:
-        """As in `Problem.from_lags`."""
-
-    @property
-    def rack(self) -> str | None:
-        """As in `Problem.from_lags`."""
+    consumer_id: str
+    topics: Sequence[str] | None = None
+    weight: float | None = None
+    max_partitions: int | None = None
+    generation: int | None = None
+    assignor: str | None = None
+    rack: str | None = None
+    registration: Registration | None = None
 
 
 def parse_rows(
     group: str,
     partitions: Partitions,
     owners: Sequence[str | None],
-    members: Mapping[str, MemberRow],
+    members: Mapping[str, Member],
     facts: Facts = NO_FACTS,
     pairs: PairData = NO_PAIR_DATA,
 ) -> Fields:
@@ -61,7 +55,7 @@ def parse_rows(
     partitions : Partitions
     owners : sequence of str or None (P,)
         Owner of each partition; a table has at most one.
-    members : mapping of name to MemberRow
+    members : mapping of name to Member
     facts : Facts
     pairs : PairData
         Data of the partitions; the members' racks are added.

@@ -29,6 +29,7 @@ HeuristicWord = Literal[
     "swap-balance",
     "variance-based",
 ]
+CostWord = Literal["crossings", "moved_size"]
 BrokerWord = Literal["uniform", "range"]
 BackendWord = Literal["cp-sat", "cbc", "highs"]
 MethodWord = Literal["auto"] | BackendWord | HeuristicWord
@@ -40,7 +41,7 @@ def listed(kind: Any) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> listed(Literal["auto"] | BackendWord)
-    ('auto', 'cp-sat', 'cbc', 'highs')
+    >>> listed(HorizonWord | ObjectiveWord)
+    ('auto', 'spread', 'makespan')
     """
     return tuple(word for each in get_args(kind) for word in ((each,) if isinstance(each, str) else listed(each)))

@@ -1,7 +1,7 @@
 """Costs of pairs by name: costs, apart from loads, of a member holding a partition.
 
-To add one, write its function here and register it in `PAIR_COSTS`. It then has a price, a budget and a place in the
-order of criteria under that name in every call that solves (`prices`, `budgets`, `first`).
+Each word of `CostWord` is a function here. It has a price, a budget and a place in the order of criteria under that
+name in every call that solves (`prices`, `budgets`, `first`).
 
 Crossings: partitions, or their traffic, that a member reads from a rack other than its own.
 Moved size: the state that moves with partitions that leave their owner.
@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from evenlag.model.arrays import Index
+from evenlag.model.literals import CostWord, listed
 from evenlag.model.pair_table import PairTable
 from evenlag.model.problem import Problem
 
@@ -67,10 +68,7 @@ def moves(problem: Problem) -> PairTable:
 
 # ---- all of them -----------------------------------------------------------------------------------------------------
 
-PAIR_COSTS: dict[str, Callable[[Problem], PairTable | None]] = {
-    "crossings": crossings,
-    "moved_size": moved_size,
-}
+PAIR_COSTS: dict[str, Callable[[Problem], PairTable | None]] = {name: globals()[name] for name in listed(CostWord)}
 """Functions of a problem; each returns a table, or None without its data."""
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import Ints, summable
-from evenlag.model.literals import FetchFromWord
+from evenlag.model.literals import CostWord, FetchFromWord, ObjectiveWord, listed
 from evenlag.model.names import did_you_mean, unknown_keyword
 from evenlag.model.pair_data import NO_PAIR_DATA, FetchFrom, PairData, Racks, racks_of_replicas
 from evenlag.model.pair_table import PairTable
@@ -38,7 +38,7 @@ PartitionRacks = ByTopic[Sequence[str] | None]
 # By member, for all partitions; or by topic, partition and member.
 OwnCosts = Mapping[str, Mapping[str | tuple[str, int, str], int]]
 
-COSTS_OF_OURS = ("moves", "moved_size", "crossings", "spread", "makespan")  # reserved names
+RESERVED = ("moves", *listed(CostWord), *listed(ObjectiveWord))  # names of evenlag's own costs and criteria
 _COST_FIELDS = ("members", "pairs")
 
 
@@ -225,7 +225,7 @@ def _costs(problem: Problem, given: Any) -> dict[str, PairTable]:
     costs = {}
     for name, values in given.items():
         check_name(name, "a pair cost")
-        if name in COSTS_OF_OURS:
+        if name in RESERVED:
             raise InvalidProblemError(f"costs: {name!r} is one of evenlag's own costs; give yours another name")
         check_mapping(values, f"costs: {name!r}", "member, or of (topic, partition, member), to cost")
         costs[name] = _cost_matrix(problem, name, values)

@@ -16,7 +16,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, stacked, summable
 from evenlag.model.cards import problem_card
 from evenlag.model.facts import NO_FACTS, Facts
-from evenlag.model.from_rows import MemberRow, parse_rows
+from evenlag.model.from_rows import Member, parse_rows
 from evenlag.model.literals import FetchFromWord
 from evenlag.model.names import did_you_mean, spelled
 from evenlag.model.origin import NO_ORIGIN, NOT_TOLD, Origin
@@ -208,7 +208,7 @@ class Problem:
         cls,
         partitions: Partitions,
         owners: Sequence[str | None],
-        members: Mapping[str, MemberRow],
+        members: Mapping[str, Member],
         *,
         group: str,
         facts: Facts = NO_FACTS,

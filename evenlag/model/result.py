@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from evenlag.model.balance import Balance
 from evenlag.model.cards import result_card
-from evenlag.model.certificate import DISTRIBUTIONS, Proof
+from evenlag.model.certificate import Proof
 from evenlag.model.explanation.reasons import Explanation, explanation_of, outcome_of
+from evenlag.model.literals import BackendWord, listed
 from evenlag.model.names import Name
 from evenlag.model.objective import MOVED_SIZE, MOVES, Across, ObjectiveKind
 from evenlag.model.payoff import Payoff
@@ -159,7 +160,7 @@ class Result:
     @property
     def attested_by(self) -> str | None:
         """The solver whose two runs give the bound; None if a proof of evenlag's own does."""
-        return self.bound_by if self.bound_by in DISTRIBUTIONS else None
+        return self.bound_by if self.bound_by in listed(BackendWord) else None
 
     @property
     def pays(self) -> bool | None:

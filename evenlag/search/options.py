@@ -11,13 +11,11 @@ from fractions import Fraction
 from typing import Any, TypedDict
 
 from evenlag.errors import InvalidProblemError
-from evenlag.heuristics import HEURISTICS
 from evenlag.model.asked_terms import NO_TERMS, AskedTerms, check_budget, move_price
-from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.defaults import MOST_SEED as MOST_SEED
 from evenlag.model.drain_time import MaxLoad, in_messages
-from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
+from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord, listed
 from evenlag.model.names import keywords_of, one_of, unknown_keyword
 from evenlag.model.objective import (
     CROSSINGS,
@@ -33,7 +31,7 @@ from evenlag.model.payoff import PAUSE, parse_pause, parse_share
 from evenlag.model.values import amount, is_number, is_whole, shown
 
 AUTO = "auto"
-METHODS = (AUTO, *BACKENDS, *HEURISTICS)
+METHODS = listed(MethodWord)
 MOST_GAP = 1e9  # as a fraction of the mean load; larger values change nothing
 NET = 5  # wall-clock limit for the groups of a table with work limits, as a multiple of the limit
 MOST_THREADS = 8  # default limit of MIP threads
@@ -135,6 +133,8 @@ class SolveOptions:
         many = isinstance(self.first, Sequence) and not isinstance(self.first, str)
         if not (many and all(isinstance(name, str) for name in self.first)):
             raise InvalidProblemError(f"first must be a list of criteria such as ['moves'], not {self.first!r}")
+        if loads := [name for name in self.first if name in listed(ObjectiveWord)]:
+            raise InvalidProblemError(f"first must not have {loads[0]!r}: loads always come last; leave it out")
         most = in_messages(self.max_load)
         if most is not None and not (is_number(most) and 0 <= most < math.inf):
             raise InvalidProblemError(f"max_load must be a number of messages >= 0, not {self.max_load!r}")

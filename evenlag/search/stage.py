@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from inspect import get_annotations
@@ -21,7 +22,7 @@ GROWTH = 2.0  # factor of the length from one round to the next
 LEAST_GAIN = 0.2  # share of the gap; a stage that starts over and closes less of it sits out the next round
 
 
-class Stage:
+class Stage(ABC):
     """Method that finds better plans or proves better bounds.
 
     Attributes
@@ -51,21 +52,21 @@ class Stage:
             raise TypeError(f"{cls.__name__}: no objective has the term {min(terms)!r}, only {sorted(EVERY_TERM)}")
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """Name that `Result.method` gives for its plans."""
-        raise NotImplementedError
 
+    @abstractmethod
     def applies(self, task: Task, best: Incumbent, /) -> bool:
         """Return True if the stage can help this task in its current state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run(self, task: Task, best: Incumbent, /) -> Iterator[Finding]:
         """Yield each plan, bound and note once it is found, within the time (or work) of the task's clock.
 
         A stage that could do more with more time calls `Clock.ended`. Treat `best` as read-only: it is updated between
         two findings. A plan derived from `best.plan` passes on its `from_current`.
         """
-        raise NotImplementedError
 
 
 def always(_task: Task, _best: Incumbent) -> bool:

@@ -33,6 +33,30 @@ class Stage(Enum):
     UNRELEASED = auto()
 
 
+@dataclass(frozen=True)
+class Heartbeat:
+    """Kafka's ConsumerGroupHeartbeat request, with which members also join, give up partitions and leave.
+
+    Attributes
+    ----------
+    member_id : str
+    epoch : int
+    name, instance : str or None
+        Client id, and instance id of a static member.
+    topics, owned, assignor, rebalance
+        As in `Subscriber`; None means unchanged.
+    """
+
+    member_id: str
+    epoch: int
+    name: str | None = None
+    instance: str | None = None
+    topics: Collection[str] | None = None
+    owned: Collection[TopicPartition] | None = None
+    assignor: str | None = None
+    rebalance: float | None = None
+
+
 @dataclass
 class Subscriber:
     """A member.
@@ -132,28 +156,22 @@ class ConsumerGroup:
 
     # ---- requests ------------------------------------------------------------------------------------------------
 
-    def heartbeat(
-        self, now: float, member_id: str, epoch: int, *, name: str | None = None, instance: str | None = None,
-        topics: Collection[str] | None = None, owned: Collection[TopicPartition] | None = None,
-        assignor: str | None = None, rebalance: float | None = None,
-    ) -> Answer:  # fmt: skip
-        """Take a heartbeat. Members also join, give up partitions and leave with it. None means unchanged.
-
-        `name` is the client id. The answer has the member epoch as its generation, and no assignment if it is the same.
-        """
+    def heartbeat(self, now: float, asked: Heartbeat) -> Answer:
+        """Take a heartbeat. The answer has the member epoch as its generation, and no assignment if it is the same."""
         self.advance(now)
-        if (code := self._refusal(member_id, epoch, instance, topics, owned, assignor, rebalance)) is not Code.NONE:
+        member_id, epoch, owned = asked.member_id, asked.epoch, asked.owned
+        if (code := self._refusal(asked)) is not Code.NONE:
             return Answer(code)
         if epoch < JOIN:
             self._leave(self._members[member_id], epoch)
             return Answer(Code.NONE, member_id, epoch)
         self._exists = True
-        member = self._joined(member_id, instance) if epoch == JOIN else self._members[member_id]
+        member = self._joined(member_id, asked.instance) if epoch == JOIN else self._members[member_id]
         subscribed, assigned, voted = member.topics, member.assigned, self._assignor()
-        member.client_id = name
-        member.topics = subscribed if topics is None else frozenset(topics)
-        member.assignor = assignor or member.assignor
-        member.rebalance = member.rebalance if rebalance is None else rebalance
+        member.client_id = asked.name
+        member.topics = subscribed if asked.topics is None else frozenset(asked.topics)
+        member.assignor = asked.assignor or member.assignor
+        member.rebalance = member.rebalance if asked.rebalance is None else asked.rebalance
         elected = self._later and self._assignor() != voted
         if member.topics != subscribed or self._existing() != self._read or elected:
             self._raise_epoch()
@@ -161,7 +179,7 @@ class ConsumerGroup:
             self._assign()
         self._reconcile(member, None if owned is None else frozenset(owned))
         member.expires = now + self._session
-        complete = epoch == JOIN or None not in (topics, owned, rebalance)
+        complete = epoch == JOIN or None not in (asked.topics, owned, asked.rebalance)
         news = member.assigned if complete or member.assigned != assigned else None
         return Answer(Code.NONE, member_id, member.epoch, assignment=news)
 
@@ -224,26 +242,24 @@ class ConsumerGroup:
 
     # ---- pieces --------------------------------------------------------------------------------------------------
 
-    def _refusal(
-        self, member_id: str, epoch: int, instance: str | None, topics: Collection[str] | None,
-        owned: Collection[TopicPartition] | None, assignor: str | None, rebalance: float | None,
-    ) -> Code:  # fmt: skip
+    def _refusal(self, asked: Heartbeat) -> Code:
         """Return the error of a heartbeat; `Code.NONE` if it is taken."""
+        epoch, instance, owned = asked.epoch, asked.instance, asked.owned
         if epoch < LEFT_FOR_NOW or (epoch == LEFT_FOR_NOW and instance is None):
             return Code.INVALID_REQUEST
-        if epoch == JOIN and (not topics or owned is None or owned or rebalance is None):
+        if epoch == JOIN and (not asked.topics or owned is None or owned or asked.rebalance is None):
             return Code.INVALID_REQUEST
-        if assignor is not None and assignor not in self._assignors:
+        if asked.assignor is not None and asked.assignor not in self._assignors:
             return Code.UNSUPPORTED_ASSIGNOR
         if not self._exists:
             return Code.NONE if epoch == JOIN else Code.GROUP_ID_NOT_FOUND
-        known = self._members.get(member_id)
+        known = self._members.get(asked.member_id)
         if instance is not None:
             static = self._static(instance)
             if epoch == JOIN:
                 left = static is None or static.epoch == LEFT_FOR_NOW
                 return Code.NONE if left else Code.UNRELEASED_INSTANCE_ID
-            if static is not None and static.member_id != member_id:
+            if static is not None and static.member_id != asked.member_id:
                 return Code.FENCED_INSTANCE_ID
             known = static
         if known is None:

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 from evenlag.live.cluster.stopped import LEFT_FOR_NOW
 from evenlag.simulation.classic_membership import PATIENCE, POLLS_WITHIN, FencedError, Keeper
 from evenlag.simulation.cluster import Key
-from evenlag.simulation.consumer_group import JOIN, LEAVE, ConsumerGroup
+from evenlag.simulation.consumer_group import JOIN, LEAVE, ConsumerGroup, Heartbeat
 from evenlag.simulation.group_answers import Code
 from evenlag.simulation.link import Link
 from evenlag.simulation.world import World
@@ -92,11 +92,11 @@ class HeartbeatMembership:
         owned, complete = frozenset(self._holder.holds), self._told is None
         try:
             self._link.ask(PATIENCE, coordinator=True)
-            answer = self._coordinator.heartbeat(
-                self._world.now, self.member_id, self.epoch, name=self._name, instance=self._instance,
-                topics=self._topics if complete else None, owned=owned if owned != self._told else None,
-                rebalance=POLLS_WITHIN if complete else None,
+            asked = Heartbeat(
+                self.member_id, self.epoch, self._name, self._instance, self._topics if complete else None,
+                owned if owned != self._told else None, rebalance=POLLS_WITHIN if complete else None,
             )  # fmt: skip
+            answer = self._coordinator.heartbeat(self._world.now, asked)
             self._link.answer(PATIENCE)
         except KafkaException:  # the next one has everything, since this one may have arrived or not
             self._told = None
@@ -128,6 +128,6 @@ class HeartbeatMembership:
         epoch = LEAVE if self._instance is None else LEFT_FOR_NOW
         try:
             self._link.ask(PATIENCE, coordinator=True)
-            self._coordinator.heartbeat(self._world.now, self.member_id, epoch, instance=self._instance)
+            self._coordinator.heartbeat(self._world.now, Heartbeat(self.member_id, epoch, instance=self._instance))
         except KafkaException:
             self._world.tell(f"{self._name} leaves without a word")

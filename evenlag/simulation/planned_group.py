@@ -10,7 +10,7 @@ from evenlag.live.followed_plan import FollowedPlan, newest_plan
 from evenlag.live.group_state import Member as Described
 from evenlag.protocol.subscriptions import PLAN
 from evenlag.simulation.cluster import Key
-from evenlag.simulation.consumer_group import JOIN, LEAVE, ConsumerGroup, Subscriber, Targets
+from evenlag.simulation.consumer_group import JOIN, LEAVE, ConsumerGroup, Heartbeat, Subscriber, Targets
 from evenlag.simulation.consuming_member import ConsumingMember
 from evenlag.simulation.heartbeat_membership import INTERVAL, HeartbeatMembership
 from evenlag.simulation.link import Link
@@ -105,8 +105,9 @@ class PlannedGroup(OperatedGroup[PlannedMember]):
         self.report.done["nudges"] += 1
         self.world.tell("the broker makes the coordinator assign anew")
         nudge = self.new_id("nudge")  # reads a topic that does not exist, where Java has a pattern that matches none
-        self.coordinator.heartbeat(self.world.now, nudge, JOIN, topics=["-"], owned=(), rebalance=SESSION)
-        self.coordinator.heartbeat(self.world.now, nudge, LEAVE)
+        asked = Heartbeat(nudge, JOIN, topics=["-"], owned=(), rebalance=SESSION)
+        self.coordinator.heartbeat(self.world.now, asked)
+        self.coordinator.heartbeat(self.world.now, Heartbeat(nudge, LEAVE))
 
     def _assign(self, members: Collection[Subscriber], topics: Mapping[str, int], before: Targets) -> Targets:
         """Assign with the client ids that the broker knew at its last look."""

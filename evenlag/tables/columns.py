@@ -59,7 +59,7 @@ class Column(NamedTuple):
         The range of its values, both ends included.
     planned : bool
         True if a plan depends on it. In the members table such a column is an attribute of the member: copies of a row
-        must agree on it, Spark sends it to the tasks, and `tables.group.Member` has a field for it.
+        must agree on it, Spark sends it to the tasks, and `model.from_rows.Member` has a field for it.
     of : Table or None
         The columns of a "struct" (one row) or "structs" (a list of rows).
     also : tuple of str

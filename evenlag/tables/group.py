@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.model.facts import EMPTY, MEMBERSHIP, NO_FACTS, Facts, LeftOver
+from evenlag.model.from_rows import Member
 from evenlag.model.origin import Registration, only, told_by
 from evenlag.model.partitions import Partitions
 from evenlag.model.problem import Problem
@@ -49,23 +50,6 @@ def notes_of(
         f"{quantity(unrated, 'partition')} without a produce rate: planned with the current lag": unrated,
     }
     return tuple(note for note, applies in notes.items() if applies)
-
-
-@dataclass(frozen=True)
-class Member:
-    """A row of the members table; `topics` is None for all topics of the group.
-
-    `registration` has the columns on which plans do not depend; Spark's tasks do not get them.
-    """
-
-    consumer_id: str
-    topics: Sequence[str] | None = None
-    weight: float | None = None
-    max_partitions: int | None = None
-    generation: int | None = None
-    assignor: str | None = None
-    rack: str | None = None
-    registration: Registration | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,34 +118,21 @@ class GroupRows:
     facts: Facts = NO_FACTS
     clients: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def sort(
-        cls,
-        key: tuple[str | None, str],
-        topics: Sequence[str],
-        topic_of: NDArray[Any],
-        partition_ids: NDArray[Any],
-        lags: NDArray[np.int64],
-        owners: Sequence[str | None],
-        offsets: NDArray[np.int64] | None = None,
-        pairs: PairColumns = NO_PAIR_COLUMNS,
-        **others: Any,
-    ) -> GroupRows:
-        """Build the rows in the order of `Problem` from rows and topics in any order."""
-        names = sorted(topics)
+    def in_order(self) -> GroupRows:
+        """Return rows and topics given in any order in the order of `Problem`."""
+        names = sorted(self.topics)
         rank = {name: t for t, name in enumerate(names)}
-        topic_of = np.array([rank[name] for name in topics], dtype=np.int32)[topic_of]
-        order = np.lexsort((partition_ids, topic_of))
-        return cls(
-            *key,
-            tuple(names),
-            topic_of[order],
-            partition_ids[order],
-            lags[order],
-            [owners[p] for p in order.tolist()],
-            offsets=None if offsets is None else offsets[:, order],
-            pairs=pairs.take(order),
-            **others,
+        topic_of = np.array([rank[name] for name in self.topics], dtype=np.int32)[self.topic_of]
+        order = np.lexsort((self.partition_ids, topic_of))
+        return replace(
+            self,
+            topics=tuple(names),
+            topic_of=topic_of[order],
+            partition_ids=self.partition_ids[order],
+            lags=self.lags[order],
+            owners=[self.owners[p] for p in order.tolist()],
+            offsets=None if self.offsets is None else self.offsets[:, order],
+            pairs=self.pairs.take(order),
         )
 
     @property

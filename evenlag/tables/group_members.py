@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.facts import EMPTY
-from evenlag.tables.group import ONLY_OWNERS, GroupRows, Member
+from evenlag.model.from_rows import Member
+from evenlag.tables.group import ONLY_OWNERS, GroupRows
 from evenlag.tables.source_groups import SourceGroups
 
 

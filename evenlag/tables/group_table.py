@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
 from evenlag.model.facts import MEMBERSHIP, Facts, completed
+from evenlag.model.from_rows import Member
 from evenlag.model.origin import Registration, only
 from evenlag.model.rates import time_micros
 from evenlag.tables.arrow_values import Values, column_values
 from evenlag.tables.columns import MEMBERS
 from evenlag.tables.copies import MEMBER_ROWS
-from evenlag.tables.group import NO_OWNERS, OFFSET_FIELDS, ONLY_OWNERS, UNKNOWN, GroupRows, Member, notes_of
+from evenlag.tables.group import NO_OWNERS, OFFSET_FIELDS, ONLY_OWNERS, UNKNOWN, GroupRows, notes_of
 from evenlag.tables.pair_columns import NO_AMOUNT, NO_PAIR_COLUMNS, PAIR_COLUMNS, REPLICA_RACKS, PairColumns
 from evenlag.tables.past_rows import PastRows, before_each
 from evenlag.tables.rules import BEFORE_START, BELOW_ZERO, BEYOND_END, CheckedRows, ascends

@@ -199,18 +199,19 @@ def _filled(rows: GroupRows, lost: Sequence[tuple[GroupRows, int, Offsets]]) -> 
     lags = [int(source.lags[p]) for source, p, _ in lost]
     owners = [source.owners[p] for source, p, _ in lost]
     facts = [*map(rows.pairs.row, range(len(rows.lags))), *(source.pairs.row(p) for source, p, _ in lost)]
-    sorted_rows = GroupRows.sort(
-        (rows.snapshot_ts, rows.group),
-        names,
+    made = GroupRows(
+        rows.snapshot_ts,
+        rows.group,
+        tuple(names),
         np.array([*own, *added]),
         np.array([*rows.partition_ids.tolist(), *ids]),
         np.array([*rows.lags.tolist(), *lags], dtype=np.int64),
         [*rows.owners, *owners],
         pairs=PairColumns.of_rows(facts),
-    )
+    ).in_order()
     kept = ("members", "beyond_end", "before_start", "below_zero", "rejected_rows", "left_out", "assumed", "facts")
     others = {name: getattr(rows, name) for name in kept}
     owned = {*rows.topics} - {*rows.unowned} if rows.owners_seen else set[str]()
     owned |= {names[t] for t, owner in zip(added, owners, strict=True) if owner is not None}
     unowned = tuple(name for name in names if name not in owned) if owned else ()
-    return replace(sorted_rows, **others, unowned=unowned)
+    return replace(made, **others, unowned=unowned)

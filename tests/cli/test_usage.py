@@ -17,6 +17,7 @@ import pytest
 
 from evenlag.cli.app import evenlag as root
 from evenlag.cli.commands import COMMANDS, FLEET
+from evenlag.cli.options import METHODS
 from evenlag.cli.sections import HEADINGS
 from tests.support import command
 from tests.support.command import evenlag
@@ -224,7 +225,7 @@ def completions(words: str) -> list[str]:
         ("evenlag fleet ", [*FLEET["Commands"]]),
         ("evenlag plan --max-mo", ["--max-moves", "--max-moved"]),
         ("evenlag plan --balance t", ["topic"]),
-        ("evenlag plan --method c", ["cp-sat", "cbc", "cooperative-sticky", "constrained-sticky"]),
+        ("evenlag plan --method c", [name for name in METHODS if name.startswith("c")]),
         ("evenlag fleet size --dr", ["--drain"]),
         ("evenlag plan off", ["file"]),  # the shell lists the files itself
         ("evenlag fleet audit off", ["file"]),

@@ -20,10 +20,11 @@ from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.compare.simulation import STRATEGIES
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.from_rows import Member
 from evenlag.model.problem import Problem
 from evenlag.report.replay_text import replay_report
 from evenlag.search.solver import search
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import GroupRows
 from evenlag.tables.past import snapshots
 from tests.support.problems import cases
 from tests.support.replays import Taken, assert_same_scenarios, by_weight, foreseen, simulate
@@ -35,16 +36,15 @@ def group_rows(taken: Taken, group: str = "g", ts: str | None = None) -> GroupRo
     names = sorted({topic for topic, _ in taken.rows})
     rows = list(taken.rows.items())
     minutes, seconds = divmod(taken.second, 60)
-    return GroupRows.sort(
-        (ts or f"2026-03-02T{minutes // 60:02}:{minutes % 60:02}:{seconds:02}Z", group),
-        names,
+    return GroupRows(
+        ts or f"2026-03-02T{minutes // 60:02}:{minutes % 60:02}:{seconds:02}Z", group, tuple(names),
         np.array([names.index(topic) for (topic, _), _ in rows], dtype=np.int64),
         np.array([partition for (_, partition), _ in rows], dtype=np.int64),
         np.array([taken.lag(p) for p, _ in rows], dtype=np.int64),
         [row[3] for _, row in rows],
-        np.array([row[:3] for _, row in rows], dtype=np.int64).reshape(-1, 3).T,
         members=tuple(Member(name, weight=float(weight)) for name, weight in sorted(taken.members.items())),
-    )
+        offsets=np.array([row[:3] for _, row in rows], dtype=np.int64).reshape(-1, 3).T,
+    ).in_order()  # fmt: skip
 
 
 def snapshots_of(history: list[Taken]) -> Any:
@@ -328,9 +328,9 @@ def test_slack_allows_counts_outside_their_range(slack: int, spread: int) -> Non
 def test_the_owner_of_a_rejected_row_stays_a_member() -> None:
     def taken(minute: int, partitions: list[int], left_out: frozenset[str]) -> GroupRows:
         count = len(partitions)
-        return GroupRows.sort(
-            (f"2026-01-01T00:{minute:02}:00Z", "g"), ["t"], np.zeros(count, dtype=int), np.array(partitions),
-            np.full(count, 5), ["a"] * count, np.full((3, count), 9), left_out=left_out,
+        return GroupRows(
+            f"2026-01-01T00:{minute:02}:00Z", "g", ("t",), np.zeros(count, dtype=int), np.array(partitions),
+            np.full(count, 5), ["a"] * count, offsets=np.full((3, count), 9), left_out=left_out,
         )  # fmt: skip
 
     nobody = frozenset[str]()

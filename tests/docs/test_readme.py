@@ -42,13 +42,13 @@ def test_commands_print_what_the_readme_shows(command: str, message: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "message"), [each for page in SHOWN for each in consoles(page)])
-def test_commands_print_what_the_pages_show(command: str, message: str) -> None:
+@pytest.mark.parametrize(("page", "command", "message"), [(page, *shown) for page in SHOWN for shown in consoles(page)])
+def test_commands_print_what_the_pages_show(page: str, command: str, message: str) -> None:
     shown, output = without_times(message.rstrip()).splitlines(), without_times(printed(command)).splitlines()
     if OPEN.match(command):
         assert _heads(shown) == _heads(output)
     else:
-        assert output == shown
+        assert output == shown, f"python -m tests.support.consoles {page}"
 
 
 def _heads(lines: list[str]) -> list[list[str]]:

@@ -8,13 +8,10 @@ import evenlag
 from evenlag.compare.change import NewPartitions
 from evenlag.compare.simulation import STRATEGIES
 from evenlag.errors import InvalidProblemError
-from evenlag.heuristics import HEURISTICS
 from evenlag.live.assignor import EvenlagAssignor
 from evenlag.model import literals
-from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance
 from evenlag.model.objective import FEWEST_MOVES, Across, ObjectiveKind
-from evenlag.search.options import METHODS
 from tests.support.problems import alike
 
 
@@ -31,9 +28,6 @@ def words_of(word: Any) -> set[str]:
         (literals.AcrossWord, Across),
         (literals.StickinessWord, [FEWEST_MOVES]),
         (literals.NewPartitionsWord, NewPartitions),
-        (literals.HeuristicWord, HEURISTICS),
-        (literals.BackendWord, BACKENDS),
-        (literals.MethodWord, METHODS),
         (literals.StrategyWord, STRATEGIES),
     ],
 )

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import evenlag
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models, runner
+from evenlag.model.backends import BACKENDS, Limits, Outcome, cbc, runner
 from evenlag.model.formulation import Mip, formulate
 from evenlag.model.processes import starter, wait_for_end
 from evenlag.search.exact import mip as mip_stage
@@ -219,7 +219,7 @@ def test_a_killed_cbc_leaves_no_files(tmp_path: Path, monkeypatch: pytest.Monkey
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     replace_cbc(f'touch "{tmp_path}/called"\nsleep {ROOM}', tmp_path / "cbc", monkeypatch)
-    outcome = runner.run(pulp_models.solve_cbc, program(unsettled(), Goal()), None, Limits(1.0))
+    outcome = runner.run(cbc.solve, program(unsettled(), Goal()), None, Limits(1.0))
     assert (tmp_path / "called").exists()
     assert "did not stop" in str(outcome.failure)
     assert list(temporary.iterdir()) == []

@@ -240,8 +240,8 @@ def test_without_a_record_no_rates_are_reported() -> None:
 
 def rows(lags: list[int], owners: list[str | None]) -> GroupRows:
     count = len(lags)
-    return GroupRows.sort(
-        ("2026-01-01", "g"), ["t"], np.zeros(count, dtype=np.int64), np.arange(count), np.array(lags), owners
+    return GroupRows(
+        "2026-01-01", "g", ("t",), np.zeros(count, dtype=np.int64), np.arange(count), np.array(lags), owners
     )
 
 

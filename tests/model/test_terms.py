@@ -16,7 +16,6 @@ from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.check import plan_violation
 from evenlag.model.pair_costs import PAIR_COSTS
 from evenlag.model.pair_table import PairTable
-from evenlag.model.parse_pairs import COSTS_OF_OURS
 from evenlag.model.plan import Plan
 from tests.support.portfolios import without
 from tests.support.problems import seeds
@@ -161,6 +160,7 @@ def test_an_unknown_cost_is_refused() -> None:
     [
         ({"max_load": -1}, "max_load must be a number of messages >= 0"),
         ({"first": "moves"}, "first must be a list of criteria"),
+        ({"first": ["moves", "spread"]}, "first must not have 'spread': loads always come last"),
         ({"max_crossings": 1.5}, "max_crossings must be a whole number"),
         ({"rack_price": "much"}, "the price of crossings must be messages"),
         ({"budgets": {"night": -2}}, "the budget of night must be a whole number"),
@@ -248,10 +248,6 @@ def test_the_least_ceiling_is_rounded_up() -> None:
 
 
 # ---- a cost that follows from code ---------------------------------------------------------------------------------
-
-
-def test_own_costs_may_not_take_the_names_of_built_in_ones() -> None:
-    assert set(PAIR_COSTS) <= set(COSTS_OF_OURS)
 
 
 def test_a_cost_without_data_of_pairs_counts_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 import evenlag
 from evenlag.errors import InfeasibleError, NoPlanFoundError
 from evenlag.model.backends import BACKENDS, WITNESSES, Limits, Outcome, cp_sat
-from evenlag.model.backends.cp_sat import solve_without_presolve
+from evenlag.model.backends.cp_sat import confirm
 from tests.support.exact import Optimum, assess
 from tests.support.problems import cases
 from tests.support.programs import unsettled
@@ -113,4 +113,4 @@ def test_a_claim_that_a_plan_refutes_is_reported(monkeypatch: pytest.MonkeyPatch
 
 def test_the_witness_is_another_run() -> None:
     assert {WITNESSES[name]() is not backend() for name, backend in BACKENDS.items()} == {True}
-    assert WITNESSES["cp-sat"]() is solve_without_presolve
+    assert WITNESSES["cp-sat"]() is confirm

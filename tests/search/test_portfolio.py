@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from math import inf
 from typing import Any
 
 import pytest
@@ -17,12 +16,11 @@ from evenlag.search.exact import mip
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import METHODS
 from evenlag.search.portfolio import AUTO, PORTFOLIOS, SCENARIOS, TERMS
-from evenlag.search.stage import Step, run_steps
+from evenlag.search.stage import run_steps
+from tests.support import step_tables
 from tests.support.doc_tables import table
 from tests.support.problems import problems
 from tests.support.scripted import Scripted, even_plan, group, task_for
-
-PAGES = {"## The steps": AUTO, "## With scenarios": SCENARIOS, "## With costs of pairs or a ceiling": TERMS}
 
 
 @pytest.mark.parametrize(
@@ -45,21 +43,18 @@ def test_the_mip_has_one_turn_at_most(owned: bool, options: dict[str, Any], turn
     assert len(backend.runs) == turns
 
 
-@pytest.mark.parametrize(("heading", "steps"), PAGES.items())
-def test_the_docs_list_the_steps_of_each_portfolio(heading: str, steps: tuple[Step, ...]) -> None:
-    rows = table("solver.md", heading)
-    assert [row[0] for row in rows] == [f"{step.stage.name}" for step in steps]
-    for row, step in zip(rows, steps, strict=True):
-        assert row[1] == ("all" if step.share == inf else f"{step.share:g}"), row
-        module = type(step.stage).__module__.replace(".", "/") + ".py"
-        assert row[2] == f"`{module.removeprefix('evenlag/')}`"
+def test_the_docs_list_the_steps_of_each_portfolio() -> None:
+    page = step_tables.PAGE.read_text()
+    rows = [table("solver.md", heading) for heading in step_tables.TABLES]
+    assert [len(each) for each in rows] == [*map(len, step_tables.TABLES.values())]
+    assert step_tables.renewed(page) == page, "python -m tests.support.step_tables"
 
 
 def documented_methods() -> set[str]:
     rows = table("glossary.md", "## Values of `method`")
     others = {name for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
     strategies = {row[0].strip("`") for row in table("heuristics.md", "# Published strategies")}
-    return others | strategies | {row[0] for heading in PAGES for row in table("solver.md", heading)}
+    return others | strategies | {row[0] for heading in step_tables.TABLES for row in table("solver.md", heading)}
 
 
 def test_every_method_is_in_the_docs() -> None:

@@ -149,6 +149,14 @@ def test_a_result_reports_whether_time_or_work_ended_the_backend(stopped: Any, m
     assert (result.status, result.stopped_by) == ("FEASIBLE", stopped)
 
 
+def test_a_stage_without_a_name_is_refused() -> None:
+    class Nameless(Stage):
+        applies, run = Scripted.applies, Scripted.run
+
+    with pytest.raises(TypeError, match=r"Nameless .* method '?name"):
+        Nameless()  # type: ignore[abstract]
+
+
 def test_a_misspelt_class_variable_of_a_stage_is_refused() -> None:
     with pytest.raises(TypeError, match="Wrong: no stage has the class variable 'handels'"):
 

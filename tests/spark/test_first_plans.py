@@ -12,13 +12,14 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.asked_terms import resolve_objective
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
+from evenlag.model.from_rows import Member
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.group_work import Effort, Turn, Want, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import GroupRows
 from tests.support.fleet_tasks import FewGroups
 
 ROWS = st.lists(
@@ -35,12 +36,11 @@ def group(rows: list[tuple[int, str | None, int]], members: str = "abc", **more:
         "lags": np.array([lag for lag, *_ in rows], dtype=np.int64),
         "owners": [owner for _, owner, _ in rows],
     }
-    topics = ["orders", "payments"][: 1 + max(topic for *_, topic in rows)]
+    topics = ("orders", "payments")[: 1 + max(topic for *_, topic in rows)]
     if not (columns["topic_of"] == 0).any():
-        topics, columns["topic_of"] = ["payments"], np.zeros(len(rows), dtype=np.int64)
-    return GroupRows.sort(
-        ("now", "g"), topics, members=tuple(Member(name, **more) for name in members), **columns
-    )  # fmt: skip
+        topics, columns["topic_of"] = ("payments",), np.zeros(len(rows), dtype=np.int64)
+    members_of = tuple(Member(name, **more) for name in members)
+    return GroupRows("now", "g", topics, members=members_of, **columns).in_order()
 
 
 @settings(deadline=None)

@@ -15,6 +15,8 @@ import pytest
 import evenlag
 from evenlag import Problem, pipeline
 from evenlag.errors import InfeasibleError, InvalidProblemError, SourceError
+from evenlag.model.from_rows import Member
+from evenlag.model.pair_costs import PAIR_COSTS
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.arrow_task import result_batch
 from evenlag.spark.worker.group_work import Turn, Want, solve_group
@@ -22,7 +24,7 @@ from evenlag.tables import read_group
 from evenlag.tables.amounts import COLUMNS, with_amounts
 from evenlag.tables.columns import MEMBERS, OFFSETS, Table
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import GroupRows
 from evenlag.tables.outputs import GROUPS as GROUP_COLUMNS
 from evenlag.tables.pair_columns import PairColumns
 from evenlag.tables.past import Past
@@ -49,6 +51,7 @@ TERMS: dict[str, dict[str, Any]] = {
     "sizes of moves": {"max_moved": 60, "stickiness": 2, "prices": {"crossings": "0.5%"}},
 }
 OF_MOVES = ("max_moved", "stickiness")
+COSTS = ", ".join([*PAIR_COSTS, "moves"])
 
 
 def fleet_rows() -> tuple[Rows, Rows]:
@@ -140,8 +143,8 @@ def check_audit(rows: Rows, problem: Problem, terms: dict[str, Any]) -> None:
 def test_figures_of_terms_are_columns_of_the_groups_table() -> None:
     pairs = PairColumns.of_rows([(["a"], 5, 7), (["b"], 6, 8), (["b"], 7, 9)])
     rows = [
-        GroupRows.sort(
-            ("1", group), ["t"], pa.array([0, 0, 0]).to_numpy(), pa.array([0, 1, 2]).to_numpy(),
+        GroupRows(
+            "1", group, ("t",), pa.array([0, 0, 0]).to_numpy(), pa.array([0, 1, 2]).to_numpy(),
             pa.array([90, 80, 70]).to_numpy(), ["x", "x", None], members=members, pairs=pair_columns,
         )
         for group, members, pair_columns in (
@@ -164,8 +167,8 @@ def test_figures_of_terms_are_columns_of_the_groups_table() -> None:
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        ({"first": ["crossing"]}, "first must be one of crossings, moved_size, moves, not 'crossing'; did you mean"),
-        ({"prices": {"night": 3}}, "prices must be one of crossings, moved_size, moves, not 'night'"),
+        ({"first": ["crossing"]}, f"first must be one of {COSTS}, not 'crossing'; did you mean"),
+        ({"prices": {"night": 3}}, f"prices must be one of {COSTS}, not 'night'"),
         ({"rack_price": "5 %%"}, "the price of crossings must be messages >= 0"),
         ({"max_crossings": -1}, "max_crossings must be a whole number >= 0"),
         ({"max_load": "many"}, "max_load must be a number of messages >= 0, not 'many'"),
@@ -244,8 +247,8 @@ def snapshot_rows(minute: int, commits: list[int]) -> GroupRows:
     """Rows of a group of two members with three partitions, 1,000 messages on each, at a minute."""
     offsets = [[0, 1000, commit] for commit in commits]
     numbers = np.arange(3)
-    return GroupRows.sort(
-        (f"2026-01-31T12:{minute:02}:00Z", "g"), ["t"], 0 * numbers, numbers, 1000 - np.array(commits),
+    return GroupRows(
+        f"2026-01-31T12:{minute:02}:00Z", "g", ("t",), 0 * numbers, numbers, 1000 - np.array(commits),
         ["x", "x", "y"], offsets=np.array(offsets).T, members=(Member("x", weight=3.0), Member("y")),
     )  # fmt: skip
 
@@ -325,17 +328,17 @@ def test_commands_refuse_a_wrong_term_before_spark_starts(monkeypatch: pytest.Mo
     out = ("--out", tmp_path / "out")
     audit = ("fleet", "audit", "offsets.csv", *out)
     topic = ("stream", "kafka://localhost:1/rows", *out)
-    refused(evenlag_command(*audit, "--first", "crossing"), "--first must be one of crossings, moved_size, moves")
+    refused(evenlag_command(*audit, "--first", "crossing"), f"--first must be one of {COSTS}")
     refused(evenlag_command(*audit, "--rack-price", "much"), "the price of crossings must be messages >= 0")
     refused(evenlag_command(*audit, "--move-sizes", "orders"), "orders")
-    refused(evenlag_command(*audit, "--price", "night=3"), "--price must be one of crossings, moved_size, moves")
-    refused(evenlag_command(*audit, "--budget", "night=3"), "--budget must be one of crossings, moved_size, moves")
+    refused(evenlag_command(*audit, "--price", "night=3"), f"--price must be one of {COSTS}")
+    refused(evenlag_command(*audit, "--budget", "night=3"), f"--budget must be one of {COSTS}")
     refused(evenlag_command(*audit, "--max-drain", "soon"), "soon")
     refused(evenlag_command(*audit, "--capacity", "3"), "--capacity needs --max-drain: give both")
     assert "give one of them" in evenlag_command(*audit, "--max-drain", "1m", "--max-load", "3").stderr
     assert "such as 0.01/GB" in evenlag_command(*audit, "--traffic-price", "0.01").stderr
     assert "no such option '--rack-price'" in evenlag_command(*topic, "--rack-price", "3").stderr
-    refused(evenlag_command(*topic, "--first", "moved"), "--first must be one of crossings, moved_size, moves")
+    refused(evenlag_command(*topic, "--first", "moved"), f"--first must be one of {COSTS}")
     sizing = ("fleet", "size", "offsets.csv", "--drain", "5m")
     assert "no such option '--max-load'" in evenlag_command(*sizing, "--max-load", "3").stderr
     refused(evenlag_command(*sizing, "--together", "orders"), "together: each entry must be a list of two or more")

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.balance import Balance
+from evenlag.model.from_rows import Member
 from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
@@ -37,7 +38,7 @@ from evenlag.spark.worker.arrow_task import Solver, plan_columns
 from evenlag.spark.worker.group_work import COARSE, Effort, GroupResult, Turn, Want, solve_group
 from evenlag.spark.worker.rows_of_task import TableRules
 from evenlag.spark.worker.turns import Budget, recoverable, take_turns
-from evenlag.tables.group import ONLY_OWNERS, GroupRows, Member
+from evenlag.tables.group import ONLY_OWNERS, GroupRows
 from evenlag.tables.outputs import AUDIT_FIELDS, PLANS
 from tests.support.fleet_tasks import FewGroups
 from tests.support.problems import cases
@@ -54,9 +55,10 @@ PARTITIONS: list[Partition] = [
 
 def rows_of(partitions: list[Partition], members: tuple[Member, ...] | None = None, **counts: int) -> GroupRows:
     topics = list(dict.fromkeys(each[0] for each in partitions))
-    return GroupRows.sort(
-        ("2026-01-01", "g"),
-        topics,
+    return GroupRows(
+        "2026-01-01",
+        "g",
+        tuple(topics),
         np.array([topics.index(each[0]) for each in partitions], dtype=np.int64),
         np.array([each[1] for each in partitions], dtype=np.int64),
         np.array([each[2] for each in partitions], dtype=np.int64),
@@ -64,7 +66,7 @@ def rows_of(partitions: list[Partition], members: tuple[Member, ...] | None = No
         members=members,
         assumed="" if members else ONLY_OWNERS,
         **counts,
-    )
+    ).in_order()
 
 
 def plan_of(result: GroupResult) -> dict[str, list[Any]]:
@@ -179,7 +181,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def share(time_limit: float | None, deterministic: bool = False, costs: tuple[float, ...] = (1, 1, 1, 1)) -> Budget:
-    return Budget.share(time_limit, 2.0, started=1000.0, costs=costs, slots=2, deterministic=deterministic, reserve=0.1)
+    return Budget(2.0, None, costs, 2, deterministic).within(time_limit, started=1000.0, reserve=0.1)
 
 
 def test_time_is_shared_by_the_expected_cost_of_tasks(clock: list[float]) -> None:
@@ -190,7 +192,7 @@ def test_time_is_shared_by_the_expected_cost_of_tasks(clock: list[float]) -> Non
     uneven = share(20.0, costs=(6, 1, 1, 1))  # one slot is for the first alone
     assert uneven.task_end(0) == 1018.0
     assert uneven.task_end(1) == pytest.approx(1012.0)
-    wide = Budget.share(20.0, 2.0, started=1000.0, costs=(1,) * 200, slots=200, deterministic=False, reserve=0.1)
+    wide = Budget(2.0, costs=(1,) * 200, slots=200).within(20.0, started=1000.0, reserve=0.1)
     assert {wide.task_end(task) for task in range(200)} == {1018.0}  # all at once, whatever others hold
     assert wide.for_rows(250_000).task_end(0) == 1017.0  # but for what writing takes
     clock[0] = 1012.0
@@ -418,7 +420,7 @@ def test_importing_the_package_needs_no_spark() -> None:
 def test_figures_beyond_the_precision_of_doubles_do_not_fail() -> None:
     lags = np.full(5, 2**62 - 1, dtype=np.int64)
     owners = ["a", "b", None, None, None]
-    rows = GroupRows.sort(("t", "g"), ["t"], np.zeros(5, dtype=np.int64), np.arange(5), lags, owners)
+    rows = GroupRows("t", "g", ("t",), np.zeros(5, dtype=np.int64), np.arange(5), lags, owners)
     audited = solve_group(Turn(rows, 0.5), SolveOptions(), "audit").audit
     kinds = {"STRING": pa.string(), "DOUBLE": pa.float64(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_()}
     for name, kind in ((column.name, column.ddl) for column in AUDIT_FIELDS):  # as the table has them

@@ -12,6 +12,7 @@ import pytest
 
 from evenlag.errors import InfeasibleError, NoPlanFoundError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.from_rows import Member
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result, Status
@@ -24,7 +25,7 @@ from evenlag.search.stage import Step
 from evenlag.spark.worker import turns
 from evenlag.spark.worker.group_work import Effort, GroupResult, Turn, Want, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import GroupRows
 from tests.support.fleet_tasks import FewGroups
 from tests.support.problems import seeds
 from tests.support.terms import Best, Question, drawn
@@ -35,8 +36,8 @@ TURNS = (Effort.LEAST, Effort.FIRST, Effort.QUICK, Effort.FULL)
 def group(lags: list[int], owners: list[str | None]) -> GroupRows:
     """The rows of a group of one topic."""
     size = len(lags)
-    return GroupRows.sort(
-        ("now", "g"), ["orders"], np.zeros(size, np.int64), np.arange(size), np.array(lags, np.int64), owners,
+    return GroupRows(
+        "now", "g", ("orders",), np.zeros(size, np.int64), np.arange(size), np.array(lags, np.int64), owners,
         members=tuple(map(Member, "abc")),
     )  # fmt: skip
 

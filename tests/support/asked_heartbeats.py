@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -12,6 +12,7 @@ from kafka.protocol.metadata import MetadataRequest
 from evenlag.live.cluster.answers import consumer_groups
 from evenlag.live.group_state import Description, TopicPartition
 from evenlag.live.messages import ConsumerGroupDescribeRequest
+from evenlag.simulation.consumer_group import Heartbeat
 from evenlag.simulation.group_answers import Answer, Pending
 from tests.support.asked_coordinator import Asked, code_of
 from tests.support.heartbeat_messages import ConsumerGroupHeartbeatRequest
@@ -40,21 +41,19 @@ class AskedHeartbeats(Asked):
         )
         return replace(found, members=tuple(members))
 
-    def heartbeat(
-        self, member_id: str, epoch: int, instance: str | None, topics: Collection[str] | None,
-        owned: Collection[TopicPartition] | None, assignor: str | None, rebalance: float | None,
-    ) -> Pending:  # fmt: skip
+    def heartbeat(self, asked: Heartbeat) -> Pending:
         kind = ConsumerGroupHeartbeatRequest.TopicPartitions
-        ids = self._topic_ids() if owned else {}
+        ids = self._topic_ids() if asked.owned else {}
         numbers: dict[str, list[int]] = {}
-        for topic, number in owned or ():
+        for topic, number in asked.owned or ():
             numbers.setdefault(topic, []).append(number)
         request = ConsumerGroupHeartbeatRequest(
-            version=1, group_id=self._group, member_id=member_id, member_epoch=epoch, instance_id=instance,
-            rack_id=None, rebalance_timeout_ms=-1 if rebalance is None else int(1000 * rebalance),
-            subscribed_topic_names=None if topics is None else [self._named(each) for each in topics],
-            subscribed_topic_regex=None, server_assignor=assignor,
-            topic_partitions=None if owned is None else [
+            version=1, group_id=self._group, member_id=asked.member_id, member_epoch=asked.epoch,
+            instance_id=asked.instance, rack_id=None,
+            rebalance_timeout_ms=-1 if asked.rebalance is None else int(1000 * asked.rebalance),
+            subscribed_topic_names=None if asked.topics is None else [self._named(each) for each in asked.topics],
+            subscribed_topic_regex=None, server_assignor=asked.assignor,
+            topic_partitions=None if asked.owned is None else [
                 kind(topic_id=ids[self._named(topic)], partitions=several)
                 for topic, several in numbers.items()
             ],

@@ -17,13 +17,13 @@ Epochs are counted from 1; in Kafka 4.4 the first one is 2.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Protocol
 
 from evenlag.live.cluster.stopped import LEFT_FOR_NOW
 from evenlag.live.group_state import Description, TopicPartition
-from evenlag.simulation.consumer_group import JOIN, LEAVE, ConsumerGroup
+from evenlag.simulation.consumer_group import JOIN, LEAVE, ConsumerGroup, Heartbeat
 from evenlag.simulation.group_answers import Answer, Code, Pending
 from tests.support.story_telling import Clocked, Telling, outcomes_of, record, with_drawn
 
@@ -172,10 +172,7 @@ class Driver(Clocked, Protocol):
     def group(self) -> Description:
         """Describe the group."""
 
-    def heartbeat(
-        self, member_id: str, epoch: int, instance: str | None, topics: Collection[str] | None,
-        owned: Collection[TopicPartition] | None, assignor: str | None, rebalance: float | None,
-    ) -> Pending:  # fmt: skip
+    def heartbeat(self, asked: Heartbeat) -> Pending:
         """Send a heartbeat."""
 
     def commit(self, member_id: str, epoch: int, instance: str | None) -> Pending:
@@ -198,16 +195,8 @@ class Model:
     def group(self) -> Description:
         return self._group.describe(self._now)
 
-    def heartbeat(
-        self, member_id: str, epoch: int, instance: str | None, topics: Collection[str] | None,
-        owned: Collection[TopicPartition] | None, assignor: str | None, rebalance: float | None,
-    ) -> Pending:  # fmt: skip
-        return Pending(
-            self._group.heartbeat(
-                self._now, member_id, epoch, instance=instance, topics=topics, owned=owned, assignor=assignor,
-                rebalance=rebalance,
-            )
-        )  # fmt: skip
+    def heartbeat(self, asked: Heartbeat) -> Pending:
+        return Pending(self._group.heartbeat(self._now, asked))
 
     def commit(self, member_id: str, epoch: int, _instance: str | None) -> Pending:
         return Pending(Answer(self._group.commit(self._now, member_id, epoch)))
@@ -271,7 +260,8 @@ class HeartbeatTelling(Telling):
         within = float(given.get("within", WITHIN)) if full or "within" in given else None
         epoch = self._epoch(who, given) if epoch is None else epoch
         topics = self._topics.setdefault(who, ["t"]) if full or "topics" in given else None
-        return self._driver.heartbeat(who, epoch, self._instances.get(who), topics, owned, given.get("by"), within)
+        asked = Heartbeat(who, epoch, None, self._instances.get(who), topics, owned, given.get("by"), within)
+        return self._driver.heartbeat(asked)
 
     def _join(self, who: str, given: Mapping[str, str]) -> Pending:
         if "static" in given:

@@ -7,9 +7,9 @@ import pytest
 
 from evenlag.compare.replay_result import ReplayStep, ReplaySummary
 from evenlag.compare.strategies import AuditRow
+from evenlag.model.from_rows import Member
 from evenlag.tables import outputs
 from evenlag.tables.columns import MEMBERS, OFFSETS, PLANNED, TABLES, Column, Table, TableKind
-from evenlag.tables.group import Member
 from evenlag.tables.rows import Rows
 from evenlag.tables.rules import check_rows
 from tests.support.column_tables import PAGES, ROOT, renewed

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenlag.errors import InvalidProblemError
+from evenlag.model.from_rows import Member
 from evenlag.model.problem import Problem
-from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.group import GroupRows
 
 TOPICS, NAMES = ("orders", "payments", "é"), ("a", "b", "c", "d")
 ROWS = st.dictionaries(

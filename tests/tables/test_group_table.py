@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenlag.model.from_rows import Member
 from evenlag.model.pair_data import NO_PAIR_DATA
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.rates import time_micros
 from evenlag.tables.column_names import matched
-from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
+from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows
 from evenlag.tables.group_table import GroupTable
 from evenlag.tables.growth import predict_lags
 from evenlag.tables.ordinary_groups import OrdinaryGroups

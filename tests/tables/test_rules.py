@@ -243,7 +243,7 @@ def judged(rows: list[Row], kind: TableKind) -> Counter[Any]:
         else:
             of_key[key_of(row, kind)].append(row)
     for alike in of_key.values():
-        contents = {tuple(map(str, (row[name] for name in rule.content))) for row in alike}
+        contents = {tuple(map(str, (row.get(name) for name in rule.content))) for row in alike}
         ordered = sorted(alike, key=offsets_of)
         for place, row in enumerate(ordered):
             reason = rule.differ if len(contents) > 1 else rule.again if place else None

@@ -12,7 +12,6 @@ from evenlag.live.assignor.lag_record import NOW, LagRecord
 from evenlag.live.cluster.group_offsets import Reader, Reading
 from evenlag.live.group_state import TopicPartition
 from evenlag.live.solver_process import SolverError, SolverProcess
-from evenlag.model.literals import FetchFromWord
 from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE
 from evenlag.model.pair_data import FetchFrom
 from evenlag.model.plan import Plan, plain
@@ -88,32 +87,51 @@ class Decision:
         return f"group {self.group}: {'; '.join(words)}" + "".join(f"; {reason}" for reason in self.why)
 
 
+@dataclass(frozen=True)
+class Settings:
+    """Settings of an assignor for the groups that its member leads.
+
+    Attributes
+    ----------
+    group : str
+    options : SolveOptions
+    limit : float
+        Time limit of a plan in seconds.
+    auto_offset_reset : str
+        The consumers' setting, for partitions without a commit.
+    fetch_from : FetchFrom
+    """
+
+    group: str
+    options: SolveOptions
+    limit: float
+    auto_offset_reset: str
+    fetch_from: FetchFrom
+
+
 def decide(
-    group: str,
+    settings: Settings,
     partitions: Mapping[str, Iterable[int]],
     members: Mapping[str, Subscription],
     *,
     reader: Reader,
     solver: SolverProcess,
-    options: SolveOptions,
     record: LagRecord,
-    auto_offset_reset: str,
-    fetch_from: FetchFrom | FetchFromWord | None = None,
     started: float,
-    limit: float,
 ) -> Decision:
-    """Plan a group within a time limit.
+    """Plan a group within the time limit.
 
     Parameters
     ----------
+    settings
     partitions
         Partition numbers of every subscribed topic; empty for a topic that the leader's consumer does not know yet.
     members
         Subscription of each member, with the partitions that it still holds in `owned`.
     record
         The leader's record of lags, which determines the lags that the plan is made for.
-    started, limit
-        Start (a time of `time.monotonic`), and time limit in seconds.
+    started
+        Start, a time of `time.monotonic`.
 
     Returns
     -------
@@ -124,14 +142,14 @@ def decide(
     why = [
         f"the data sent by {name} cannot be decoded: {each.trouble}" for name, each in members.items() if each.trouble
     ]
-    reading = None
+    reading, options, limit = None, settings.options, settings.limit
     try:
         reading = reader.read(sorted(partitions), started + LAGS_BY * limit)
     except SourceError as error:
         why.append(f"no lags: {error}")
     solvable = not why
     partitions = _known(partitions, reading)
-    problem = aim = problem_of(group, partitions, members, reading, auto_offset_reset, fetch_from)
+    problem = aim = problem_of(settings, partitions, members, reading)
     if reading is not None and (gaps := reading.gaps(problem.partitions)):
         why.append(f"{gaps} and taken as 0")
     planned_for = ""
@@ -150,7 +168,7 @@ def decide(
         planned_for = planned_for if aim is problem else NOW
         result = baseline(problem, options if reading is not None else _with_fewest_moves(options))
     seconds = time_source.now() - started
-    return Decision(group, result.assignment, result, solved, {}, tuple(why), seconds, planned_for)
+    return Decision(settings.group, result.assignment, result, solved, {}, tuple(why), seconds, planned_for)
 
 
 def better(
@@ -203,12 +221,10 @@ def _known(partitions: Mapping[str, Iterable[int]], reading: Reading | None) -> 
 
 
 def problem_of(
-    group: str,
+    settings: Settings,
     partitions: Mapping[str, Iterable[int]],
     members: Mapping[str, Subscription],
     reading: Reading | None,
-    auto_offset_reset: str,
-    fetch_from: FetchFrom | FetchFromWord | None = None,
 ) -> Problem:
     """Build the group's problem, with 0 for unknown lags and 1 for unknown weights.
 
@@ -216,11 +232,11 @@ def problem_of(
     """
     racks = {name: each.rack for name, each in members.items() if each.rack is not None}
     of_partitions = reading.racks if racks and reading is not None else {}
-    lags = {} if reading is None else reading.lags(auto_offset_reset)
+    lags = {} if reading is None else reading.lags(settings.auto_offset_reset)
     return Problem.from_lags(
         {topic: {p: lags.get((topic, p), 0) for p in mine} for topic, mine in partitions.items()},
         {name: each.topics for name, each in members.items()},
-        group=group,
+        group=settings.group,
         owned={name: each.owned for name, each in members.items()},
         weights={name: each.weight or 1 for name, each in members.items()},
         generations={name: each.generation for name, each in members.items()},
@@ -229,7 +245,7 @@ def problem_of(
             topic: {p: of_partitions[topic, p] for p in mine if (topic, p) in of_partitions}
             for topic, mine in partitions.items()
         },
-        fetch_from=fetch_from,
+        fetch_from=settings.fetch_from,
     )
 
 

@@ -14,7 +14,7 @@ from evenlag.compare.foresight import AUTO
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.live import time_source
 from evenlag.live.assignor.course import Heading, in_phases
-from evenlag.live.assignor.deciding import Assignment, Decision, better, dealt, decide, problem_of
+from evenlag.live.assignor.deciding import Assignment, Decision, Settings, better, dealt, decide, problem_of
 from evenlag.live.assignor.lag_record import LagRecord
 from evenlag.live.cluster.group_offsets import Reader
 from evenlag.live.group_state import TopicPartition
@@ -134,15 +134,14 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             raise InvalidProblemError(f"rack must be the name of a rack, such as the zone, not {rack!r}")
         for name, seconds in {"limit": limit, "read_every": read_every, "rejoin_interval": rejoin_interval}.items():
             check_seconds(name, seconds)
-        self._group, self._weight, self._cooperative, self._limit = group, weight, cooperative, limit
-        self._rack = rack
-        self._auto_offset_reset, self._on_decision = auto_offset_reset, on_decision
-        self._fetch_from = FetchFrom.of(fetch_from, "fetch_from")
+        self._group, self._weight, self._rack, self._cooperative = group, weight, rack, cooperative
+        self._on_decision = on_decision
         self._read_every, self._rejoin_interval = read_every, rejoin_interval
-        self._options = solving_options("EvenlagAssignor", options, EvenlagAssignor)
+        solving = solving_options("EvenlagAssignor", options, EvenlagAssignor)
+        self._settings = Settings(group, solving, limit, auto_offset_reset, FetchFrom.of(fetch_from, "fetch_from"))
         if rejoin_if_better is not None:
             parse_share(rejoin_if_better, "rejoin_if_better")
-        self._asking = None if rejoin_if_better is None else replace(self._options, only_if_better=rejoin_if_better)
+        self._asking = None if rejoin_if_better is None else replace(solving, only_if_better=rejoin_if_better)
         self._reader, self._recorder = (
             self._new_reader(bootstrap_servers, dict(config or {})) for _ in ("decisions", "record")
         )
@@ -269,9 +268,8 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
                     why = tuple(reason for reason in before.why if reason != AGAIN)
                     return replace(before, seconds=time_source.now() - started, why=(AGAIN, *why)), heading.made
             decision = decide(
-                self._group, partitions, members, reader=self._reader, solver=self._solver, options=self._options,
-                record=self._record, auto_offset_reset=self._auto_offset_reset, fetch_from=self._fetch_from,
-                started=started, limit=self._limit,
+                self._settings, partitions, members, reader=self._reader, solver=self._solver, record=self._record,
+                started=started,
             )  # fmt: skip
         except Exception as error:
             log.exception("group %s: no plan could be made", self._group)
@@ -325,10 +323,8 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         if coordinator is None or not coordinator.stable():  # or closed
             return
         try:
-            reading = self._recorder.read(sorted(heading.partitions), now + self._limit)
-            problem = problem_of(
-                self._group, heading.partitions, heading.holding, reading, self._auto_offset_reset, self._fetch_from
-            )
+            reading = self._recorder.read(sorted(heading.partitions), now + self._settings.limit)
+            problem = problem_of(self._settings, heading.partitions, heading.holding, reading)
             if self._heading is not heading:
                 return
             record.add(round(now * SECOND), problem, reading)
@@ -361,7 +357,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
                 return
             solver = self._lent = self._solver
         try:
-            decision = better(problem, solver=solver, options=asking, record=self._record, limit=self._limit)
+            decision = better(problem, solver=solver, options=asking, record=self._record, limit=self._settings.limit)
         finally:
             with self._lock:
                 self._lent = None

@@ -16,6 +16,8 @@ from evenlag.model.backends.outcome import Ended, Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 
 LAST_BITS = 8  # assumed error of a double, in units in the last place
+LARGEST = 20_000  # beyond it, presolve ignores the time limit
+PACKAGES = ("ortools",)
 LARGEST_SUM = 2**60  # CP-SAT computes in int64 and needs some headroom
 
 
@@ -24,7 +26,7 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
     return _solved(mip, hint, limits, report, presolve=True)
 
 
-def solve_without_presolve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
+def confirm(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
     """Solve the program with CP-SAT as it is written; pass every improving solution to `report`."""
     return _solved(mip, hint, limits, report, presolve=False)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from evenlag.figures import number
-from evenlag.model.backends import AUTO_BACKEND, BACKENDS, WITNESSES, Backend, Limits, Outcome, fits
+from evenlag.model.backends import AUTO_BACKEND, BACKENDS, WITNESSES, Backend, Limits, Outcome, fits, packages_of
 from evenlag.model.backends.runner import run as run_backend
 from evenlag.model.certificate import by_solver
 from evenlag.model.check import violation
@@ -114,7 +114,7 @@ class MipStage(Stage):
         if outcome.stopped == "proof" and second.bound < outcome.bound:
             least = number(mip.in_messages(second.bound))
             yield Note(f"{self.backend}: claims a bound of {number(claim)}, but a second run confirms only {least}")
-        certificate = by_solver(self.backend, boolean_count(task.problem), task.bounds)
+        certificate = by_solver(self.backend, packages_of(self.backend)[0], boolean_count(task.problem), task.bounds)
         yield Bound(mip.in_messages(min(outcome.bound, second.bound)), certificate=certificate)
 
     def _solution(

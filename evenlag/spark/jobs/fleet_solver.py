@@ -143,16 +143,10 @@ class FleetSolver:
         spark, packing, options = fleet.tables.offsets.sparkSession, fleet.packing, self.options
         check_executors(spark, place, options.solving.method, self.until)
         driver = driver_of(spark)
-        budget = Budget.share(
-            options.time_limit,
-            options.group_time_limit,
-            started=self._started,
-            costs=packing.costs,
-            slots=fleet.slots,
-            deterministic=options.solving.deterministic,
-            reserve=self._reserve(),
-            spare=SPARE if options.want == Want.PLAN else 0.0,
-        )
+        spare = SPARE if options.want == Want.PLAN else 0.0
+        budget = Budget(
+            options.group_time_limit, None, packing.costs, fleet.slots, options.solving.deterministic
+        ).within(options.time_limit, started=self._started, reserve=self._reserve(), spare=spare)
         schema = SOLVED.arrow()
         total = fleet.groups or 0  # unknown only without progress reports
         solver = Solver(

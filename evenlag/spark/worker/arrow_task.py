@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from evenlag.compare.diagnosis import Summary
-from evenlag.model.backends import PACKAGES_OF
+from evenlag.model.backends import BACKENDS, packages_of
 from evenlag.model.pair_costs import PAIR_COSTS
 from evenlag.model.processes import ProcessDiedError, in_own_process
 from evenlag.model.result import Result
@@ -26,9 +26,11 @@ from evenlag.spark.worker.packed_plans import MOVE_WORDS, named, packed
 from evenlag.spark.worker.rows_of_task import ROWS_PER_BATCH, CheckedTables, TableRules
 from evenlag.spark.worker.turns import Budget, TaskGroups, take_turns
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
+from evenlag.tables.outputs import SOLVED
 
 FIRST_TURNS = (Effort.LEAST, Effort.FIRST)
 _OF_RESULT = ("method", "bound_by", "gap", "pays")  # columns with the names of a result's attributes
+_OF_TASKS = SOLVED.names[SOLVED.names.index("task") + 1 :]  # columns that have values in rows without a group
 PACKAGES = ("numpy", "ortools", "pyarrow")
 """Packages that tasks import in addition to evenlag; their modules have the same names."""
 
@@ -166,8 +168,9 @@ def result_batch(results: Sequence[GroupResult], schema: Any, task: int = 0, fai
         "before_start": [result.rows.before_start for result in results],
         "rejected_rows": [result.rows.rejected_rows for result in results],
         "audit": [result.audit for result in results],
+        **dict.fromkeys(_OF_TASKS, [None] * len(results)),
     }
-    arrays = [pa.array(values.get(field.name, [None] * len(results)), field.type) for field in schema]
+    arrays = [pa.array(values[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -224,7 +227,7 @@ def look_around(method: str = "auto", folder: str | None = None) -> Callable[[in
         (names of packages), `broken` (why an installed package cannot be loaded, or null), `evenlag` (version, or null)
         and `writes`.
     """
-    wanted = ("evenlag", *PACKAGES, *PACKAGES_OF.get(method, ()))
+    wanted = tuple(dict.fromkeys(("evenlag", *PACKAGES, *(packages_of(method) if method in BACKENDS else ()))))
 
     def look(_: int) -> str:
         import json

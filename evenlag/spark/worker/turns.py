@@ -59,24 +59,19 @@ class Budget:
     deterministic: bool = False
     spare: float = 0.0
 
-    @classmethod
-    def share(
-        cls,
-        time_limit: float | None,
-        group_time_limit: float,
-        *,
-        started: float,
-        costs: Sequence[float],
-        slots: int,
-        deterministic: bool,
-        reserve: float = RESERVE,
-        spare: float = 0.0,
+    def within(
+        self, time_limit: float | None, *, started: float, reserve: float = RESERVE, spare: float = 0.0
     ) -> Budget:
-        """Return the budget of a call with `time_limit` seconds (None: no limit) from `started` (epoch)."""
+        """Return the budget of a call with `time_limit` seconds (None: no limit) from `started` (epoch).
+
+        `reserve` and `spare` are shares of the limit.
+        """
         if time_limit is None:
-            return cls(group_time_limit, None, costs, slots, deterministic)
+            return self
         useful = time_limit * (1 - reserve)
-        return cls(min(group_time_limit, useful), started + useful, costs, slots, deterministic, spare * time_limit)
+        return replace(
+            self, group_limit=min(self.group_limit, useful), deadline=started + useful, spare=spare * time_limit
+        )
 
     def task_end(self, task: int) -> float | None:
         """Return the time (epoch) at which a task should end, by its share of the time left for it and later tasks."""

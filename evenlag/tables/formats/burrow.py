@@ -120,4 +120,4 @@ def _share(partition: dict[str, Any]) -> float:
     return float(share) if isinstance(share, int | float) else 1.0
 
 
-BURROW = Format("burrow", "Burrow's JSON of a consumer's lag", recognises, read)
+FORMAT = Format("burrow", "Burrow's JSON of a consumer's lag", recognises, read)

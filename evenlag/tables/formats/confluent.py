@@ -158,4 +158,4 @@ def _row(lag: Any, place: str) -> dict[str, Any]:
     return row | texts | numbers | {"partition": partition, "cluster": str(row["cluster"])}
 
 
-CONFLUENT = Format("confluent", "Confluent's list of lags from its command or its REST API v3", recognises, read)
+FORMAT = Format("confluent", "Confluent's list of lags from its command or its REST API v3", recognises, read)

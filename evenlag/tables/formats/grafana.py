@@ -89,4 +89,4 @@ def _time(text: str, place: str) -> tuple[float, bool]:
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp(), found.tzinfo is not None
 
 
-GRAFANA = Format("grafana", "the CSV of a Grafana panel with series joined by time", recognises, read)
+FORMAT = Format("grafana", "the CSV of a Grafana panel with series joined by time", recognises, read)

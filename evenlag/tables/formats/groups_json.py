@@ -148,6 +148,6 @@ def _partition(item: Any, place: str) -> dict[str, Any]:
     return row
 
 
-GROUPS_JSON = Format(
+FORMAT = Format(
     "groups", "JSON of groups with lists of partitions, as kcl, Kestra and Kafbat write it", recognises, read
 )

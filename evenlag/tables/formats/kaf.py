@@ -101,4 +101,4 @@ def _add_member(members: list[Client], number: int, line: str) -> None:
         members[-1].held += [(match[1], int(partition)) for partition in match[2].split()]
 
 
-KAF = Format("kaf", "the text of `kaf group describe`", recognises, read)
+FORMAT = Format("kaf", "the text of `kaf group describe`", recognises, read)

@@ -134,4 +134,4 @@ def _offsets(
     }  # fmt: skip
 
 
-KAFKACTL = Format("kafkactl", "the tables or the JSON of `kafkactl describe consumer-group`", recognises, read)
+FORMAT = Format("kafkactl", "the tables or the JSON of `kafkactl describe consumer-group`", recognises, read)

@@ -109,4 +109,4 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda match: {"n": "\n", '"': '"', "\\": "\\"}.get(match[1], match[0]), text[1:-1])
 
 
-PROMETHEUS = Format("prometheus", "the text that an exporter exposes to Prometheus", recognises, read)
+FORMAT = Format("prometheus", "the text that an exporter exposes to Prometheus", recognises, read)

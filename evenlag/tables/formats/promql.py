@@ -104,4 +104,4 @@ def _of_series(number: int, series: Any, source: str) -> Iterator[Sample]:
         yield Sample(number, labels.get("__name__"), rest, float(value), round(float(at), 3))
 
 
-PROMQL = Format("promql", "Prometheus' response to query or query_range (JSON)", recognises, read)
+FORMAT = Format("promql", "Prometheus' response to query or query_range (JSON)", recognises, read)

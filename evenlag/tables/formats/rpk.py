@@ -87,4 +87,4 @@ def _member(item: Any, place: str) -> dict[str, Any]:
     return named | {"group_instance_id": item.get("instance_id")}
 
 
-RPK = Format("rpk", "the JSON of `rpk group describe --format json`", recognises, read)
+FORMAT = Format("rpk", "the JSON of `rpk group describe --format json`", recognises, read)

@@ -160,8 +160,6 @@ def _notes(parsed: Parsed) -> list[str]:
     return notes
 
 
-DESCRIBE = Format(
-    "describe", "the text of `kafka-consumer-groups --describe` or `rpk group describe`", recognises, read
-)
+FORMAT = Format("describe", "the text of `kafka-consumer-groups --describe` or `rpk group describe`", recognises, read)
 
-__all__ = ["DESCRIBE", "described_lines", "read", "recognises"]
+__all__ = ["FORMAT", "described_lines", "read", "recognises"]

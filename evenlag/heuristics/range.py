@@ -9,8 +9,12 @@ import numpy as np
 
 from evenlag.heuristics.racks import RackTable, rack_table
 from evenlag.model.arrays import Bools
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
+
+PROMISES = Balance.TOPIC
+ASSIGNOR = "range"
 
 
 def assign(problem: Problem) -> Plan:
