@@ -225,6 +225,8 @@ class WatchLoop:
         self.world.tell(f"{self.name}: {line}")
         if "': published plan" in line or "published at the same time" in line:
             self.loops.written(self.name)
+        elif "waits (failed)" in line:
+            self.loops.failed(self.name, line)
 
     def _place(self, group: str) -> SimulatedPlanTopic:
         return SimulatedPlanTopic(self.loops.group.log, self.link, group)
