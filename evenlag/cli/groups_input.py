@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from evenlag.watch.standing import Asked
 
 MOST_GROUPS = 2_000  # if no other number is given
+READING = 30.0  # seconds for the brokers' answers about all groups, without --timeout
+READING_LIMIT = options.timeout(
+    None, f"{options.OF_CLUSTER[:-1]}; default: {READING:g}, and {options.FIRST_ANSWER:g} for their first answer."
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class GroupsInput:
 
         return Board(self.most_groups, self.groups, stale, of_cluster=not isinstance(self.path, Path))
 
-    def opened(self, *, whole: bool = False, repeated: bool = False, timeout: float = 0.0) -> Input:
+    def opened(self, *, whole: bool = False, repeated: bool = False, timeout: float = READING) -> Input:
         """Return the input, to be read once or repeatedly.
 
         Parameters
@@ -59,7 +63,7 @@ class GroupsInput:
             As in `FileInput`.
         repeated : bool
         timeout : float
-            Seconds to wait for brokers without `--timeout`.
+            Seconds for the brokers' answers without `--timeout`.
 
         Raises
         ------
@@ -76,7 +80,10 @@ class GroupsInput:
             )  # fmt: skip
         self.path.check_alone(self.members, self.input_format)
         pulse = Pulse() if repeated else None
-        return ClusterInput(self.path.servers, self.timeout or timeout, self.config, self.auto_offset_reset, pulse)
+        return ClusterInput(
+            self.path.servers, self.timeout or timeout, self.config, self.auto_offset_reset, pulse,
+            self.timeout or min(options.FIRST_ANSWER, timeout),
+        )  # fmt: skip
 
 
 def reading_groups(use: str, timeout: Command, config: str = "for kafka:// inputs") -> Command:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -24,6 +25,7 @@ from evenlag.model import literals
 from evenlag.model.defaults import DEFAULT_STICKINESS, MOST_SEED, REPLAY_GAP
 from evenlag.model.literals import listed
 from evenlag.tables.cluster_address import Brokers
+from evenlag.tables.topics import is_topic, topic_address
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,11 +121,14 @@ class OnSpark:
         Properties of the client, by librdkafka's names.
     kafka : dict of str to str
         Options of Spark's Kafka source.
+    complete : bool
+        True if `config` has all properties of the client; `--option` may add some to `kafka` alone.
     """
 
     settings: dict[str, str]
     config: dict[str, str]
     kafka: dict[str, str]
+    complete: bool
 
     @classmethod
     def of(
@@ -133,10 +138,23 @@ class OnSpark:
         """Return it from the options of a command; read the file of the client's properties."""
         config = client_config(command_config)
         client = {f"kafka.{name}": value for name, value in live.java_names(config).items()}
-        return cls(conf | ({} if master is None else {"spark.master": master}), config, client | (option or {}))
+        more = option or {}
+        complete = not any(name.startswith("kafka.") for name in more)
+        return cls(conf | ({} if master is None else {"spark.master": master}), config, client | more, complete)
 
     def session(self, *places: str | Path | None, native: bool = False) -> SparkSession:
-        """Start Spark to read from these places; see `session_for`."""
+        """Start Spark to read from these places; see `session_for`.
+
+        Brokers of topics are asked first, because Spark waits for minutes where nobody answers or a login fails.
+
+        Raises
+        ------
+        SourceError
+            No broker of a topic answers, or it refuses the login; and as in `session_for`.
+        """
+        if self.complete and find_spec("kafka") is not None:
+            for topic in (each for each in places if each is not None and is_topic(each)):
+                live.check_login(topic_address(str(topic)).servers, timeout=FIRST_ANSWER, config=self.config)
         from evenlag.spark.driver.kafka import session_for  # PySpark takes a second to import; help does not need it
 
         return session_for(places, self.settings, self.kafka, native=native)
@@ -149,7 +167,7 @@ def client_config(path: Path | None) -> dict[str, str]:
 
 def assigned(address: TopicAddress, config: dict[str, str]) -> dict[str, str]:
     """Return the option of Spark's Kafka source that names the partitions of a topic, as the brokers report them."""
-    partitions = live.partitions_of_topic(address.topics, address.servers, config=config)
+    partitions = live.partitions_of_topic(address.topics, address.servers, timeout=FIRST_ANSWER, config=config)
     return {"assign": json.dumps({address.topics: partitions})}
 
 
@@ -170,6 +188,7 @@ horizon_or_auto = click.option(
 )  # fmt: skip
 
 
+FIRST_ANSWER = 10.0  # seconds to wait for brokers that do not answer, without --timeout
 OF_CLUSTER = "With kafka://: seconds to wait for the brokers."
 
 
@@ -182,7 +201,7 @@ def timeout(default: float | None, what: str = "Seconds to wait for the brokers.
 
 of_cluster = together(
     command_config("for kafka:// inputs"),
-    timeout(10.0, OF_CLUSTER),
+    timeout(FIRST_ANSWER, OF_CLUSTER),
     click.option("--since", metavar="TIME",
                  help="With kafka://: read the log ends of this time too (1h, 1d), for rates of incoming messages."),
 )  # fmt: skip

@@ -6,6 +6,7 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.live.cluster.capture import Snapshot as Snapshot
+    from evenlag.live.cluster.capture import check_login as check_login
     from evenlag.live.cluster.capture import partitions_of_topic as partitions_of_topic
     from evenlag.live.cluster.capture import snapshot as snapshot
     from evenlag.live.cluster.capture import topic_ids as topic_ids
@@ -24,7 +25,7 @@ _HOMES = {
     "evenlag.live.cluster.past_record": "Recorded snapshot_since",
 }
 _INNER = {
-    "evenlag.live.cluster.capture": "partitions_of_topic topic_ids",
+    "evenlag.live.cluster.capture": "check_login partitions_of_topic topic_ids",
     "evenlag.live.cluster.java_names": "java_names",
 }
 

@@ -145,6 +145,10 @@ class UnreadError(SourceError):
     """Error for a place of plans that could not be read, so that its plans are unknown."""
 
 
+class UnacknowledgedError(SourceError):
+    """Error for a plan that the brokers may have taken, although their answer did not come."""
+
+
 class PlanFile:
     """A plan in a file, which may be replaced at any time.
 
@@ -272,6 +276,8 @@ class PlanTopic:
     def write(self, plan: FollowedPlan) -> None:
         """Append a plan, and write the newest one again if it is not the last record.
 
+        If the brokers' answer is lost, look in the topic for the plan.
+
         Two writers may read the same previous plan. The one whose clock is behind may then write its lower version
         last. Followers that know the higher version keep it; after compaction, new ones would get only the lower one.
 
@@ -280,11 +286,18 @@ class PlanTopic:
         SourceError
             The plan was not written, another one is newer, or the last record is not the newest plan.
         """
-        self._append(plan)
+        unacknowledged: UnacknowledgedError | None = None
         unsure = f"plan {plan.version} was written, but may not be the last one"
+        try:
+            self._append(plan)
+        except UnacknowledgedError as error:
+            unacknowledged, unsure = error, f"plan {plan.version} may have been written"
         for _ in range(REPAIRS):
             news = self.news()
             newest = newest_plan(news)
+            unread = any(isinstance(each, UnreadError) for each in news)
+            if unacknowledged and not unread and (newest is None or newest.version < plan.version):
+                raise unacknowledged
             if newest is None or not isinstance(news[-1], FollowedPlan):
                 raise SourceError(f"{unsure}: {news[-1] if news else f'{self}: it has no plan'}")
             if news[-1] == newest:
@@ -317,7 +330,7 @@ class PlanTopic:
             producer.produce(self.topic, value, plan.group, on_delivery=delivered)
             if producer.flush(2 * ANSWER_LIMIT) or trouble:
                 why = _permitted(trouble[0], "Write") if trouble else "no answer in time"
-                raise SourceError(f"{self}: the plan was not written ({why})")
+                raise UnacknowledgedError(f"{self}: the plan was not written ({why})")
         except KafkaException as error:
             raise SourceError(f"{self}: the plan was not written ({error.args[0].str()})") from error
         finally:

@@ -136,8 +136,9 @@ class Connections:
     async def bootstrap(self, deadline: float) -> None:
         """Connect to the first broker that answers, and fetch the list of the others.
 
-        A failed login or TLS handshake is not repeated, because that would not help and may lock the account. If every
-        address is unknown, or refuses or closes the connection, the call ends after `PATIENCE`.
+        Addresses that accept a connection and do not answer get equal shares of the time. A failed login or TLS
+        handshake is not repeated, because that would not help and may lock the account. If every address is unknown, or
+        refuses or closes the connection, the call ends after `PATIENCE`.
 
         Parameters
         ----------
@@ -152,17 +153,19 @@ class Connections:
         trouble: Exception = TimeoutError("no answer")
         absent: dict[str, str | None] = {}  # by address, why it has no broker; None if it may have one
         patient_until = time.monotonic() + PATIENCE
-        while (left := deadline - time.monotonic()) > 0:
+        while time.monotonic() < deadline:
             refused = None
-            for broker in self._manager.cluster.bootstrap_brokers():
+            addresses = self._manager.cluster.bootstrap_brokers()
+            for number, broker in enumerate(addresses):
                 connection = None
+                share = max(deadline - time.monotonic(), 0) / (len(addresses) - number)
                 try:
                     connection = self._manager.get_connection(
-                        broker.node_id, timeout_ms=left * 1000, refresh_metadata_on_err=False
+                        broker.node_id, timeout_ms=share * 1000, refresh_metadata_on_err=False
                     )
-                    await self.wait_for(connection.init_future, left)
+                    await self.wait_for(connection.init_future, share)
                     learnt = self._manager.call_soon(self._manager.cluster.refresh_metadata, broker.node_id)
-                    await self.wait_for(learnt, left)
+                    await self.wait_for(learnt, max(deadline - time.monotonic(), 0))
                     if self._manager.cluster.brokers():
                         connection.close()
                         return

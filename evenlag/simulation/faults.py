@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from evenlag.errors import SourceError
 from evenlag.live.assignor import evenlag_assignor
 from evenlag.live.assignor.course import Heading
 from evenlag.live.assignor.evenlag_assignor import EvenlagAssignor
@@ -16,7 +17,7 @@ from evenlag.live.cluster.stopped import Pulse
 from evenlag.live.follow import consumer_loop
 from evenlag.live.follow.group_commits import Commit, GroupCommits
 from evenlag.live.follow.holdings import Holdings
-from evenlag.live.followed_plan import PlanTopic, newest_plan
+from evenlag.live.followed_plan import PlanTopic, UnacknowledgedError, newest_plan
 from evenlag.simulation.assigned_member import AssignedMember, PlanSolver, VirtualAssignor
 from evenlag.simulation.classic_membership import Membership
 from evenlag.simulation.consumer_group import NOTHING, ConsumerGroup, Stage, Subscriber
@@ -150,6 +151,13 @@ def _unclaimed(_: TopicWriter, consumer: Any, partitions: Any) -> None:
     consumer.incremental_unassign(partitions)
 
 
+def _refused_if_unanswered(self: PlanTopic, plan: Any, append: Any = PlanTopic._append) -> None:
+    try:
+        append(self, plan)
+    except UnacknowledgedError as error:
+        raise SourceError(str(error)) from None
+
+
 def _garbage_left_out(self: Loop, place: Any) -> Published:
     place.close()
     plan = newest_plan(place.news())
@@ -214,6 +222,9 @@ _LOOPS = (
     Fault("looks at no plan in force", loop_decision, "_not_taken_up", lambda *_: None, "not for", rare=True),
     Fault("a dead follower counts", Pulse, "still", lambda *_: (), "has long been dead", rare=True),
     Fault("a lower plan stays the last record", PlanTopic, "write", PlanTopic._append, "as the last record", rare=True),
+    Fault(
+        "a lost answer is a refusal", PlanTopic, "_append", _refused_if_unanswered, "reports that it has not", rare=True
+    ),
     Fault("plans over what cannot be read", Loop, "_read", _garbage_left_out, "cannot be read", rare=True),
 )
 _BROKERS = (

@@ -67,15 +67,15 @@ class Link:
         if self.late:
             self._world.sleep(self._world.random.uniform(*LATE))
 
-    def answer(self, patience: float) -> None:
-        """Let an answer arrive.
+    def answer(self, patience: float, *, lost: bool = False) -> None:
+        """Let an answer arrive, unless it is `lost`.
 
         Raises
         ------
         KafkaException
             It is lost, as the client notices after the seconds of `patience`.
         """
-        if self.lost():
+        if lost or self.lost():
             self._world.sleep(patience)
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         self.way()

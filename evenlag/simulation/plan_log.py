@@ -63,12 +63,15 @@ class PlanLog:
     ----------
     overtake : callable () -> None or None
         Called once, right before a client writes.
+    unanswered : bool
+        True while a client writes that will get no answer.
     """
 
     def __init__(self, world: World, on_append: Callable[[bytes], None]) -> None:
         self.world, self._on_append = world, on_append
         self.records: list[Record] = []
         self.overtake: Callable[[], None] | None = None
+        self.unanswered = False
         self._end = 0
 
     def append(self, key: bytes, value: bytes) -> None:
@@ -168,7 +171,8 @@ class _Writer:
                     self._log.overtake = None
                     overtake()
                 self._log.append(key, value)
-                self._link.answer(timeout / 2)
+                lost, self._log.unanswered = self._log.unanswered, False
+                self._link.answer(timeout / 2, lost=lost)
                 delivered(None, None)
             except KafkaException as error:
                 delivered(error.args[0], None)

@@ -11,11 +11,11 @@ from evenlag.live.followed_plan import FollowedPlan
 from evenlag.live.group_state import Description
 from evenlag.simulation.coordinator import Coordinator
 from evenlag.simulation.operated_group import OperatedGroup
-from evenlag.simulation.plan_log import GARBAGE
+from evenlag.simulation.plan_log import GARBAGE, TOPIC
 from evenlag.simulation.watch_loop import CLOCK_OFF, LEAST, WatchLoop
 
 NAMES = ("w1", "w2")
-OVERTAKES = 2  # plans of loops between two that an operator overtakes
+OVERTAKES = 2  # plans of loops between two that an operator overtakes; the other ones get no answer
 
 
 class TwoLoops:
@@ -31,6 +31,7 @@ class TwoLoops:
         self.group, self.describe, self.writers = group, describe, Coordinator()
         self._running: dict[str, WatchLoop] = {}
         self._last_plan = self._overtaken = -math.inf  # times
+        self._unreported: dict[str, int] = {}  # version of the plan that a loop has written and not yet reported
 
     def begin(self) -> None:
         """Start both."""
@@ -55,6 +56,8 @@ class TwoLoops:
         self.group.report.done["plans of loops"] += 1
         if self.group.report.done["plans of loops"] % OVERTAKES == OVERTAKES - 1:
             self.group.log.overtake = self._overtake
+        else:
+            self.group.log.unanswered = True
         if plan.version <= before.version and not writer.suspended_lately:
             raise world.broken(f"{writer.name} publishes plan {plan.version} after plan {before.version}")
         if [each.value() for each in self.group.log.records[-2:-1]] == [GARBAGE]:
@@ -64,10 +67,18 @@ class TwoLoops:
             raise world.broken(f"{writer.name} publishes a plan, but another loop is the writer")
         if since < LEAST - 2 * CLOCK_OFF and not writer.suspended_lately:
             raise world.broken(f"{writer.name} publishes a plan {since:.1f} s after the last one")
+        self._unreported[writer.name] = plan.version
         return writer.name
+
+    def failed(self, name: str, line: str) -> None:
+        """Check that a plan is not in the topic if a loop reports that it was not written."""
+        version = self._unreported.pop(name, None)
+        if version is not None and f"(failed): topic {TOPIC}: the plan was not written" in line:
+            raise self.group.world.broken(f"{name} has written plan {version}, but reports that it has not")
 
     def written(self, name: str) -> None:
         """Check that the newest plan is the last record, where a loop has written a plan and says so."""
+        self._unreported.pop(name, None)
         self.group.report.done["plans written"] += 1
         last, newest = self.group.log.records[-1].value(), self.group.plan.version
         if last != GARBAGE and (version := json.loads(last)["version"]) < newest:
@@ -80,6 +91,7 @@ class TwoLoops:
         return [self._kill, self._stop, self._cut_off]
 
     def _start(self, name: str) -> None:
+        self._unreported.pop(name, None)
         self._running[name] = WatchLoop(self, name)
 
     def _any(self) -> WatchLoop | None:

@@ -186,7 +186,7 @@ class WatchLoop:
         self.processes: list[Process] = []
         self._clock_off = self.world.random.uniform(-CLOCK_OFF, CLOCK_OFF)
         self.writer = SimulatedWriter(self)
-        source = SimulatedInput("simulated:9092", TIMEOUT, {}, "earliest", Pulse(), Brokers(loops, self.link))
+        source = SimulatedInput("simulated:9092", TIMEOUT, {}, "earliest", Pulse(), None, Brokers(loops, self.link))
         board = Board(most=9)
         loop = Loop(
             Caution(LEAST), self._place, source, self._log, self.writer, board.tallies, now=time_source.wall
@@ -225,6 +225,8 @@ class WatchLoop:
         self.world.tell(f"{self.name}: {line}")
         if "': published plan" in line or "published at the same time" in line:
             self.loops.written(self.name)
+        elif "waits (failed)" in line:
+            self.loops.failed(self.name, line)
 
     def _place(self, group: str) -> SimulatedPlanTopic:
         return SimulatedPlanTopic(self.loops.group.log, self.link, group)

@@ -98,18 +98,8 @@ class World:
         """
         self._until = seconds
         try:
-            while self._due and self._broken is None:
-                at, _, process = heapq.heappop(self._due)
-                if at > seconds:
-                    break
-                if not process.alive:
-                    continue
-                if process.resumes > at:  # it has been stopped
-                    self.wake(process, process.resumes - self.now)
-                    continue
-                self.now, self.current = at, process
-                process.turn.release()
-                self._over.acquire()
+            self.end_turn()
+            self._over.acquire()
         finally:
             for process in self._processes:
                 process.kill()
@@ -124,8 +114,23 @@ class World:
         return True
 
     def end_turn(self, error: BaseException | None = None) -> None:
-        """Return to `run`, which raises the error."""
+        """Give the turn to the process that is due next. If there is none, or after an error, let `run` end.
+
+        The caller's thread does this, because to go through the thread of `run` would switch threads twice.
+        """
         self._broken = self._broken or error
+        while self._due and self._broken is None:
+            at, _, process = heapq.heappop(self._due)
+            if at > self._until:
+                break
+            if not process.alive:
+                continue
+            if process.resumes > at:  # it has been stopped
+                self.wake(process, process.resumes - self.now)
+                continue
+            self.now, self.current = at, process
+            process.turn.release()
+            return
         self._over.release()
 
 

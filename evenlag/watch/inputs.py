@@ -67,6 +67,8 @@ class ClusterInput:
     ----------
     pulse : Pulse or None
         Remembers followers from one reading to the next; None to wait for their commits in each reading.
+    first_answer : float or None
+        Seconds to wait for a broker that answers, before the timeout begins; None for as long as the timeout.
     """
 
     bootstrap_servers: str
@@ -74,6 +76,7 @@ class ClusterInput:
     config: Mapping[str, str]
     auto_offset_reset: str = "latest"
     pulse: Pulse | None = None
+    first_answer: float | None = None
 
     def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
         """Yield the chosen groups."""
@@ -93,7 +96,10 @@ class ClusterInput:
                 yield Seen(name, why, now)
 
     def _parts(self, choice: Choice) -> Iterator[Snapshot]:  # a simulation replaces it
-        return snapshots(self.bootstrap_servers, choice, timeout=self.timeout, config=self.config, pulse=self.pulse)
+        return snapshots(
+            self.bootstrap_servers, choice, timeout=self.timeout, first_answer=self.first_answer, config=self.config,
+            pulse=self.pulse,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

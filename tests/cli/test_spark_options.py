@@ -38,6 +38,7 @@ def test_master_and_settings_reach_spark(command: str, place: str, monkeypatch: 
 
     monkeypatch.setattr(kafka, "local_session", start)
     monkeypatch.setattr(kafka, "reach", lambda *_: None)
+    monkeypatch.setattr("evenlag.live.check_login", lambda *_, **__: None)
     places = (place,)
     places += ("--drain", "5m") if command == "size" else ()
     packages = {"spark.jars.packages": PACKAGE} if place == TOPIC else {}

@@ -4,11 +4,14 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evenlag.live import followed_plan, kafka_python
-from tests.support.command import evenlag
+from evenlag.cli import options
+from evenlag.errors import SourceError
+from evenlag.live import check_login, followed_plan, kafka_python
+from tests.support.command import evenlag, refused
 
 GROUP = ("{address}", "--group", "g", "--timeout", "0.5")
 COMMANDS = {
@@ -22,6 +25,8 @@ COMMANDS = {
     "publish": ("publish", "{folder}/plan.json", "{address}/plans"),
     "history": ("history", "{address}", "--out", "{folder}/past"),
     "stream": ("stream", "{address}", "--from-commits", "--once", "--out", "{folder}/out"),
+    "rows": ("stream", "{address}/rows", "--once", "--out", "{folder}/out"),
+    "fleet": ("fleet", "audit", "{address}/rows", "--out", "{folder}/out"),
 }
 
 
@@ -36,11 +41,19 @@ def servers(request: pytest.FixtureRequest) -> Iterator[str]:
         yield f"127.0.0.1:{bound.getsockname()[1]}"
 
 
-def failed(name: str, servers: str, folder: Path) -> str:
-    """Return the only line that a command prints about the address."""
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """Yield an address that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def failed(name: str, servers: str, folder: Path, without: tuple[str, ...] = ()) -> str:
+    """Return the only line that a command prints about the address; it runs `without` some words."""
     (folder / "plan.json").write_text(json.dumps({"group": "g", "assignment": {"c1": [["t", 0]]}}))
     address = f"kafka://{servers}"
-    done = evenlag(*(word.format(address=address, servers=servers, folder=folder) for word in COMMANDS[name]))
+    words = [word for word in COMMANDS[name] if word not in without]
+    done = evenlag(*(word.format(address=address, servers=servers, folder=folder) for word in words))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
     assert f"no Kafka broker answers at {servers}" in done.stderr
     assert "; check the address, and security.protocol and its properties" in done.stderr
@@ -59,9 +72,42 @@ def test_an_address_without_a_broker_is_named(
     assert " within " not in line
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"history", "stream"}))  # these wait ten seconds
-def test_a_port_that_never_answers_is_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_port_that_never_answers_is_named(
+    name: str, silent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        line = failed(name, f"127.0.0.1:{silent.getsockname()[1]}", tmp_path)
-    assert "s (no answer); " in line
+    monkeypatch.setattr(options, "FIRST_ANSWER", 0.5)
+    line = failed(name, silent, tmp_path)
+    assert f" within {1.5 if name == 'publish' else 0.5} s (no answer); " in line
+
+
+@pytest.mark.parametrize("name", ["check", "migrate", "watch"])
+def test_only_a_given_limit_makes_a_command_wait_longer_for_the_first_answer(
+    name: str, silent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "FIRST_ANSWER", 0.1)
+    assert " within 0.1 s (no answer); " in failed(name, silent, tmp_path, without=("--timeout", "0.5"))
+    assert " within 0.5 s (no answer); " in failed(name, silent, tmp_path)
+
+
+def test_addresses_that_never_answer_share_the_time(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last one gets as much as the first."""
+    asked: list[float] = []
+    wait = kafka_python.Connections.wait_for
+
+    async def noted(self: kafka_python.Connections, future: Any, seconds: float) -> Any:
+        asked.append(seconds)
+        return await wait(self, future, seconds)
+
+    monkeypatch.setattr(kafka_python.Connections, "wait_for", noted)
+    with pytest.raises(SourceError, match=r"within 0\.6 s \(no answer\)"):
+        check_login(f"{silent},{silent.replace('127.0.0.1', 'localhost')}", timeout=0.6, config={})
+    assert len(asked) == 2
+    assert asked[0] <= 0.3
+
+
+def test_brokers_are_not_asked_first_if_options_complete_the_login(servers: str, tmp_path: Path) -> None:
+    """Only Spark knows these options."""
+    words = ("stream", f"kafka://{servers}/rows", "--once", "--out", tmp_path, "--option", "kafka.client.id=x")
+    refused(evenlag(*words), "no broker accepts a connection")

@@ -21,7 +21,7 @@ from evenlag.live.follow import (
     PlanTopic,
     publish,
 )
-from evenlag.live.followed_plan import place_of
+from evenlag.live.followed_plan import UnacknowledgedError, UnreadError, place_of
 from tests.support.command import evenlag, refused
 from tests.support.plain_kafka import plan
 
@@ -271,16 +271,21 @@ class SharedTopic(PlanTopic):
         self.after: list[bytes] = []  # and right after them
         self.behind: list[bytes] = []  # records of another partition, which are read last
         self.writes = self.fails_at = 0
+        self.lost = ""  # "answer" or "plan": nothing is acknowledged
+        self.unread: list[FollowedPlan | EvenlagError] = []  # in place of the records
 
     def news(self) -> list[FollowedPlan | EvenlagError]:
-        return [followed_plan._parsed(each, self.group, "topic plans") for each in [*self.records, *self.behind]]
+        records = [*self.records, *self.behind]
+        return self.unread or [followed_plan._parsed(each, self.group, "topic plans") for each in records]
 
     def _append(self, plan: FollowedPlan) -> None:
         self.writes += 1
         if self.writes == self.fails_at:
             raise SourceError("topic plans: the plan was not written (no answer in time)")
-        self.records += [*self.before, record(plan), *self.after]
+        self.records += [*self.before, *([] if self.lost == "plan" else [record(plan)]), *self.after]
         self.before = self.after = []
+        if self.lost:
+            raise UnacknowledgedError("topic plans: the plan was not written (timed out)")
 
 
 def record(plan: FollowedPlan) -> bytes:
@@ -314,6 +319,21 @@ def test_a_plan_that_could_not_be_written_again_was_written_once() -> None:
     topic.after, topic.fails_at = [record(plan(1_000, c1="01"))], 2
     with pytest.raises(SourceError, match=r"^plan 2000 was written, but may not .*: .*\(no answer in time\)"):
         topic.write(plan(2_000, c1="0"))
+
+
+def test_a_plan_is_looked_for_in_the_topic_if_the_answer_is_lost() -> None:
+    topic = SharedTopic(record(plan(1_000, c1="01")))
+    topic.lost = "answer"
+    topic.write(plan(2_000, c1="0"))
+    topic.lost = "plan"
+    with pytest.raises(SourceError, match=r"^topic plans: the plan was not written \(timed out\)$"):
+        topic.write(plan(3_000, c1="0"))
+    topic.after = [record(plan(5_000, c1="01"))]
+    with pytest.raises(SourceError, match="another plan of group 'billing' was published at the same time"):
+        topic.write(plan(4_000, c1="0"))
+    topic.unread = [UnreadError("topic plans: cannot be read")]
+    with pytest.raises(SourceError, match=r"^plan 6000 may have been written: topic plans: cannot be read$"):
+        topic.write(plan(6_000, c1="0"))
 
 
 def test_of_two_plans_with_one_version_the_first_is_the_last_record() -> None:

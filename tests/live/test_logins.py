@@ -195,6 +195,20 @@ def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.broker
+def test_spark_does_not_start_for_a_topic_behind_a_wrong_password(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr("evenlag.spark.driver.kafka.session_for", lambda *_, **__: pytest.fail("Spark was started"))
+    wrong = tmp_path / "wrong.properties"
+    wrong.write_text("\n".join(f"{n}={v}" for n, v in (sasl(broker) | {"sasl.password": "secret-word"}).items()))
+    for words in (("stream",), ("fleet", "audit"), ("fleet", "replay")):
+        out = [] if "replay" in words else ["--out", tmp_path / "out"]
+        done = run(*words, f"kafka://{broker.sasl_bootstrap}/rows", *out, "--command-config", wrong)
+        refused(done, f"the login fails at {broker.sasl_bootstrap} (")
+
+
+@pytest.mark.broker
 def test_only_requests_that_read_leave_the_process_and_no_password_is_logged(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -110,6 +110,15 @@ class JavaConsumers:
             for topic, number in event["partitions"]
         }
 
+    def readers(self, since: float) -> dict[Partition, str]:
+        """Return the last consumer that has read each partition after a time of `time.monotonic`."""
+        return {
+            (topic, number): event["member"]
+            for event in list(self.events)
+            if event["event"] == "read" and event["t"] > since
+            for topic, number in event["partitions"]
+        }
+
     def failures(self) -> list[dict[str, Any]]:
         """Return the exceptions that ended consumers."""
         return [event for event in list(self.events) if event["event"] == "failed"]

@@ -11,7 +11,7 @@ from evenlag import compare
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import FAILED
-from evenlag.cli.groups_input import GroupsInput, Questions, questions, reading_groups
+from evenlag.cli.groups_input import READING_LIMIT, GroupsInput, Questions, questions, reading_groups
 from evenlag.cli.past_options import past_or_pause
 from evenlag.cli.terminal import print_json, say, show_notes, working
 from evenlag.errors import InvalidProblemError, printable
@@ -30,7 +30,7 @@ FOUND = 3  # exit status: something can be done about a group
     "evenlag check offsets.csv --members members.csv --drain 15m --capacity 300 --json",
     "evenlag check kafka://HOST:PORT --group 'billing*' --only-if-better 20%",
 )
-@reading_groups(" to check", options.timeout(30.0, options.OF_CLUSTER))
+@reading_groups(" to check", READING_LIMIT)
 @options.weighing
 @click.option("--only-if-better", metavar="SHARE", default="20%", show_default=True,
               help="Report a group if a rebalance saves this share of today's spread, moves paid.")  # fmt: skip

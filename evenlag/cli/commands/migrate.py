@@ -12,7 +12,7 @@ from evenlag import live, report
 from evenlag.cli import options
 from evenlag.cli.catalogue import Word, command
 from evenlag.cli.ending import FAILED, end, notes_of
-from evenlag.cli.groups_input import GroupsInput, reading_groups
+from evenlag.cli.groups_input import READING, READING_LIMIT, GroupsInput, reading_groups
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.errors import InvalidProblemError
 from evenlag.model.interrupt import Watch, ending_searches
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "evenlag migrate kafka://HOST:PORT --group billing",
     "evenlag migrate kafka://HOST:PORT --group 'billing*' --json",
 )
-@reading_groups("", options.timeout(30.0, options.OF_CLUSTER))
+@reading_groups("", READING_LIMIT)
 @click.option("--assignor", type=Word(get_args(BrokerWord)), default="uniform", show_default=True,
               help="The broker's assignor in the steps; both are forecast.")  # fmt: skip
 @options.balance
@@ -77,5 +77,5 @@ def migrate(source: GroupsInput, group_time_limit: float, as_json: bool, **param
 
 
 def _topic_ids(brokers: Brokers, source: GroupsInput, notes: list[str]) -> dict[str, str] | None:
-    timeout = source.timeout or 0.0
+    timeout = source.timeout or READING
     return live.topic_ids(brokers.servers, notes.append, timeout=timeout, config=source.config)

@@ -38,7 +38,7 @@ def _brokers(bootstrap_server: str, command_config: Path | None, since: str | No
 @click.option("--since", metavar="TIME", help="Add the log ends of the past, from the brokers: of the last 7d, for "
               "example, or since a date. They show what was produced, but not commits or members.")  # fmt: skip
 @click.option("--every", metavar="TIME", help="With --since: distance of the past times.  [default: 15m]")
-@options.timeout(10.0, "Seconds to wait for the brokers; with --since, also for each past time.")
+@options.timeout(options.FIRST_ANSWER, "Seconds to wait for the brokers; with --since, also for each past time.")
 @options.command_config()
 @into("brokers", _brokers)
 @options.as_json

@@ -42,9 +42,14 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
     "evenlag watch kafka://HOST:PORT --group billing --publish kafka://HOST:PORT/plans --dry-run",
 )
 @reading_groups(
-    " to watch", options.timeout(None, "Seconds to wait for the brokers; default: half of --every."),
+    " to watch",
+    options.timeout(
+        None,
+        "Seconds to wait for the brokers; default: half of --every, and at most "
+        f"{options.FIRST_ANSWER:g} for their first answer.",
+    ),
     "for kafka:// sources and places",
-)  # fmt: skip
+)
 @click.option(
     "--every",
     metavar="TIME",

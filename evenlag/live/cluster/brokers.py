@@ -121,8 +121,9 @@ class Brokers:
         waited = None if self.in_time() else self._timeout
         return SourceError(no_broker(self._bootstrap_servers, one_line(why), waited))
 
-    def renew(self) -> None:
-        """Give the requests from now on the whole timeout again."""
+    def renew(self, timeout: float | None = None) -> None:
+        """Give the requests from now on the whole timeout again, or another one."""
+        self._timeout = timeout or self._timeout
         self._deadline = time.monotonic() + self._timeout
         self._end = self._deadline + min(LAST_SHARE * self._timeout, LAST_CHANCE)
 

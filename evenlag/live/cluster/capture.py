@@ -149,6 +149,7 @@ def snapshots(
     choice: Callable[[Sequence[str]], Sequence[str]],
     *,
     timeout: float = 10.0,
+    first_answer: float | None = None,
     config: Mapping[str, str] | None = None,
     groups_at_once: int = GROUPS_AT_ONCE,
     pulse: Pulse | None = None,
@@ -161,6 +162,8 @@ def snapshots(
     ----------
     bootstrap_servers, timeout, config
         As in `snapshot`; the timeout is for all parts together.
+    first_answer
+        Seconds to wait for a broker that answers, before the timeout begins; by default as long as the timeout.
     choice
         Gets the sorted names of all groups that the user may see; returns those to read.
     groups_at_once
@@ -175,7 +178,8 @@ def snapshots(
         As in `snapshot`.
     """
     _check_call(bootstrap_servers, timeout)
-    with closing(cluster_at(bootstrap_servers, config, timeout)) as cluster:
+    with closing(cluster_at(bootstrap_servers, config, first_answer or timeout)) as cluster:
+        cluster.renew(timeout)
         yield from parts_of(cluster, choice, timeout=timeout, groups_at_once=groups_at_once, pulse=pulse)
 
 
@@ -258,6 +262,12 @@ def partitions_of_topic(
     if isinstance(found, Failure):
         raise SourceError(f"{bootstrap_servers}: topic {topic}: {explained(found)}")
     return sorted(found)
+
+
+def check_login(bootstrap_servers: str, *, timeout: float, config: Mapping[str, str]) -> None:
+    """Raise `SourceError` unless a broker answers and accepts the login."""
+    _check_call(bootstrap_servers, timeout)
+    cluster_at(bootstrap_servers, config, timeout).close()
 
 
 def _check_call(bootstrap_servers: str, timeout: float) -> None:

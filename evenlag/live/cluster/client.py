@@ -59,9 +59,9 @@ class Cluster:
         """Close the connections."""
         self._brokers.close()
 
-    def renew(self) -> None:
-        """Give the requests from now on the whole timeout again."""
-        self._brokers.renew()
+    def renew(self, timeout: float | None = None) -> None:
+        """Give the requests from now on the whole timeout again, or another one."""
+        self._brokers.renew(timeout)
 
     def groups(self) -> tuple[dict[str, str], list[Failure]]:
         """Return the protocol of each consumer group that the user may see, and the failures of brokers.
