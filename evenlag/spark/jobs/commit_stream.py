@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol, Unpack
+from typing import Any, Protocol, Unpack
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,7 @@ from evenlag.search.options import SolveOptions, check_seconds
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.storage import Folder, stored
 from evenlag.spark.jobs import batch
-from evenlag.spark.jobs.commits import STATE, Commits
+from evenlag.spark.jobs.commits import STATE
 from evenlag.spark.jobs.fleet_options import FleetOptions
 from evenlag.spark.jobs.group_records import (
     BASE,
@@ -38,16 +39,7 @@ from evenlag.spark.jobs.group_records import (
     topic_of,
 )
 from evenlag.spark.jobs.run_report import RunReport
-from evenlag.spark.jobs.streaming import (
-    Audit,
-    StreamJob,
-    StreamKeywords,
-    StreamOptions,
-    auditor,
-    consume,
-    opened,
-    reporting,
-)
+from evenlag.spark.jobs.streaming import Stream, StreamJob, StreamKeywords
 from evenlag.spark.native import history_tables
 from evenlag.spark.worker.history_task import MEMBER, with_reasons
 from evenlag.tables.fleet_data import FleetData
@@ -107,7 +99,7 @@ class CommitBatch:
     seconds: float
 
 
-@taking(StreamKeywords, StreamOptions, FleetOptions, SolveOptions, FleetData)
+@taking(StreamKeywords, Stream, FleetOptions, SolveOptions, FleetData)
 def stream_commits(
     spark: SparkSession,
     topic: str,
@@ -161,40 +153,28 @@ def stream_commits(
     InvalidProblemError
         An option has an invalid value.
     """
-    own, audit = auditor(spark, "stream_commits", parameters)
-    check_seconds("interval", interval, zero=True)
+    call = Stream.of(spark, "stream_commits", interval, parameters)
     check_seconds("every", every)
-    limits = [name for name in own.options or {} if name.lower() in ("maxoffsetspertrigger", "minoffsetspertrigger")]
+    limits = [name for name in call.options or {} if name.lower() in ("maxoffsetspertrigger", "minoffsetspertrigger")]
     if limits:
         raise InvalidProblemError(
             f"{limits[0]}: a stream of commits reads all partitions to their ends, so that a snapshot is of one time; "
             "omit it"
         )
     url = str(topic_of(topic))
-    source = commit_options(url, own.options)
-    commits, notes = opened(spark, out, own.checkpoint, TABLES)
-    batches, report = reporting(own.once, progress)
-    job = CommitJob(spark, commits, None if own.once else max(round(1000 * every), 1), logs, audit, report)
+    source = commit_options(url, call.options)
+    job = partial(CommitJob, every=None if call.once else max(round(1000 * every), 1), logs=logs)
     with internal_topics(spark):
-        consume(spark, url, source, job, notes, once=own.once, interval=interval)
-    return batches
+        return call.run(url, source, out, TABLES, progress, job)
 
 
-class CommitJob(StreamJob):
+class CommitJob(StreamJob[CommitBatch]):
     """Processing of records. `every` is in milliseconds; None makes a snapshot at the end alone."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        commits: Commits,
-        every: int | None,
-        logs: Logs,
-        audit: Audit,
-        report: Callable[[CommitBatch], None],
-    ) -> None:
-        super().__init__(spark, commits)
-        self._every, self._logs, self._audit, self._report = every, logs, audit, report
-        clock = None if commits.state is None else self._state("clock", _CLOCK).first()
+    def __init__(self, *job: Any, every: int | None, logs: Logs) -> None:
+        super().__init__(*job)
+        self._every, self._logs = every, logs
+        clock = self._state("clock", _CLOCK).first()
         self._newest: int | None = None if clock is None else clock["newest"]
         self._last: int | None = None if clock is None else clock["last"]
 
@@ -266,9 +246,7 @@ class CommitJob(StreamJob):
         groups = offsets.select("group").distinct().count()
         if not groups:
             return 0, None
-        report = self._audit(offsets, told, f"{folder}/_job")
-        self._commits.adopt(f"{folder}/_job", batch.TABLES)
-        return groups, report
+        return groups, self._audited(folder, offsets, told)
 
     def _ends(self, found: Sequence[tuple[str, int, int, int]]) -> DataFrame:
         if not found:
