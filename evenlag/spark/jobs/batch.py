@@ -140,10 +140,10 @@ def run_with(
             solved = found.table(patience)
             if found.late is not None:
                 with described(spark, "planning the groups that were not reached in time"):
-                    late = kept(found.late, places[1], time.time() + patience)
-                if not late.whole:
+                    late = within(spark, time.time() + patience, partial(kept, found.late, places[1]))
+                if late is None:
                     raise SourceError(TOO_BUSY.format(out=out, limit=limit))
-                solved = solved.unionByName(late.table)
+                solved = solved.unionByName(late)
             results = {
                 "plans": fleet.dated(plan_rows(solved)),
                 "audit": fleet.dated(audit_rows(solved)),

@@ -83,7 +83,7 @@ def by_whole_histories(
     with named, watched as counters, blamed(doing), driver.batches_by_rows():
         done = kept(fleet.dealt().mapInArrow(ByHistory(fleet.rules, work, failure, schema, *counters), columns), place)
     report_end(progress, total, counters)
-    return done.table
+    return done
 
 
 class SizeKeywords(CallKeywords, MoveKeywords, total=False):

@@ -151,7 +151,7 @@ def _kept_by_task(spark: SparkSession, rows: DataFrame, task: Callable[..., Any]
     driver.prepare()
     check_executors(spark, place)
     with driver.batches_by_rows():
-        return kept(rows.mapInArrow(task, ddl), place).table
+        return kept(rows.mapInArrow(task, ddl), place)
 
 
 def arrow_schema(ddl: str) -> pa.Schema:

@@ -162,9 +162,9 @@ def history(
     commits = base.filter(usable & is_commit())
     with described(spark, "finding rebalances"):
         millis = [at for at, _ in times]
-        minutes = kept(commit_minutes(commits, millis), driver.place(COMMIT_MINUTES)).table
-        committed = kept(history_tables.commits(minutes), driver.place(COMMITS.ddl)).table
-        rebalances = kept(history_tables.rebalances(course, commits, committed), driver.place(REBALANCES.ddl)).table
+        minutes = kept(commit_minutes(commits, millis), driver.place(COMMIT_MINUTES))
+        committed = kept(history_tables.commits(minutes), driver.place(COMMITS.ddl))
+        rebalances = kept(history_tables.rebalances(course, commits, committed), driver.place(REBALANCES.ddl))
     passed = Counter({row["reason"]: row["n"] for row in counts if row is not good})
     with described(spark, "counting records"):
         told = course.filter((sf.col("kind") == COUNT) & sf.col("reason").isNotNull()).groupBy("reason")
