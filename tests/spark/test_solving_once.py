@@ -159,7 +159,8 @@ def test_what_is_reserved_for_writing_follows_what_reading_took() -> None:
 
 def test_a_folder_left_by_its_readers_is_removed_by_a_late_write(spark: "SparkSession", tmp_path: "Path") -> None:
     from evenlag.spark.driver.kept import kept, within
-    from evenlag.spark.driver.storage import Folder, written_whole
+    from evenlag.spark.driver.sinks import FolderSink
+    from evenlag.spark.driver.storage import Folder
 
     ended = Event()
 
@@ -171,7 +172,7 @@ def test_a_folder_left_by_its_readers_is_removed_by_a_late_write(spark: "SparkSe
             finally:
                 ended.set()
 
-    with written_whole(spark, tmp_path / "out", ("plans",), overwrite=False) as aside:
+    with FolderSink(spark, tmp_path / "out").whole(("plans",), overwrite=False) as aside:
         place = Late(spark, f"{aside}/solved", "id BIGINT")
         assert within(spark, time.time() + 0.1, lambda: kept(spark.range(3), place)) is None
         spark.range(3).write.parquet(f"{aside}/plans")

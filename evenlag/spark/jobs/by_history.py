@@ -28,7 +28,7 @@ from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import described, needs_java, report_end
-from evenlag.spark.driver.sinks import sink
+from evenlag.spark.driver.sinks import sink, write_tables
 from evenlag.spark.driver.sources import is_table, table_at
 from evenlag.spark.jobs.api import rejects
 from evenlag.spark.jobs.arguments import check_frames
@@ -213,14 +213,11 @@ class Replays:
         if is_table(out) and form != "parquet":
             raise SourceError(f"{out}: the catalog determines the format; omit {form}")
         suffix = "" if is_table(out) else f".{form}"
-        tables = {f"summary{suffix}": self.summary, f"steps{suffix}": self.steps}
-        place = sink(spark, out)
-        with place.whole(list(tables), overwrite) as folder, blamed("the replay"):
-            for name, table in tables.items():
-                order = ("group", "strategy", *(("snapshot_ts",) if "steps" in name else ()))
-                with described(table.sparkSession, f"writing {name}"):
-                    table.orderBy(*order).write.format(form).option("header", True).save(f"{folder}/{name}")
-        return place.names(list(tables))
+        tables = {
+            f"summary{suffix}": self.summary.orderBy("group", "strategy"),
+            f"steps{suffix}": self.steps.orderBy("group", "strategy", "snapshot_ts"),
+        }
+        return write_tables(out, tables, overwrite, "the replay", form)
 
 
 @_without_terms("a replay counts what is left to read, and its plans price moves alone (stickiness)")
@@ -337,14 +334,8 @@ def _tables(
 
 
 def _write_sizes(sizes: DataFrame, out: str | Path, overwrite: bool) -> list[str]:
-    spark = sizes.sparkSession
-    tables: Sequence[DataFrame] = (
-        sizes.drop("sizes").orderBy("group"),
-        sizes.select("group", "snapshot_ts", sf.inline("sizes")).orderBy("group", "members"),
-    )
-    place, names = sink(spark, out), ("groups", "sizes")
-    with place.whole(names, overwrite) as folder, blamed("the sizes"):
-        for name, table in zip(names, tables, strict=True):
-            with described(spark, f"writing {name}"):
-                table.write.parquet(f"{folder}/{name}")
-    return place.names(names)
+    tables = {
+        "groups": sizes.drop("sizes").orderBy("group"),
+        "sizes": sizes.select("group", "snapshot_ts", sf.inline("sizes")).orderBy("group", "members"),
+    }
+    return write_tables(out, tables, overwrite, "the sizes")

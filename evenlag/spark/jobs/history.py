@@ -19,7 +19,7 @@ from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.local_out import HISTORY_TABLES
 from evenlag.spark.driver.protocol import described, needs_java
-from evenlag.spark.driver.sinks import sink
+from evenlag.spark.driver.sinks import sink, write_tables
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.jobs.group_records import (
     BASE,
@@ -93,12 +93,7 @@ class History:
         """
         spark = self.offsets.sparkSession
         needs_java(spark, "History.write", "write its tables with the session: offsets.write.parquet(path)")
-        place = sink(spark, out)
-        with place.whole(list(self.tables), overwrite) as folder, blamed("the history"):
-            for name, table in self.tables.items():
-                with described(spark, f"writing {name}"):
-                    table.write.parquet(f"{folder}/{name}")
-        return place.names(list(self.tables))
+        return write_tables(out, self.tables, overwrite, "the history")
 
 
 def history(
