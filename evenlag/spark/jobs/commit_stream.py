@@ -180,7 +180,7 @@ class CommitJob(StreamJob[CommitBatch]):
 
     def _take_batch(self, records: DataFrame, folder: str, number: int) -> None:
         place = Folder(self._spark, f"{folder}/_records", BASE)
-        rows = decoded(self._spark, read_records(self._spark, records, None), place)
+        rows = decoded(read_records(self._spark, records, None), place)
         readable = sf.col("reason").isNull()
         members = self._stored(folder, "_members", rows.filter(readable & ~is_commit()).mapInArrow(with_reasons, BASE))
         self._take(folder, rows.filter(~readable | is_commit()).unionAll(members), number)
@@ -234,7 +234,7 @@ class CommitJob(StreamJob[CommitBatch]):
         commits, members = known.filter(is_commit()), known.filter(~is_commit())
         by_id = not members.filter(sf.col("kind") != CLASSIC_GROUP).isEmpty()
         names = self._logs.topic_names() if by_id else {}
-        course = followed(spark, members, [due], names, Folder(spark, f"{folder}/_course", COURSE))
+        course = followed(members, [due], names, Folder(spark, f"{folder}/_course", COURSE))
         topics = _topics(commits, course)
         found = list(self._logs.log_offsets(topics, due)) if topics else []
         ts = history_tables.iso_text(due)
