@@ -24,7 +24,7 @@ from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.driver.storage import Folder, read_parquet
-from evenlag.spark.jobs.arguments import check_places
+from evenlag.spark.jobs.arguments import check_frames
 from evenlag.spark.jobs.fleet_options import FleetOptions, PlanKeywords
 from evenlag.spark.jobs.fleet_solver import FleetSolver
 from evenlag.spark.jobs.run_report import RunReport, report_of
@@ -109,7 +109,7 @@ def run(
     """
     needs_java(spark, "run", "call solve, and write its tables with the session (examples/driver.py)")
     solver = FleetSolver(FleetOptions.of(parameters))
-    check_places(offsets, members)
+    check_frames(offsets, members, or_places=True)
     return run_with(solver, spark, offsets, members, out=out, overwrite=overwrite, options=options)
 
 

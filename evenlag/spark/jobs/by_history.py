@@ -71,7 +71,7 @@ def by_whole_histories(
     spark, progress = offsets_df.sparkSession, options.progress
     driver = driver_of(spark)
     fleet = check_tables(offsets_df, members_df, options, whole=True)
-    check_topics(offsets_df, options.data)
+    check_topics(fleet.tables, options.data)
     place = driver.place(columns)
     check_executors(spark, place)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(columns)))

@@ -98,7 +98,7 @@ class FleetSolver:
             per_slot=self._per_slot, count=not self._hurried(offsets_df),
         )  # fmt: skip
         if not self.part:
-            check_topics(offsets_df, self.options.data, self.until)
+            check_topics(fleet.tables, self.options.data, self.until)
         return fleet
 
     def _hurried(self, offsets_df: DataFrame) -> bool:
