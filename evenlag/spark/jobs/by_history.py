@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast
+from typing import Any, Literal, ParamSpec, TypeVar, Unpack
 
-from pyspark.sql import DataFrame, SparkSession, types
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.members_needed import CLOSE as SIZE_GAP
 from evenlag.compare.members_needed import SizeOptions, solving_of
@@ -36,6 +35,7 @@ from evenlag.spark.jobs.fleet import check_tables, check_topics
 from evenlag.spark.jobs.fleet_options import CallKeywords, FleetOptions
 from evenlag.spark.jobs.summary import answers_counted, lacking_most, strategies_compared
 from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, replayed, sized, unsized
+from evenlag.tables.columns import Table
 from evenlag.tables.fleet_data import DataKeywords, FleetData, MoveKeywords
 from evenlag.tables.group import GroupRows
 from evenlag.tables.measured import COLUMNS, NOTHING_MEASURED, Measured, measured_in
@@ -51,7 +51,7 @@ def by_whole_histories(
     options: FleetOptions,
     work: Callable[[Sequence[GroupRows]], Row],
     failure: Callable[[str, int, str], Row],
-    columns: str,
+    table: Table,
     doing: str,
 ) -> DataFrame:
     """Process every group with all its snapshots within the call, and keep the results as `solve` does.
@@ -63,8 +63,8 @@ def by_whole_histories(
     options : FleetOptions
     work, failure : callable
         As in `ByHistory`.
-    columns : str
-        Columns of the results, as Spark DDL.
+    table : Table
+        Columns of the results.
     doing : str
         Name of the work in job descriptions and errors.
     """
@@ -72,16 +72,16 @@ def by_whole_histories(
     driver = driver_of(spark)
     fleet = check_tables(offsets_df, members_df, options, whole=True)
     check_topics(fleet.tables, options.data)
-    place = driver.place(columns)
+    place = driver.place(table.ddl)
     check_executors(spark, place)
-    schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(columns)))
     with described(spark, "counting the groups"):
         sizes = fleet.tables.sizes().filter("taken > 0")
         total = 0 if progress is None else sizes.select("group").distinct().count()
     named = described(spark, f"{doing} {f'{total:,} ' if total else ''}groups")
     watched = driver.reporting(progress, total, fleet.packing.tasks)
     with named, watched as counters, blamed(doing), driver.batches_by_rows():
-        done = kept(fleet.dealt().mapInArrow(ByHistory(fleet.rules, work, failure, schema, *counters), columns), place)
+        task = ByHistory(fleet.rules, work, failure, table.arrow(), *counters)
+        done = kept(fleet.dealt().mapInArrow(task, table.ddl), place)
     report_end(progress, total, counters)
     return done
 
@@ -172,7 +172,7 @@ def size(
     solving = solving_of(of_fleet.solving, time_limit=of_fleet.group_time_limit, threads=threads)
     options = SizeOptions(drain_seconds=drain_seconds, capacity=capacity, most=most, solving=solving)
     work = partial(sized, options=options, data=of_fleet.data)
-    return by_whole_histories(offsets_df, members_df, of_fleet, work, unsized, SIZES.ddl, "sizing")
+    return by_whole_histories(offsets_df, members_df, of_fleet, work, unsized, SIZES, "sizing")
 
 
 Form = Literal["parquet", "csv"]
@@ -261,7 +261,7 @@ def replay(
     options = ReplayOptions.of(**others, time_limit=group_time_limit, gap=gap, threads=threads)
     work = partial(replayed, options=options, past=past or NOTHING_MEASURED)
     of_fleet = FleetOptions(**own, horizon=0)
-    found = by_whole_histories(offsets_df, members_df, of_fleet, work, not_replayed, REPLAYS.ddl, "replaying")
+    found = by_whole_histories(offsets_df, members_df, of_fleet, work, not_replayed, REPLAYS, "replaying")
     return Replays(found)
 
 
