@@ -148,7 +148,7 @@ def test_what_is_reserved_for_writing_follows_what_reading_took() -> None:
 
     def share(want: str, limit: float | None, taken: float) -> float:
         solver = FleetSolver(FleetOptions(want=Want(want), time_limit=limit))
-        solver._started -= taken
+        solver.started -= taken
         return solver._reserve()
 
     assert share("both", 100.0, 1.0) == 0.2

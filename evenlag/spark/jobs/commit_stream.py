@@ -216,8 +216,8 @@ class CommitJob(StreamJob[CommitBatch]):
             CommitBatch(
                 self._commits.number, sum(row["n"] for row in sums), 0 if used is None else used["n"], kept,
                 None if due is None else history_tables.iso_text(due), groups,
-                0 if report is None else report.plans, 0 if report is None else report.rejects,
-                0 if report is None else report.statuses.get("ERROR", 0), time.monotonic() - started,
+                *((0, 0, 0) if report is None else (report.plans, report.rejects, report.failed)),
+                time.monotonic() - started,
             )
         )  # fmt: skip
 

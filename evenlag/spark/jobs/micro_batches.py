@@ -163,8 +163,7 @@ class _Job(StreamJob[Batch]):
         plans, rejects, past, failed = 0, counts[LATE], 0, 0
         if counts[DUE]:
             report = self._audited(folder, json_table(due.select(LINE), "offsets"))
-            plans, rejects, past = report.plans, rejects + report.rejects, report.log_ends
-            failed = report.statuses.get("ERROR", 0)
+            plans, rejects, past, failed = report.plans, rejects + report.rejects, report.log_ends, report.failed
         if counts[LATE]:
             late_rejects(late).write.mode("append").parquet(f"{folder}/rejects")
         if plans + rejects + past + counts[WAITS] != came + before:

@@ -82,7 +82,7 @@ class Stream:
         solving = replace(checked, solving=replace(checked.solving, pause=0))
 
         def audit(offsets: DataFrame, members: DataFrame | None, folder: str) -> RunReport:
-            return run_with(FleetSolver(solving, part=True), spark, offsets, members, out=folder)
+            return run_with(FleetSolver(solving, part=True), offsets, members, folder)
 
         return cls(spark, audit, interval, **own)
 
