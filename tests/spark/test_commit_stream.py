@@ -66,7 +66,7 @@ def job_in(
             pq.write_table(pa.table({"n": [0]}), place / "rows.parquet")
         return RunReport(offsets.count(), 0, 0, 0, 0, 0, {}, (), (), 0.0, "")
 
-    return CommitJob(spark, Commits(spark, out, TABLES), every, logs, audit, batches.append)
+    return CommitJob(spark, Commits(spark, out, TABLES), audit, batches.append, every=every, logs=logs)
 
 
 def plain(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 from evenlag import pipeline
 from evenlag.errors import SourceError
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.kept import kept
+from evenlag.spark.driver.kept import within
 
 spark = SparkSession.builder.getOrCreate()
 paths, out = sys.argv[1:5], sys.argv[5]
@@ -56,15 +56,16 @@ def slow(batches):
 
 started = time.time()
 numbers = spark.range(0, 8, 1, 4).mapInArrow(slow, "id BIGINT")
-partly = kept(numbers, driver_of(spark).place("id BIGINT"), started + 15)
-found = sorted(row["id"] for row in partly.table.collect())
+place = driver_of(spark).place("id BIGINT")
+whole = within(spark, started + 15, lambda: [place.write(numbers)]) is not None
+found = sorted(row["id"] for row in place.read().collect())
 refused = ""
 try:
     pipeline.run(spark, *tables, out=f"{out}/run")
 except SourceError as error:
     refused = str(error)
 print(json.dumps({
-    "progress": said, "slots": driver_of(spark).slots(), "whole": partly.whole, "found": found,
+    "progress": said, "slots": driver_of(spark).slots(), "whole": whole, "found": found,
     "seconds": time.time() - started, "tables": len(spark.catalog.listTables()), "refused": refused,
 }))
 """

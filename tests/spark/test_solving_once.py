@@ -102,15 +102,15 @@ def test_work_that_ends_in_time_is_complete(spark: "SparkSession") -> None:
 
 
 def test_results_at_the_deadline_are_kept(spark: "SparkSession", tmp_path: "Path") -> None:
-    from evenlag.spark.driver.kept import kept
+    from evenlag.spark.driver.kept import kept, within
     from evenlag.spark.driver.storage import Folder
 
     numbers = spark.range(0, 8, 1, 4).mapInArrow(slow_task(60.0, of=4), "id BIGINT")
     started = time.time()
-    done = kept(numbers, Folder(spark, f"file://{tmp_path}/kept", "id BIGINT"), started + 8)
+    place = Folder(spark, f"file://{tmp_path}/kept", "id BIGINT")
+    assert within(spark, started + 8, lambda: kept(numbers, place)) is None
     assert time.time() - started < 40  # the slow task takes 60
-    assert not done.whole
-    assert sorted(row["id"] for row in done.table.collect()) == [2, 3, 4, 5, 6, 7]
+    assert sorted(row["id"] for row in place.read().collect()) == [2, 3, 4, 5, 6, 7]
 
 
 def test_work_that_starts_a_job_after_the_deadline_is_cancelled(spark: "SparkSession") -> None:
@@ -148,7 +148,7 @@ def test_what_is_reserved_for_writing_follows_what_reading_took() -> None:
 
     def share(want: str, limit: float | None, taken: float) -> float:
         solver = FleetSolver(FleetOptions(want=Want(want), time_limit=limit))
-        solver._started -= taken
+        solver.started -= taken
         return solver._reserve()
 
     assert share("both", 100.0, 1.0) == 0.2
@@ -158,8 +158,9 @@ def test_what_is_reserved_for_writing_follows_what_reading_took() -> None:
 
 
 def test_a_folder_left_by_its_readers_is_removed_by_a_late_write(spark: "SparkSession", tmp_path: "Path") -> None:
-    from evenlag.spark.driver.kept import kept
-    from evenlag.spark.driver.storage import Folder, written_whole
+    from evenlag.spark.driver.kept import kept, within
+    from evenlag.spark.driver.sinks import FolderSink
+    from evenlag.spark.driver.storage import Folder
 
     ended = Event()
 
@@ -171,9 +172,9 @@ def test_a_folder_left_by_its_readers_is_removed_by_a_late_write(spark: "SparkSe
             finally:
                 ended.set()
 
-    with written_whole(spark, tmp_path / "out", ("plans",), overwrite=False) as aside:
+    with FolderSink(spark, tmp_path / "out").whole(("plans",), overwrite=False) as aside:
         place = Late(spark, f"{aside}/solved", "id BIGINT")
-        assert not kept(spark.range(3), place, time.time() + 0.1).whole
+        assert within(spark, time.time() + 0.1, lambda: kept(spark.range(3), place)) is None
         spark.range(3).write.parquet(f"{aside}/plans")
         place.leave()
     assert not ended.is_set()

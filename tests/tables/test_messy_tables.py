@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
-from evenlag.spark.driver.storage import written_whole
+from evenlag.spark.driver.sinks import FolderSink
 from tests.support.fleet import OFFSET_NAMES, TS, fleet, write_csv, write_jsonl
 from tests.support.frames import OFFSETS_DDL, assert_same_rows, table, tables
 
@@ -152,9 +152,9 @@ def test_a_csv_header_may_have_a_column_without_a_name(spark: "SparkSession", tm
 def test_of_two_jobs_for_one_folder_only_one_succeeds(spark: "SparkSession", tmp_path: Path) -> None:
     given = table(spark, [ROW], OFFSETS_DDL)
     out = tmp_path / "out"
-    with written_whole(spark, out, ("plans",), overwrite=False) as first:
+    with FolderSink(spark, out).whole(("plans",), overwrite=False) as first:
         given.union(given).write.parquet(f"{first}/plans")
-        late = written_whole(spark, out, ("plans",), overwrite=False)
+        late = FolderSink(spark, out).whole(("plans",), overwrite=False)
         given.write.parquet(f"{late.__enter__()}/plans")
     with pytest.raises(SourceError, match="out exists already; another job may have written it"):
         late.__exit__(None, None, None)

@@ -14,7 +14,7 @@ from pyspark import InheritableThread, StatusTracker
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from evenlag.spark.driver.protocol import BATCH_BYTES, UNLIMITED, Counters, Progress, described
+from evenlag.spark.driver.protocol import BATCH_BYTES, UNLIMITED, Counters, Driver, Progress, Watch, described
 from evenlag.spark.driver.settings import is_local
 from evenlag.spark.driver.storage import Folder, scratch
 from evenlag.spark.worker.arrow_task import look_around
@@ -29,7 +29,7 @@ _woken: set[str] = set()  # applications whose workers were started
 _warmed: set[str] = set()  # applications in which `is_cold` was called
 
 
-class ClassicDriver:
+class ClassicDriver(Driver):
     """`Driver` of a session whose driver is in this process."""
 
     def __init__(self, spark: SparkSession) -> None:
@@ -154,7 +154,7 @@ class ClassicDriver:
         return Folder(self._spark, scratch(self._spark), ddl)
 
 
-class IdleWatch:
+class IdleWatch(Watch):
     """Watch that warns once if Spark has active stages but no running task, because it waits for executors."""
 
     def __init__(self, tracker: StatusTracker, any_task_runs: Callable[[], bool]) -> None:

@@ -17,6 +17,7 @@ from evenlag.spark.driver.protocol import (
     COMMIT_EACH_TASK,
     UNLIMITED,
     Counters,
+    Driver,
     Progress,
     naming_older_server,
 )
@@ -24,7 +25,7 @@ from evenlag.spark.driver.protocol import (
 ENOUGH = 1_000_000  # length of a range that Spark distributes over all known slots
 
 
-class ConnectDriver:
+class ConnectDriver(Driver):
     """`Driver` of a session of Spark Connect."""
 
     def __init__(self, spark: SparkSession) -> None:
@@ -33,17 +34,6 @@ class ConnectDriver:
 
     def prepare(self) -> None:
         """Do nothing, because the server manages the Python workers."""
-
-    def is_cold(self) -> bool:
-        """Return False, because others may have used the server's Java before."""
-        return False
-
-    def is_small(self, _df: DataFrame) -> bool:
-        """Return False, because clients do not see the server's estimate."""
-        return False
-
-    def python(self) -> None:
-        """Return None, because only the server knows the Python of its workers."""
 
     def slots(self) -> int:
         """Return the number of tasks that run concurrently, by the server's settings or the partitions of a range."""
@@ -100,13 +90,6 @@ class ConnectDriver:
     def cancel(self, tag: str) -> None:
         """Cancel the operations with a tag."""
         self._spark.interruptTag(tag)
-
-    def watch(self) -> ConnectDriver:
-        """Return itself, as a watch that never warns."""
-        return self
-
-    def look(self) -> None:
-        """Do nothing, because the server does not report running tasks."""
 
     def place(self, ddl: str) -> Table:
         """Create a table with these columns."""

@@ -56,12 +56,8 @@ def record_text() -> Column:
     return sf.coalesce(sf.make_valid_utf8(sf.col("value").cast("string")), sf.lit(""))
 
 
-def connector(spark: SparkSession) -> str:
-    """Return the Maven coordinates of the connector for a session's version of Spark."""
-    return _coordinates(spark.version)
-
-
-def _coordinates(version: str) -> str:
+def connector(version: str) -> str:
+    """Return the Maven coordinates of the connector for a version of Spark."""
     line, _, _ = version.rpartition(".")
     return f"{CONNECTOR}:{COMPLETE.get(line, version)}"
 
@@ -79,15 +75,15 @@ def add_connector(spark: SparkSession) -> None:
     """
     if CONNECTOR.split(":")[1] in (spark.conf.get("spark.jars", "") or ""):
         return
-    with blamed(f"Spark's Kafka connector ({connector(spark)})"):
-        spark.sql(f"ADD JAR ivy://{connector(spark)}")
+    with blamed(f"Spark's Kafka connector ({connector(spark.version)})"):
+        spark.sql(f"ADD JAR ivy://{connector(spark.version)}")
 
 
 def with_connector(settings: Mapping[str, str]) -> dict[str, str]:
     """Return settings with Spark's Kafka connector, unless they would override a user's own configuration."""
     if is_configured():
         return dict(settings)
-    packages = [settings.get("spark.jars.packages", ""), _coordinates(pyspark.__version__)]
+    packages = [settings.get("spark.jars.packages", ""), connector(pyspark.__version__)]
     return {**settings, "spark.jars.packages": ",".join(filter(None, packages))}
 
 
@@ -128,7 +124,7 @@ def connected(spark: SparkSession, url: str) -> Iterator[None]:
     except SourceError as error:
         if isinstance(error.__cause__, AnalysisException) and "kafka" in str(error).lower():
             raise SourceError(
-                f"{url}: Spark lacks its Kafka connector; start it with --packages {connector(spark)}"
+                f"{url}: Spark lacks its Kafka connector; start it with --packages {connector(spark.version)}"
             ) from error
         advice = next((remedy for name, remedy in ADVICE.items() if f"{name}: " in str(error)), None)
         if advice is not None:

@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from threading import Thread
 from typing import Any, Generic, TypeVar
@@ -117,40 +116,7 @@ def _ended(future: Future[Any], until: float | None = None) -> bool:
     return bool(wait([future], seconds).done)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A table that was computed once.
-
-    Attributes
-    ----------
-    table : DataFrame
-        The table, which only reads the written rows.
-    whole : bool
-        True if it was complete at the deadline.
-    hint : str
-        Advice if rows of a complete table are missing; empty if that cannot happen.
-    """
-
-    table: DataFrame
-    whole: bool
-    hint: str
-
-
-def kept(df: DataFrame, place: Place, until: float | None = None) -> Kept:
-    """Compute a table and write it to a place, until a deadline.
-
-    Parameters
-    ----------
-    df : DataFrame
-    place : Place
-        Place for the table (`Driver.place`).
-    until : float or None
-        Deadline in seconds since the epoch.
-    """
-
-    def write() -> bool:
-        place.write(df)
-        return True
-
-    whole = within(df.sparkSession, until, write) is not None
-    return Kept(place.read(), whole, place.hint)
+def kept(df: DataFrame, place: Place) -> DataFrame:
+    """Compute a table once, write it to a place (`Driver.place`), and return what was written."""
+    within(df.sparkSession, None, partial(place.write, df))
+    return place.read()

@@ -43,15 +43,15 @@ class Place(Protocol):
         """Return the table as far as it is written."""
 
 
-class Watch(Protocol):
-    """Interface of a watch over running jobs."""
+class Watch:
+    """A watch over running jobs; this one sees none."""
 
     def look(self) -> None:
         """Check the jobs once."""
 
 
 class Driver(Protocol):
-    """Interface of a session's driver."""
+    """Interface of a session's driver. Its defaults are for a server, which starts and shows nothing to its clients."""
 
     where: str
     """The session's master."""
@@ -61,12 +61,15 @@ class Driver(Protocol):
 
     def is_cold(self) -> bool:
         """Return whether this is the first, slow call in a session whose tasks share this driver's Java."""
+        return False
 
-    def is_small(self, df: DataFrame) -> bool:
+    def is_small(self, _df: DataFrame, /) -> bool:
         """Return whether a table surely fits into a task for each slot, by Spark's estimate before any job."""
+        return False
 
     def python(self) -> str | None:
         """Return the Python in which tasks run; None if unknown."""
+        return None
 
     def slots(self) -> int:
         """Return the number of tasks that run concurrently, on existing executors or on as many as may be started."""
@@ -91,6 +94,7 @@ class Driver(Protocol):
 
     def watch(self) -> Watch:
         """Return a watch that warns if Spark waits for executors."""
+        return Watch()
 
     def place(self, ddl: str) -> Place:
         """Create a place for a table with these columns."""

@@ -7,18 +7,19 @@ kind of place needs a class here and a line in `sink`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from evenlag.errors import SourceError, exists_already
+from evenlag.errors import SourceError, exists_already, foreign
 from evenlag.spark.driver.error_lines import blamed
+from evenlag.spark.driver.local_out import OLD
 from evenlag.spark.driver.protocol import described
 from evenlag.spark.driver.sources import is_table, name_parts, quoted
-from evenlag.spark.driver.storage import Storage, read_parquet, scratch, written_whole
+from evenlag.spark.driver.storage import Storage, read_parquet, scratch
 
 RUN = "evenlag.run"
 """Property of every table written to a catalog, with the id of its run."""
@@ -66,36 +67,75 @@ def sink(spark: SparkSession, out: str | Path) -> Sink:
     return FolderSink(spark, out) if Storage(spark, out).renames else ObjectSink(spark, out)
 
 
+def write_tables(
+    out: str | Path, tables: Mapping[str, DataFrame], overwrite: bool, what: str, form: str = "parquet"
+) -> list[str]:
+    """Write tables, all or none, to a place, and return their places; `what` names them in errors of Spark."""
+    spark = next(iter(tables.values())).sparkSession
+    place, names = sink(spark, out), list(tables)
+    with place.whole(names, overwrite) as folder, blamed(what):
+        for name, table in tables.items():
+            with described(spark, f"writing {name}"):
+                table.write.format(form).option("header", True).save(f"{folder}/{name}")
+    return place.names(names)
+
+
 class FolderSink:
     """A folder in a file system that renames folders atomically."""
 
     def __init__(self, spark: SparkSession, out: str | Path) -> None:
-        self._spark, self._out = spark, out
+        self._spark, self._out, self._storage = spark, out, Storage(spark, out)
+        self._path = self._storage.path
 
-    def whole(self, tables: Sequence[str], overwrite: bool) -> AbstractContextManager[str]:
-        """See `written_whole`."""
-        return written_whole(self._spark, self._out, _folders(tables), overwrite)
+    @contextmanager
+    def whole(self, tables: Sequence[str], overwrite: bool) -> Iterator[str]:
+        """Yield a folder next to the place, and rename it to the place at the end, without anything but the tables."""
+        storage, path, names = self._storage, self._path, _folders(tables)
+        mark = uuid.uuid4().hex[:8]
+        aside, old = f"{path}.{mark}.part", f"{path}.{mark}{OLD}"
+        with blamed(self._out):
+            storage.restore()
+            held = storage.names(path)
+            unknown = sorted({*(held or ())} - {*names})
+            if unknown:
+                raise foreign(self._out, unknown[0], names)
+            if held and not overwrite:
+                raise exists_already(self._out)
+            storage.make(aside)
+        try:
+            yield aside
+            with blamed(self._out):
+                storage.keep(aside, names)
+                if held is not None:
+                    storage.rename(path, old)
+                storage.rename(aside, path)
+                storage.remove(old)
+        finally:
+            with blamed(self._out):
+                storage.remove(aside)
+                if storage.exists(old) and not storage.exists(path):
+                    storage.rename(old, path)
 
     def read(self, table: str) -> DataFrame:
         """Read a written table."""
-        return read_parquet(self._spark, f"{Storage(self._spark, self._out).path}/{table}")
+        with blamed(self._out):
+            return read_parquet(self._spark, f"{self._path}{self._subfolder()}/{table}")
 
     def names(self, tables: Sequence[str]) -> list[str]:
         """Return the folders of the tables."""
-        return [f"{self._out}/{name}" for name in _folders(tables)]
+        return [f"{self._out}{self._subfolder()}/{name}" for name in _folders(tables)]
+
+    def _subfolder(self) -> str:
+        """Return where the tables are in the folder: nothing, or `/` and a name."""
+        return ""
 
 
-class ObjectSink:
+class ObjectSink(FolderSink):
     """A folder in an object store, where renaming a folder means copying all its files.
 
     The tables of each run are in a separate subfolder, and the file `CURRENT` names the valid one. It is written last,
     and object stores replace a file atomically. The previous run is kept for jobs that still read it.
     """
-
-    def __init__(self, spark: SparkSession, out: str | Path) -> None:
-        self._spark, self._out = spark, out
-        self._storage = Storage(spark, out)
-        self._path = self._storage.path
 
     @contextmanager
     def whole(self, tables: Sequence[str], overwrite: bool) -> Iterator[str]:
@@ -115,8 +155,7 @@ class ObjectSink:
         try:
             yield folder
             with blamed(self._out):
-                for name in set(self._storage.names(folder) or ()) - {*_folders(tables)}:
-                    self._storage.remove(f"{folder}/{name}")
+                self._storage.keep(folder, _folders(tables))
         except BaseException:
             with blamed(self._out):
                 self._storage.remove(folder)
@@ -126,14 +165,8 @@ class ObjectSink:
             for name in {*held} - {CURRENT, before}:  # older runs, and remains of killed jobs
                 self._storage.remove(f"{self._path}/{name}")
 
-    def read(self, table: str) -> DataFrame:
-        """Read a table of the current run."""
-        with blamed(self._out):
-            return read_parquet(self._spark, f"{self._path}/{self._current()}/{table}")
-
-    def names(self, tables: Sequence[str]) -> list[str]:
-        """Return the folders of the current run's tables."""
-        return [f"{self._out}/{self._current()}/{name}" for name in _folders(tables)]
+    def _subfolder(self) -> str:
+        return f"/{self._current()}"
 
     def _current(self) -> str:
         return self._storage.read_text(f"{self._path}/{CURRENT}").strip()

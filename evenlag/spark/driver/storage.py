@@ -8,8 +8,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from evenlag.errors import SourceError, exists_already, foreign
+from evenlag.errors import SourceError
 from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.local_out import OLD
 from evenlag.spark.driver.protocol import COMMIT_EACH_TASK, needs_java
@@ -168,53 +167,10 @@ class Storage:
         """Remove a folder with its contents, if it exists."""
         self._files.delete(self._java_path(path), True)
 
-
-@contextmanager
-def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...], overwrite: bool) -> Iterator[str]:
-    """Yield a folder next to `out` for tables, and rename it to `out` at the end, so that all or none are written.
-
-    Anything else in the folder is removed before the renaming.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    out : str or Path
-        A folder that does not exist or is empty; with `overwrite` it may also hold these tables and nothing else.
-    tables : tuple of str
-        Names of the tables.
-    overwrite : bool
-
-    Raises
-    ------
-    SourceError
-        `out` exists, or cannot be written.
-    """
-    storage = Storage(spark, out)
-    mark = uuid.uuid4().hex[:8]
-    aside, old = f"{storage.path}.{mark}.part", f"{storage.path}.{mark}{OLD}"
-    with blamed(out):
-        storage.restore()
-        held = storage.names(storage.path)
-        unknown = sorted(set(held or ()) - set(tables))
-        if unknown:
-            raise foreign(out, unknown[0], tables)
-        if held and not overwrite:
-            raise exists_already(out)
-        storage.make(aside)
-    try:
-        yield aside
-        with blamed(out):
-            for name in set(storage.names(aside) or ()) - set(tables):
-                storage.remove(f"{aside}/{name}")
-            if held is not None:
-                storage.rename(storage.path, old)
-            storage.rename(aside, storage.path)
-            storage.remove(old)
-    finally:
-        with blamed(out):
-            storage.remove(aside)
-            if storage.exists(old) and not storage.exists(storage.path):
-                storage.rename(old, storage.path)
+    def keep(self, path: str, names: Iterable[str]) -> None:
+        """Remove everything in a folder that has none of these names."""
+        for name in {*(self.names(path) or ())} - {*names}:
+            self.remove(f"{path}/{name}")
 
 
 class Folder:

@@ -178,10 +178,8 @@ def audit(offsets_df: DataFrame, members_df: DataFrame | None = None, **paramete
 
     Parameters
     ----------
-    offsets_df, members_df, time_limit, group_time_limit, gap, seed, deterministic, auto_offset_reset, horizon, tasks
-        As in `solve`.
-    progress
-        As in `solve`.
+    offsets_df, members_df, time_limit, group_time_limit, auto_offset_reset, horizon, tasks, progress
+        As in `solve`; likewise `gap`, `seed` and `deterministic`.
     **parameters
         rack_price, max_crossings, max_load, first, prices, budgets: as in `evenlag.audit`, for every group.
         move_sizes, traffic, together, fetch_from, drain_seconds, capacity: as in `solve`.

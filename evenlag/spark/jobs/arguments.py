@@ -14,28 +14,24 @@ from evenlag.tables.columns import TableKind
 _CREATED = ("pandas", "pyarrow", "builtins", "numpy")  # packages whose tables `createDataFrame` takes
 
 
-def check_frames(offsets_df: object, members_df: object) -> None:
+def check_frames(offsets_df: object, members_df: object, *, or_places: bool = False) -> None:
     """Check that both tables are DataFrames of one Spark session; the second may be None.
+
+    With `or_places`, either may also be given by its place, and the parameters are named `offsets` and `members`.
 
     Raises
     ------
     SourceError
         One is something else, such as a path, or belongs to a stream; or their sessions differ.
     """
-    _check_frame(offsets_df, "offsets_df", "offsets")
-    if members_df is not None:
-        _check_frame(members_df, "members_df", "members")
-        _check_session(offsets_df, "offsets_df", members_df, "members_df")
-
-
-def check_places(offsets: object, members: object) -> None:
-    """Do the same for tables that may also be given by their places."""
-    if not isinstance(offsets, (str, Path)):
-        _check_frame(offsets, "offsets", "offsets", ", or the table's path")
-    if not isinstance(members, (str, Path)) and members is not None:
-        _check_frame(members, "members", "members", ", or the table's path")
-        if isinstance(offsets, DataFrame):
-            _check_session(offsets, "offsets", members, "members")
+    offsets, members = ("offsets", "members") if or_places else ("offsets_df", "members_df")
+    or_else, places = (", or the table's path", (str, Path)) if or_places else ("", ())
+    if not isinstance(offsets_df, places):
+        _check_frame(offsets_df, offsets, "offsets", or_else)
+    if not isinstance(members_df, (*places, type(None))):
+        _check_frame(members_df, members, "members", or_else)
+        if not isinstance(offsets_df, places):
+            _check_session(offsets_df, offsets, members_df, members)
 
 
 def _check_frame(table: object, name: str, kind: TableKind, or_else: str = "") -> None:

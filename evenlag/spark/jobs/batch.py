@@ -24,7 +24,7 @@ from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.driver.storage import Folder, read_parquet
-from evenlag.spark.jobs.arguments import check_places
+from evenlag.spark.jobs.arguments import check_frames
 from evenlag.spark.jobs.fleet_options import FleetOptions, PlanKeywords
 from evenlag.spark.jobs.fleet_solver import FleetSolver
 from evenlag.spark.jobs.run_report import RunReport, report_of
@@ -109,29 +109,22 @@ def run(
     """
     needs_java(spark, "run", "call solve, and write its tables with the session (examples/driver.py)")
     solver = FleetSolver(FleetOptions.of(parameters))
-    check_places(offsets, members)
-    return run_with(solver, spark, offsets, members, out=out, overwrite=overwrite, options=options)
-
-
-def run_with(
-    solver: FleetSolver,
-    spark: SparkSession,
-    offsets: str | Path | DataFrame,
-    members: str | Path | DataFrame | None = None,
-    *,
-    out: str | Path,
-    overwrite: bool = False,
-    options: Mapping[str, str] | None = None,
-) -> RunReport:
-    """Do the same as `run`, with a solver whose options are already checked.
-
-    With one for a part of a fleet, write only `TABLES`, and leave `errors` and `notes` of the report empty.
-    """
-    started, brief, limit = time.monotonic(), solver.part, solver.options.time_limit
+    check_frames(offsets, members, or_places=True)
     offsets_df = _table(spark, offsets, "offsets", options, solver.until)
     members_df = None if members is None else _table(spark, members, "members", options, solver.until)
     if offsets_df is None or (members is not None and members_df is None):
-        raise SourceError(TOO_BUSY.format(out=out, limit=limit))
+        raise SourceError(TOO_BUSY.format(out=out, limit=solver.options.time_limit))
+    return run_with(solver, offsets_df, members_df, out, overwrite)
+
+
+def run_with(
+    solver: FleetSolver, offsets_df: DataFrame, members_df: DataFrame | None, out: str | Path, overwrite: bool = False
+) -> RunReport:
+    """Do the same as `run`, with a solver whose options are already checked, and tables.
+
+    With one for a part of a fleet, write only `TABLES`, and leave `errors` and `notes` of the report empty.
+    """
+    spark, brief, limit = offsets_df.sparkSession, solver.part, solver.options.time_limit
     with sink(spark, out).whole(TABLES if brief else OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
         fleet = solver.check(offsets_df, members_df)
         places = [Folder(spark, f"{folder}/{name}", SOLVED.ddl) for name in ("solved", "late")]
@@ -140,10 +133,10 @@ def run_with(
             solved = found.table(patience)
             if found.late is not None:
                 with described(spark, "planning the groups that were not reached in time"):
-                    late = kept(found.late, places[1], time.time() + patience)
-                if not late.whole:
+                    late = within(spark, time.time() + patience, partial(kept, found.late, places[1]))
+                if late is None:
                     raise SourceError(TOO_BUSY.format(out=out, limit=limit))
-                solved = solved.unionByName(late.table)
+                solved = solved.unionByName(late)
             results = {
                 "plans": fleet.dated(plan_rows(solved)),
                 "audit": fleet.dated(audit_rows(solved)),
@@ -166,7 +159,7 @@ def run_with(
                 for name, table in sums.items()
             }
             work[COUNTING] = partial(
-                report_of, solved, written["plans"], written["rejects"], started, brief=brief,
+                report_of, solved, written["plans"], written["rejects"], solver.started, brief=brief,
                 of_tables=fleet.tables.notes,
             )  # fmt: skip
             report: RunReport = at_once(spark, work)[COUNTING]

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast
+from typing import Any, Literal, ParamSpec, TypeVar, Unpack
 
-from pyspark.sql import DataFrame, SparkSession, types
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.members_needed import CLOSE as SIZE_GAP
 from evenlag.compare.members_needed import SizeOptions, solving_of
@@ -28,7 +27,7 @@ from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import described, needs_java, report_end
-from evenlag.spark.driver.sinks import sink
+from evenlag.spark.driver.sinks import sink, write_tables
 from evenlag.spark.driver.sources import is_table, table_at
 from evenlag.spark.jobs.api import rejects
 from evenlag.spark.jobs.arguments import check_frames
@@ -36,6 +35,7 @@ from evenlag.spark.jobs.fleet import check_tables, check_topics
 from evenlag.spark.jobs.fleet_options import CallKeywords, FleetOptions
 from evenlag.spark.jobs.summary import answers_counted, lacking_most, strategies_compared
 from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, replayed, sized, unsized
+from evenlag.tables.columns import Table
 from evenlag.tables.fleet_data import DataKeywords, FleetData, MoveKeywords
 from evenlag.tables.group import GroupRows
 from evenlag.tables.measured import COLUMNS, NOTHING_MEASURED, Measured, measured_in
@@ -51,7 +51,7 @@ def by_whole_histories(
     options: FleetOptions,
     work: Callable[[Sequence[GroupRows]], Row],
     failure: Callable[[str, int, str], Row],
-    columns: str,
+    table: Table,
     doing: str,
 ) -> DataFrame:
     """Process every group with all its snapshots within the call, and keep the results as `solve` does.
@@ -63,27 +63,27 @@ def by_whole_histories(
     options : FleetOptions
     work, failure : callable
         As in `ByHistory`.
-    columns : str
-        Columns of the results, as Spark DDL.
+    table : Table
+        Columns of the results.
     doing : str
         Name of the work in job descriptions and errors.
     """
     spark, progress = offsets_df.sparkSession, options.progress
     driver = driver_of(spark)
     fleet = check_tables(offsets_df, members_df, options, whole=True)
-    check_topics(offsets_df, options.data)
-    place = driver.place(columns)
+    check_topics(fleet.tables, options.data)
+    place = driver.place(table.ddl)
     check_executors(spark, place)
-    schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(columns)))
     with described(spark, "counting the groups"):
         sizes = fleet.tables.sizes().filter("taken > 0")
         total = 0 if progress is None else sizes.select("group").distinct().count()
     named = described(spark, f"{doing} {f'{total:,} ' if total else ''}groups")
     watched = driver.reporting(progress, total, fleet.packing.tasks)
     with named, watched as counters, blamed(doing), driver.batches_by_rows():
-        done = kept(fleet.dealt().mapInArrow(ByHistory(fleet.rules, work, failure, schema, *counters), columns), place)
+        task = ByHistory(fleet.rules, work, failure, table.arrow(), *counters)
+        done = kept(fleet.dealt().mapInArrow(task, table.ddl), place)
     report_end(progress, total, counters)
-    return done.table
+    return done
 
 
 class SizeKeywords(CallKeywords, MoveKeywords, total=False):
@@ -172,7 +172,7 @@ def size(
     solving = solving_of(of_fleet.solving, time_limit=of_fleet.group_time_limit, threads=threads)
     options = SizeOptions(drain_seconds=drain_seconds, capacity=capacity, most=most, solving=solving)
     work = partial(sized, options=options, data=of_fleet.data)
-    return by_whole_histories(offsets_df, members_df, of_fleet, work, unsized, SIZES.ddl, "sizing")
+    return by_whole_histories(offsets_df, members_df, of_fleet, work, unsized, SIZES, "sizing")
 
 
 Form = Literal["parquet", "csv"]
@@ -213,14 +213,11 @@ class Replays:
         if is_table(out) and form != "parquet":
             raise SourceError(f"{out}: the catalog determines the format; omit {form}")
         suffix = "" if is_table(out) else f".{form}"
-        tables = {f"summary{suffix}": self.summary, f"steps{suffix}": self.steps}
-        place = sink(spark, out)
-        with place.whole(list(tables), overwrite) as folder, blamed("the replay"):
-            for name, table in tables.items():
-                order = ("group", "strategy", *(("snapshot_ts",) if "steps" in name else ()))
-                with described(table.sparkSession, f"writing {name}"):
-                    table.orderBy(*order).write.format(form).option("header", True).save(f"{folder}/{name}")
-        return place.names(list(tables))
+        tables = {
+            f"summary{suffix}": self.summary.orderBy("group", "strategy"),
+            f"steps{suffix}": self.steps.orderBy("group", "strategy", "snapshot_ts"),
+        }
+        return write_tables(out, tables, overwrite, "the replay", form)
 
 
 @_without_terms("a replay counts what is left to read, and its plans price moves alone (stickiness)")
@@ -264,7 +261,7 @@ def replay(
     options = ReplayOptions.of(**others, time_limit=group_time_limit, gap=gap, threads=threads)
     work = partial(replayed, options=options, past=past or NOTHING_MEASURED)
     of_fleet = FleetOptions(**own, horizon=0)
-    found = by_whole_histories(offsets_df, members_df, of_fleet, work, not_replayed, REPLAYS.ddl, "replaying")
+    found = by_whole_histories(offsets_df, members_df, of_fleet, work, not_replayed, REPLAYS, "replaying")
     return Replays(found)
 
 
@@ -337,14 +334,8 @@ def _tables(
 
 
 def _write_sizes(sizes: DataFrame, out: str | Path, overwrite: bool) -> list[str]:
-    spark = sizes.sparkSession
-    tables: Sequence[DataFrame] = (
-        sizes.drop("sizes").orderBy("group"),
-        sizes.select("group", "snapshot_ts", sf.inline("sizes")).orderBy("group", "members"),
-    )
-    place, names = sink(spark, out), ("groups", "sizes")
-    with place.whole(names, overwrite) as folder, blamed("the sizes"):
-        for name, table in zip(names, tables, strict=True):
-            with described(spark, f"writing {name}"):
-                table.write.parquet(f"{folder}/{name}")
-    return place.names(names)
+    tables = {
+        "groups": sizes.drop("sizes").orderBy("group"),
+        "sizes": sizes.select("group", "snapshot_ts", sf.inline("sizes")).orderBy("group", "members"),
+    }
+    return write_tables(out, tables, overwrite, "the sizes")

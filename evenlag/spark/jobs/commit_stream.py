@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol, Unpack
+from typing import Any, Protocol, Unpack
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,7 @@ from evenlag.search.options import SolveOptions, check_seconds
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.storage import Folder, stored
 from evenlag.spark.jobs import batch
-from evenlag.spark.jobs.commits import STATE, Commits
+from evenlag.spark.jobs.commits import STATE
 from evenlag.spark.jobs.fleet_options import FleetOptions
 from evenlag.spark.jobs.group_records import (
     BASE,
@@ -38,16 +39,7 @@ from evenlag.spark.jobs.group_records import (
     topic_of,
 )
 from evenlag.spark.jobs.run_report import RunReport
-from evenlag.spark.jobs.streaming import (
-    Audit,
-    StreamJob,
-    StreamKeywords,
-    StreamOptions,
-    auditor,
-    consume,
-    opened,
-    reporting,
-)
+from evenlag.spark.jobs.streaming import Stream, StreamJob, StreamKeywords
 from evenlag.spark.native import history_tables
 from evenlag.spark.worker.history_task import MEMBER, with_reasons
 from evenlag.tables.fleet_data import FleetData
@@ -107,7 +99,7 @@ class CommitBatch:
     seconds: float
 
 
-@taking(StreamKeywords, StreamOptions, FleetOptions, SolveOptions, FleetData)
+@taking(StreamKeywords, Stream, FleetOptions, SolveOptions, FleetData)
 def stream_commits(
     spark: SparkSession,
     topic: str,
@@ -161,46 +153,34 @@ def stream_commits(
     InvalidProblemError
         An option has an invalid value.
     """
-    own, audit = auditor(spark, "stream_commits", parameters)
-    check_seconds("interval", interval, zero=True)
+    call = Stream.of(spark, "stream_commits", interval, parameters)
     check_seconds("every", every)
-    limits = [name for name in own.options or {} if name.lower() in ("maxoffsetspertrigger", "minoffsetspertrigger")]
+    limits = [name for name in call.options or {} if name.lower() in ("maxoffsetspertrigger", "minoffsetspertrigger")]
     if limits:
         raise InvalidProblemError(
             f"{limits[0]}: a stream of commits reads all partitions to their ends, so that a snapshot is of one time; "
             "omit it"
         )
     url = str(topic_of(topic))
-    source = commit_options(url, own.options)
-    commits, notes = opened(spark, out, own.checkpoint, TABLES)
-    batches, report = reporting(own.once, progress)
-    job = CommitJob(spark, commits, None if own.once else max(round(1000 * every), 1), logs, audit, report)
+    source = commit_options(url, call.options)
+    job = partial(CommitJob, every=None if call.once else max(round(1000 * every), 1), logs=logs)
     with internal_topics(spark):
-        consume(spark, url, source, job, notes, once=own.once, interval=interval)
-    return batches
+        return call.run(url, source, out, TABLES, progress, job)
 
 
-class CommitJob(StreamJob):
+class CommitJob(StreamJob[CommitBatch]):
     """Processing of records. `every` is in milliseconds; None makes a snapshot at the end alone."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        commits: Commits,
-        every: int | None,
-        logs: Logs,
-        audit: Audit,
-        report: Callable[[CommitBatch], None],
-    ) -> None:
-        super().__init__(spark, commits)
-        self._every, self._logs, self._audit, self._report = every, logs, audit, report
-        clock = None if commits.state is None else self._state("clock", _CLOCK).first()
+    def __init__(self, *job: Any, every: int | None, logs: Logs) -> None:
+        super().__init__(*job)
+        self._every, self._logs = every, logs
+        clock = self._state("clock", _CLOCK).first()
         self._newest: int | None = None if clock is None else clock["newest"]
         self._last: int | None = None if clock is None else clock["last"]
 
     def _take_batch(self, records: DataFrame, folder: str, number: int) -> None:
         place = Folder(self._spark, f"{folder}/_records", BASE)
-        rows = decoded(self._spark, read_records(self._spark, records, None), place)
+        rows = decoded(read_records(self._spark, records, None), place)
         readable = sf.col("reason").isNull()
         members = self._stored(folder, "_members", rows.filter(readable & ~is_commit()).mapInArrow(with_reasons, BASE))
         self._take(folder, rows.filter(~readable | is_commit()).unionAll(members), number)
@@ -236,8 +216,8 @@ class CommitJob(StreamJob):
             CommitBatch(
                 self._commits.number, sum(row["n"] for row in sums), 0 if used is None else used["n"], kept,
                 None if due is None else history_tables.iso_text(due), groups,
-                0 if report is None else report.plans, 0 if report is None else report.rejects,
-                0 if report is None else report.statuses.get("ERROR", 0), time.monotonic() - started,
+                *((0, 0, 0) if report is None else (report.plans, report.rejects, report.failed)),
+                time.monotonic() - started,
             )
         )  # fmt: skip
 
@@ -254,7 +234,7 @@ class CommitJob(StreamJob):
         commits, members = known.filter(is_commit()), known.filter(~is_commit())
         by_id = not members.filter(sf.col("kind") != CLASSIC_GROUP).isEmpty()
         names = self._logs.topic_names() if by_id else {}
-        course = followed(spark, members, [due], names, Folder(spark, f"{folder}/_course", COURSE))
+        course = followed(members, [due], names, Folder(spark, f"{folder}/_course", COURSE))
         topics = _topics(commits, course)
         found = list(self._logs.log_offsets(topics, due)) if topics else []
         ts = history_tables.iso_text(due)
@@ -266,9 +246,7 @@ class CommitJob(StreamJob):
         groups = offsets.select("group").distinct().count()
         if not groups:
             return 0, None
-        report = self._audit(offsets, told, f"{folder}/_job")
-        self._commits.adopt(f"{folder}/_job", batch.TABLES)
-        return groups, report
+        return groups, self._audited(folder, offsets, told)
 
     def _ends(self, found: Sequence[tuple[str, int, int, int]]) -> DataFrame:
         if not found:

@@ -130,7 +130,7 @@ def check_tables(
     )
 
 
-def check_topics(offsets_df: DataFrame, data: FleetData, until: float | None = None) -> None:
+def check_topics(tables: RawTables, data: FleetData, until: float | None = None) -> None:
     """Raise an error for topics missing in the offsets table, unless Spark cannot check by `until`.
 
     Raises
@@ -140,9 +140,9 @@ def check_topics(offsets_df: DataFrame, data: FleetData, until: float | None = N
     """
     if not data.named:
         return
-    spark = offsets_df.sparkSession
-    topic = column_named(RawTables.of(offsets_df, None).offset_names["topic"]).cast("string").alias("topic")
-    names = offsets_df.select(topic).filter(sf.col("topic").isin(*sorted(data.named))).distinct()
+    spark = tables.offsets.sparkSession
+    topic = column_named(tables.offset_names["topic"]).cast("string").alias("topic")
+    names = tables.offsets.select(topic).filter(sf.col("topic").isin(*sorted(data.named))).distinct()
     with described(spark, "looking for topics"):
         rows = within(spark, until, names.collect)
     missing = sorted(data.named.difference(row["topic"] for row in rows)) if rows is not None else []

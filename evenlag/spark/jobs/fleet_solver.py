@@ -76,7 +76,7 @@ class Solved:
 
 
 class FleetSolver:
-    """Solver of a fleet's groups within a time limit, which starts when the object is created.
+    """Solver of a fleet's groups within a time limit, which starts when the object is created (`started`, epoch).
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class FleetSolver:
     """
 
     def __init__(self, options: FleetOptions, *, part: bool = False) -> None:
-        self._started = time.time()
+        self.started = time.time()
         self.options, self.part = options, part
 
     def check(self, offsets_df: DataFrame, members_df: DataFrame | None) -> Fleet:
@@ -98,7 +98,7 @@ class FleetSolver:
             per_slot=self._per_slot, count=not self._hurried(offsets_df),
         )  # fmt: skip
         if not self.part:
-            check_topics(offsets_df, self.options.data, self.until)
+            check_topics(fleet.tables, self.options.data, self.until)
         return fleet
 
     def _hurried(self, offsets_df: DataFrame) -> bool:
@@ -125,7 +125,7 @@ class FleetSolver:
     def until(self) -> float | None:
         """The time (epoch) at which running jobs are cancelled; tasks that got to start end earlier."""
         limit = self.options.time_limit
-        return None if limit is None else self._started + limit * (1 + BEYOND) + GRACE
+        return None if limit is None else self.started + limit * (1 + BEYOND) + GRACE
 
     @property
     def over(self) -> bool:
@@ -146,7 +146,7 @@ class FleetSolver:
         spare = SPARE if options.want == Want.PLAN else 0.0
         budget = Budget(
             options.group_time_limit, None, packing.costs, fleet.slots, options.solving.deterministic
-        ).within(options.time_limit, started=self._started, reserve=self._reserve(), spare=spare)
+        ).within(options.time_limit, started=self.started, reserve=self._reserve(), spare=spare)
         schema = SOLVED.arrow()
         total = fleet.groups or 0  # unknown only without progress reports
         solver = Solver(
@@ -163,7 +163,7 @@ class FleetSolver:
             except BaseException:
                 running.cancel()
                 raise
-        late = replace(solver, budget=replace(budget, deadline=self._started), done=None, failed=None)
+        late = replace(solver, budget=replace(budget, deadline=self.started), done=None, failed=None)
 
         def planned_late(found: DataFrame) -> DataFrame:
             return fleet.others(found.select("task").distinct()).mapInArrow(late, SOLVED.ddl).persist()
@@ -183,7 +183,7 @@ class FleetSolver:
         limit = self.options.time_limit
         if limit is None or self.options.want != Want.BOTH:
             return RESERVE
-        taken = time.time() - self._started
+        taken = time.time() - self.started
         return max(WRITING, min(WRITING_TO_READING * taken, MOST_WRITING * (limit - taken)) / limit)
 
     def _report_cut(self, spark: SparkSession, place: Place, total: int) -> None:

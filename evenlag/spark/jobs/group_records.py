@@ -108,9 +108,9 @@ def read_records(spark: SparkSession, records: str | Path | DataFrame, options: 
     return df.select(*columns, at.alias("at"))
 
 
-def decoded(spark: SparkSession, records: DataFrame, place: Place) -> DataFrame:
+def decoded(records: DataFrame, place: Place) -> DataFrame:
     """Decode records (`read_records`), and return rows of `BASE` in a place."""
-    return _kept_by_task(spark, records, DecodedRecords(arrow_schema(BASE)), BASE, place)
+    return _kept_by_task(records, DecodedRecords(arrow_schema(BASE)), BASE, place)
 
 
 def is_commit() -> Column:
@@ -118,13 +118,7 @@ def is_commit() -> Column:
     return sf.col("kind").isin(*COMMIT_TYPES)
 
 
-def followed(
-    spark: SparkSession,
-    records: DataFrame,
-    times: Sequence[int],
-    topic_names: Mapping[str, str],
-    place: Place | None = None,
-) -> DataFrame:
+def followed(records: DataFrame, times: Sequence[int], topic_names: Mapping[str, str], place: Place) -> DataFrame:
     """Follow each group through its records of members and epochs, and return rows of `COURSE`.
 
     Parameters
@@ -135,23 +129,23 @@ def followed(
         Times of the snapshots in milliseconds, rising.
     topic_names : mapping of str to str
         Names of topics by their ids.
-    place : Place, optional
-        Place for the rows; by default one that is removed when the driver ends.
+    place : Place
+        Place for the rows.
     """
     rows = records.select(sf.coalesce("group", sf.lit("")).alias("group"), "partition", "offset", "at", "key", "value")
     ordered = rows.repartition("group").sortWithinPartitions("group", "partition", "offset")
     task = FromRecords(times, topic_names, arrow_schema(COURSE))
-    with described(spark, "following groups"), blamed("the records"):
-        return _kept_by_task(spark, ordered, task, COURSE, place or driver_of(spark).place(COURSE))
+    with described(records.sparkSession, "following groups"), blamed("the records"):
+        return _kept_by_task(ordered, task, COURSE, place)
 
 
-def _kept_by_task(spark: SparkSession, rows: DataFrame, task: Callable[..., Any], ddl: str, place: Place) -> DataFrame:
+def _kept_by_task(rows: DataFrame, task: Callable[..., Any], ddl: str, place: Place) -> DataFrame:
     """Run a task function over rows on executors; write its output (columns `ddl`) to a place, and return it."""
-    driver = driver_of(spark)
+    driver = driver_of(rows.sparkSession)
     driver.prepare()
-    check_executors(spark, place)
+    check_executors(rows.sparkSession, place)
     with driver.batches_by_rows():
-        return kept(rows.mapInArrow(task, ddl), place).table
+        return kept(rows.mapInArrow(task, ddl), place)
 
 
 def arrow_schema(ddl: str) -> pa.Schema:

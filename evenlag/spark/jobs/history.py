@@ -19,10 +19,11 @@ from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.local_out import HISTORY_TABLES
 from evenlag.spark.driver.protocol import described, needs_java
-from evenlag.spark.driver.sinks import sink
+from evenlag.spark.driver.sinks import sink, write_tables
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.jobs.group_records import (
     BASE,
+    COURSE,
     decoded,
     followed,
     internal_topics,
@@ -32,14 +33,13 @@ from evenlag.spark.jobs.group_records import (
 )
 from evenlag.spark.native import history_tables
 from evenlag.spark.native.commit_minutes import COMMIT_MINUTES, commit_minutes
-from evenlag.spark.native.group_past import member_rates, often_rebalancing, past_groups
+from evenlag.spark.native.group_past import member_rates, past_groups
 from evenlag.spark.native.history_tables import MOST_TIMES
 from evenlag.spark.native.typed import Typed
 from evenlag.spark.worker.history_task import COUNT, TOPIC
 from evenlag.tables.outputs import COMMITS, PASSED_OVER, REBALANCES
 
 EVERY = 900.0  # seconds between snapshots
-TABLES = HISTORY_TABLES
 NAMED = 10  # topics named in the message that their names are not known
 
 
@@ -81,7 +81,7 @@ class History:
     @property
     def tables(self) -> dict[str, DataFrame]:
         """The tables by name."""
-        return {name: getattr(self, name) for name in TABLES}
+        return {name: getattr(self, name) for name in HISTORY_TABLES}
 
     def write(self, out: str | Path, overwrite: bool = False) -> list[str]:
         """Write all tables or none to a place as in `run`, as Parquet, and return their places.
@@ -93,12 +93,7 @@ class History:
         """
         spark = self.offsets.sparkSession
         needs_java(spark, "History.write", "write its tables with the session: offsets.write.parquet(path)")
-        place = sink(spark, out)
-        with place.whole(list(self.tables), overwrite) as folder, blamed("the history"):
-            for name, table in self.tables.items():
-                with described(spark, f"writing {name}"):
-                    table.write.parquet(f"{folder}/{name}")
-        return place.names(list(self.tables))
+        return write_tables(out, self.tables, overwrite, "the history")
 
 
 def history(
@@ -148,7 +143,7 @@ def history(
         raise InvalidProblemError(f"every must be a time above 0 s, not {every!r}")
     driver = driver_of(spark)
     with described(spark, "decoding records"), blamed(shown(records)), internal_topics(spark):
-        base = decoded(spark, read_records(spark, records, options), driver.place(BASE))
+        base = decoded(read_records(spark, records, options), driver.place(BASE))
         usable = sf.col("reason").isNull()
         span = base.groupBy("reason").agg(sf.count("*").alias("n"), sf.min("at").alias("a"), sf.max("at").alias("b"))
         counts = span.collect()
@@ -158,13 +153,13 @@ def history(
         raise SourceError(f"{shown(records)}: no record can be used ({reasons})")
     ends = None if log_ends is None else _log_ends(table_at(spark, log_ends, "offsets", options))
     times = _times(good["a"], good["b"], every) if ends is None else _times_of(ends, shown(log_ends))
-    course = followed(spark, base.filter(usable & ~is_commit()), [at for at, _ in times], topic_names or {})
+    millis, of_members = [at for at, _ in times], base.filter(usable & ~is_commit())
+    course = followed(of_members, millis, topic_names or {}, driver.place(COURSE))
     commits = base.filter(usable & is_commit())
     with described(spark, "finding rebalances"):
-        millis = [at for at, _ in times]
-        minutes = kept(commit_minutes(commits, millis), driver.place(COMMIT_MINUTES)).table
-        committed = kept(history_tables.commits(minutes), driver.place(COMMITS.ddl)).table
-        rebalances = kept(history_tables.rebalances(course, commits, committed), driver.place(REBALANCES.ddl)).table
+        minutes = kept(commit_minutes(commits, millis), driver.place(COMMIT_MINUTES))
+        committed = kept(history_tables.commits(minutes), driver.place(COMMITS.ddl))
+        rebalances = kept(history_tables.rebalances(course, commits, committed), driver.place(REBALANCES.ddl))
     passed = Counter({row["reason"]: row["n"] for row in counts if row is not good})
     with described(spark, "counting records"):
         told = course.filter((sf.col("kind") == COUNT) & sf.col("reason").isNotNull()).groupBy("reason")
@@ -224,11 +219,11 @@ def past_figures(spark: SparkSession, place: str | Path, most: int) -> dict[str,
 
 def _rebalancing(groups: DataFrame, most: int) -> dict[str, Any]:
     sums = (sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in ("rebalances", "commits", "paused_seconds"))
-    [row] = groups.agg(
+    [figures] = groups.agg(
         sf.count("*").alias("groups"), *sums, sf.count_if(sf.col("rebalances") > 0).alias("rebalancing")
     ).collect()
-    often = often_rebalancing(groups).limit(most).collect()
-    return row.asDict() | {"most_rebalances": [each.asDict() for each in often]}
+    often = groups.filter("rebalances > 0").orderBy(sf.desc("rebalances_per_hour"), sf.desc("paused_share"), "group")
+    return figures.asDict() | {"most_rebalances": [row.asDict() for row in often.take(most)]}
 
 
 # ---- times -----------------------------------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -19,18 +20,9 @@ from evenlag.spark.driver.kafka import record_text, topic_options
 from evenlag.spark.driver.sources import json_table
 from evenlag.spark.driver.storage import stored
 from evenlag.spark.jobs.batch import TABLES
-from evenlag.spark.jobs.commits import STATE, Commits
+from evenlag.spark.jobs.commits import STATE
 from evenlag.spark.jobs.fleet_options import FleetOptions
-from evenlag.spark.jobs.streaming import (
-    Audit,
-    StreamJob,
-    StreamKeywords,
-    StreamOptions,
-    auditor,
-    consume,
-    opened,
-    reporting,
-)
+from evenlag.spark.jobs.streaming import Stream, StreamJob, StreamKeywords
 from evenlag.spark.native.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
 from evenlag.tables.columns import LINE
 from evenlag.tables.fleet_data import FleetData
@@ -74,7 +66,7 @@ class Batch:
     seconds: float
 
 
-@taking(StreamKeywords, StreamOptions, FleetOptions, SolveOptions, FleetData)
+@taking(StreamKeywords, Stream, FleetOptions, SolveOptions, FleetData)
 def stream(
     spark: SparkSession,
     topic: str,
@@ -128,27 +120,19 @@ def stream(
     InvalidProblemError
         An option has an invalid value.
     """
-    own, audit = auditor(spark, "stream", parameters)
-    check_seconds("interval", interval, zero=True)
+    call = Stream.of(spark, "stream", interval, parameters)
     check_seconds("settle", settle, zero=True)
-    source = topic_options(topic, own.options)
-    commits, notes = opened(spark, out, own.checkpoint, TABLES)
-    batches, report = reporting(own.once, progress)
-    job = _Job(spark, commits, settle, audit, report)
-    consume(spark, topic, source, job, notes, once=own.once, interval=interval)
-    return batches
+    source = topic_options(topic, call.options)
+    return call.run(topic, source, out, TABLES, progress, partial(_Job, settle=settle))
 
 
-class _Job(StreamJob):
+class _Job(StreamJob[Batch]):
     """Processing of snapshot rows."""
 
-    def __init__(
-        self, spark: SparkSession, commits: Commits, settle: float, audit: Audit, report: Callable[[Batch], None]
-    ) -> None:
-        super().__init__(spark, commits)
-        self._settle, self._audit, self._report = settle, audit, report
-        self._last = time.monotonic()
-        self._waiting = 0 if commits.state is None else self._state("waiting", ROWS).count()
+    def __init__(self, *job: Any, settle: float) -> None:
+        super().__init__(*job)
+        self._settle, self._last = settle, time.monotonic()
+        self._waiting = self._state("waiting", ROWS).count()
 
     def _take_batch(self, records: DataFrame, folder: str, number: int) -> None:
         # Stored, so that later steps do not read the rows from Kafka again.
@@ -178,10 +162,8 @@ class _Job(StreamJob):
         due, waits, late = (fates.filter(sf.col("fate") == fate) for fate in (DUE, WAITS, LATE))
         plans, rejects, past, failed = 0, counts[LATE], 0, 0
         if counts[DUE]:
-            report = self._audit(json_table(due.select(LINE), "offsets"), None, f"{folder}/_job")
-            self._commits.adopt(f"{folder}/_job", TABLES)
-            plans, rejects, past = report.plans, rejects + report.rejects, report.log_ends
-            failed = report.statuses.get("ERROR", 0)
+            report = self._audited(folder, json_table(due.select(LINE), "offsets"))
+            plans, rejects, past, failed = report.plans, rejects + report.rejects, report.log_ends, report.failed
         if counts[LATE]:
             late_rejects(late).write.mode("append").parquet(f"{folder}/rejects")
         if plans + rejects + past + counts[WAITS] != came + before:

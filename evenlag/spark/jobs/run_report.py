@@ -105,7 +105,7 @@ def report_of(
     brief: bool,
     of_tables: Sequence[str] = (),
 ) -> RunReport:
-    """Count rows and groups of a job that began at `started` (`time.monotonic()`); `brief` leaves out errors and notes.
+    """Count rows and groups of a job that began at `started` (epoch); `brief` leaves out errors and notes.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def report_of(
         statuses={status: row["groups"] for status, row in counts.items()},
         errors=() if brief else errors_of(groups),
         notes=() if brief else (*(Note(text, None, number) for text in told), *_notes(groups)),
-        seconds=time.monotonic() - started,
+        seconds=time.time() - started,
         master=driver_of(solved.sparkSession).where,
         planned=planned,
         unassigned=unassigned,

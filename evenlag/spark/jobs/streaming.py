@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.objective import CROSSINGS
-from evenlag.search.options import SolveKeywords, SolveOptions
+from evenlag.search.options import SolveKeywords, SolveOptions, check_seconds
 from evenlag.spark.driver.error_lines import blamed
 from evenlag.spark.driver.kafka import connected
 from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.storage import Storage, read_parquet
-from evenlag.spark.jobs.batch import run_with
+from evenlag.spark.jobs.batch import TABLES, run_with
 from evenlag.spark.jobs.commits import Commits
 from evenlag.spark.jobs.fleet_options import FleetOptions
 from evenlag.spark.jobs.fleet_solver import FleetSolver
@@ -37,7 +37,7 @@ Audit = Callable[[DataFrame, DataFrame | None, str], RunReport]
 
 
 class StreamKeywords(SolveKeywords, DataKeywords, total=False):
-    """Parameters of every stream; `StreamOptions` and `FleetOptions` have their defaults."""
+    """Parameters of every stream; `Stream` and `FleetOptions` have their defaults."""
 
     checkpoint: str | Path | None
     once: bool
@@ -47,40 +47,100 @@ class StreamKeywords(SolveKeywords, DataKeywords, total=False):
 
 
 @dataclass(frozen=True)
-class StreamOptions:
-    """Options of a stream that do not concern its groups; `stream` documents each parameter."""
+class Stream:
+    """A call of a stream with checked parameters, which `stream` documents; `audit` has those of its groups."""
 
+    spark: SparkSession
+    audit: Audit
+    interval: float
     checkpoint: str | Path | None = None
     once: bool = False
     options: Mapping[str, str] | None = None
 
+    @classmethod
+    def of(cls, spark: SparkSession, call: str, interval: float, parameters: Mapping[str, Any]) -> Self:
+        """Check the parameters of a call.
 
-def auditor(spark: SparkSession, call: str, parameters: Mapping[str, Any]) -> tuple[StreamOptions, Audit]:
-    """Check the parameters of a stream; return its own, and the function that plans and audits its groups.
+        Raises
+        ------
+        SourceError
+            The session has no Java of its own.
+        InvalidProblemError
+            An option has an invalid value, or is not for streams.
+        """
+        needs_java(spark, call, "call solve on each snapshot, or run the stream where Spark's driver runs")
+        own = {name: value for name, value in parameters.items() if name in cls.__dataclass_fields__}
+        others = {name: value for name, value in parameters.items() if name not in own}
+        checked = FleetOptions.of({**others, "time_limit": None, "horizon": 0})
+        _refuse_crossings(checked.solving, checked.data)
+        if checked.data.by_record:
+            raise InvalidProblemError(
+                "a stream cannot estimate the capacity of members; with drain_seconds, give capacity too"
+            )
+        check_seconds("interval", interval, zero=True)
+        # Plans must not depend on the snapshots that happen to be in one batch.
+        solving = replace(checked, solving=replace(checked.solving, pause=0))
 
-    Raises
-    ------
-    SourceError
-        The session has no Java of its own.
-    InvalidProblemError
-        An option has an invalid value, or is not for streams.
-    """
-    needs_java(spark, call, "call solve on each snapshot, or run the stream where Spark's driver runs")
-    own = {name: value for name, value in parameters.items() if name in StreamOptions.__dataclass_fields__}
-    others = {name: value for name, value in parameters.items() if name not in own}
-    checked = FleetOptions.of({**others, "time_limit": None, "horizon": 0})
-    _refuse_crossings(checked.solving, checked.data)
-    if checked.data.by_record:
-        raise InvalidProblemError(
-            "a stream cannot estimate the capacity of members; with drain_seconds, give capacity too"
-        )
-    # Plans must not depend on the snapshots that happen to be in one batch.
-    options = replace(checked, solving=replace(checked.solving, pause=0))
+        def audit(offsets: DataFrame, members: DataFrame | None, folder: str) -> RunReport:
+            return run_with(FleetSolver(solving, part=True), offsets, members, folder)
 
-    def audit(offsets: DataFrame, members: DataFrame | None, folder: str) -> RunReport:
-        return run_with(FleetSolver(options, part=True), spark, offsets, members, out=folder)
+        return cls(spark, audit, interval, **own)
 
-    return StreamOptions(**own), audit
+    def run(
+        self,
+        topic: str,
+        source: Mapping[str, str],
+        out: str | Path,
+        tables: tuple[str, ...],
+        progress: Callable[[B], None] | None,
+        make_job: Callable[[SparkSession, Commits, Audit, Callable[[B], None]], StreamJob[B]],
+    ) -> list[B]:
+        """Give a topic's records to a job until the call is interrupted, or with `once` until the topic is read.
+
+        `make_job` gets the session, the commits in `out`, `audit`, and the function that reports a commit's figures.
+        With `once` all figures are returned.
+
+        Raises
+        ------
+        SourceError
+            The folder cannot be used (`Commits`), the checkpoint belongs to another, or the topic cannot be read.
+        """
+        batches: list[B] = []
+
+        def report(batch: B) -> None:
+            if self.once:
+                batches.append(batch)
+            if progress is not None:
+                progress(batch)
+
+        commits, named = Commits(self.spark, out, tables), self.checkpoint
+        checkpoint = Storage(self.spark, f"{commits.path}/{CHECKPOINT}" if named is None else named)
+        _belong_together(commits, checkpoint)
+        job = make_job(self.spark, commits, self.audit, report)
+        with connected(self.spark, topic):
+            self._read(source, checkpoint.path, job)
+        if self.once:
+            job.flush()
+        return batches
+
+    def _read(self, source: Mapping[str, str], checkpoint: str, job: StreamJob[Any]) -> None:
+        records = self.spark.readStream.format("kafka").options(**source).load()
+        writer = records.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint)
+        pace: dict[str, Any] = {"availableNow": True} if self.once else {"processingTime": f"{self.interval} seconds"}
+        query = writer.trigger(**pace).start()
+        try:
+            if self.once:
+                query.awaitTermination()
+            while not query.awaitTermination(LOOK):
+                status = query.status  # idle, not waiting for brokers that do not answer
+                if not status["isTriggerActive"] and not status["isDataAvailable"]:
+                    job.idle()
+        except Exception:
+            if job.error is not None:  # Spark's own error is a Java trace
+                raise job.error from None
+            raise
+        finally:
+            query.stop()
 
 
 def _refuse_crossings(options: SolveOptions, data: FleetData) -> None:
@@ -94,13 +154,16 @@ def _refuse_crossings(options: SolveOptions, data: FleetData) -> None:
         )
 
 
-class StreamJob(ABC):
+class StreamJob(ABC, Generic[B]):
     """Processing of micro-batches. Spark calls it in another thread than `idle`.
 
     Parameters
     ----------
     spark : SparkSession
     commits : Commits
+    audit : callable (`Audit`)
+    report : callable
+        Called with the figures of each commit.
 
     Attributes
     ----------
@@ -108,8 +171,8 @@ class StreamJob(ABC):
         The error with which it failed.
     """
 
-    def __init__(self, spark: SparkSession, commits: Commits) -> None:
-        self._spark, self._commits = spark, commits
+    def __init__(self, spark: SparkSession, commits: Commits, audit: Audit, report: Callable[[B], None]) -> None:
+        self._spark, self._commits, self._audit, self._report = spark, commits, audit, report
         self.error: Exception | None = None
         self._lock = threading.Lock()
 
@@ -148,6 +211,12 @@ class StreamJob(ABC):
         state, spark = self._commits.state, self._spark
         return spark.createDataFrame([], ddl) if state is None else read_parquet(spark, f"{state}/{table}", ddl)
 
+    def _audited(self, folder: str, offsets: DataFrame, members: DataFrame | None = None) -> RunReport:
+        """Plan and audit the groups of tables, with the results in the folder of the next commit."""
+        report = self._audit(offsets, members, f"{folder}/_job")
+        self._commits.adopt(f"{folder}/_job", TABLES)
+        return report
+
     @abstractmethod
     def _take_batch(self, records: DataFrame, folder: str, number: int) -> None:
         """Process records with the folder of the next commit, and commit it with the batch's number."""
@@ -159,35 +228,6 @@ class StreamJob(ABC):
     @abstractmethod
     def _take_end(self) -> None:
         """Do what is left to do when the topic has been read."""
-
-
-def opened(
-    spark: SparkSession, out: str | Path, checkpoint: str | Path | None, tables: tuple[str, ...]
-) -> tuple[Commits, Storage]:
-    """Return the commits in a stream's folder, and the storage of Spark's checkpoint.
-
-    Raises
-    ------
-    SourceError
-        The folder cannot be used (`Commits`), or the checkpoint belongs to another.
-    """
-    commits = Commits(spark, out, tables)
-    notes = Storage(spark, checkpoint if checkpoint is not None else f"{commits.path}/{CHECKPOINT}")
-    _belong_together(commits, notes)
-    return commits, notes
-
-
-def reporting(once: bool, progress: Callable[[B], None] | None) -> tuple[list[B], Callable[[B], None]]:
-    """Return the figures of commits for the caller, which only `once` collects, and the function that reports them."""
-    batches: list[B] = []
-
-    def report(batch: B) -> None:
-        if once:
-            batches.append(batch)
-        if progress is not None:
-            progress(batch)
-
-    return batches, report
 
 
 def _belong_together(commits: Commits, checkpoint: Storage) -> None:
@@ -207,42 +247,3 @@ def _belong_together(commits: Commits, checkpoint: Storage) -> None:
             f"{commits.path}: has the stream's batches up to {commits.position}, but the checkpoint {checkpoint.path} "
             f"is at {planned}; use the checkpoint that belongs to this folder, or a new folder"
         )
-
-
-def consume(
-    spark: SparkSession,
-    topic: str,
-    source: Mapping[str, str],
-    job: StreamJob,
-    checkpoint: Storage,
-    *,
-    once: bool,
-    interval: float,
-) -> None:
-    """Give a topic's records to a job until the call is interrupted, or with `once` until the topic is read.
-
-    Raises
-    ------
-    SourceError
-        The topic cannot be read.
-    """
-    with connected(spark, topic):
-        records = spark.readStream.format("kafka").options(**source).load()
-        writer = records.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint.path)
-        trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": f"{interval} seconds"}
-        query = writer.trigger(**trigger).start()
-        try:
-            if once:
-                query.awaitTermination()
-            while not query.awaitTermination(LOOK):
-                status = query.status  # idle, not waiting for brokers that do not answer
-                if not status["isTriggerActive"] and not status["isDataAvailable"]:
-                    job.idle()
-        except Exception:
-            if job.error is not None:  # Spark's own error is a Java trace
-                raise job.error from None
-            raise
-        finally:
-            query.stop()
-    if once:
-        job.flush()

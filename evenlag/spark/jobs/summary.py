@@ -114,6 +114,11 @@ def _binding(audit_df: DataFrame) -> DataFrame:
     )
 
 
+def _latest(df: DataFrame, *columns: str) -> DataFrame:
+    """Return columns of each group's latest snapshot."""
+    return df.groupBy("group").agg(sf.max_by(sf.struct(*columns), "snapshot_ts").alias("last")).select("last.*")
+
+
 def remedies(groups_df: DataFrame) -> DataFrame:
     """Count the groups of an audit by cause and first remedy (`outputs.SUMMARY_REMEDIES`), by their latest snapshots.
 
@@ -122,10 +127,8 @@ def remedies(groups_df: DataFrame) -> DataFrame:
     groups_df : DataFrame
         One row per group (`outputs.GROUPS`).
     """
-    diagnosis = sf.struct("cause", "remedy", "change", "recovers")
-    latest = groups_df.groupBy("group").agg(sf.max_by(diagnosis, "snapshot_ts").alias("last"))
     return (
-        latest.select("last.*")
+        _latest(groups_df, "cause", "remedy", "change", "recovers")
         .filter("cause is not null")
         .groupBy("cause", "remedy", "change")
         .agg(sf.count("*").alias("groups"), sf.avg("recovers").alias("recovers"))
@@ -149,13 +152,12 @@ def traffic_sums(priced: DataFrame) -> dict[str, int | None]:
 
     `today` is None if one of them has no current assignment.
     """
-    latest = priced.groupBy("group").agg(sf.max_by(sf.struct("planned", "today"), "snapshot_ts").alias("last"))
-    row = latest.agg(
+    sums = _latest(priced, "planned", "today").agg(
         sf.count("*").alias("groups"),
-        sf.sum("last.planned").alias("planned"),
-        sf.when(sf.count("*") == sf.count("last.today"), sf.sum("last.today")).alias("today"),
-    ).first()
-    return {} if row is None else row.asDict()
+        sf.sum("planned").alias("planned"),
+        sf.when(sf.count("*") == sf.count("today"), sf.sum("today")).alias("today"),
+    )
+    return _dicts(sums)[0]
 
 
 def worst_groups(
@@ -165,11 +167,11 @@ def worst_groups(
 
     With the result of `priced_traffic`, rows have its figures too.
     """
-    today = audit.filter(sf.col("strategy") == CURRENT).select("snapshot_ts", "group", sf.col("spread").alias("today"))
+    today = audit.filter(sf.col("strategy") == CURRENT).select(*KEY, sf.col("spread").alias("today"))
     best = audit.filter((sf.col("strategy") == OPTIMAL) & (sf.col("balance") == balance)).select(
-        "snapshot_ts", "group", "status", "bound", "binding", sf.col("spread").alias("best")
+        *KEY, "status", "bound", "binding", sf.col("spread").alias("best")
     )
-    rows = best.join(today, ["snapshot_ts", "group"], "left").join(mean_loads(plans), ["snapshot_ts", "group"], "left")
+    rows = best.join(today, list(KEY), "left").join(mean_loads(plans), list(KEY), "left")
     rows = rows if priced is None else rows.join(priced.withColumnsRenamed(PRICED), list(KEY), "left")
     gain = sf.coalesce(sf.col("today") - sf.col("best"), sf.lit(0))
     rows = (
@@ -186,15 +188,14 @@ def recoverable_sums(groups: DataFrame) -> dict[str, Any]:
     `compared` counts these groups, `groups` those of them with a lower spread in the plan, which save `saved` messages
     together; `today` is the sum of all their spreads.
     """
-    last = sf.max_by(sf.struct("spread_today", "recoverable"), "snapshot_ts").alias("last")
-    latest = groups.groupBy("group").agg(last).select("last.*").filter("recoverable is not null")
-    row = latest.agg(
+    latest = _latest(groups, "spread_today", "recoverable").filter("recoverable is not null")
+    sums = latest.agg(
         sf.count("*").alias("compared"),
         sf.count_if(sf.col("recoverable") > 0).alias("groups"),
         sf.sum(sf.greatest("recoverable", sf.lit(0.0))).alias("saved"),
         sf.sum("spread_today").alias("today"),
-    ).first()
-    return {} if row is None else row.asDict()
+    )
+    return _dicts(sums)[0]
 
 
 def mean_loads(plans: DataFrame) -> DataFrame:
@@ -305,20 +306,15 @@ def strategies_compared(summary: DataFrame) -> DataFrame:
     )
 
 
-def _with_answers(sizes: DataFrame) -> DataFrame:
-    """Add the column `answer` to sizes: a key of `fleet_text.ANSWERS`."""
+def answers_counted(sizes: DataFrame) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the number of groups by answer (`fleet_text.ANSWERS`), and of members to add or remove."""
     more = sf.col("fewest") - sf.col("members")
     answer = (
         sf.when(sf.col("error").isNotNull(), "failed").when(more.isNull(), "none")
         .when(more > 0, "more").when(more < 0, "fewer").otherwise("enough")
     )  # fmt: skip
-    return sizes.withColumn("answer", answer)
-
-
-def answers_counted(sizes: DataFrame) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the number of groups by answer, and how many members those that need more or fewer differ in all."""
-    differ = sf.sum(sf.abs(sf.col("fewest") - sf.col("members"))).alias("members")
-    rows = _with_answers(sizes).groupBy("answer").agg(sf.count("*").alias("groups"), differ).collect()
+    figures = sf.count("*").alias("groups"), sf.sum(sf.abs(more)).alias("members")
+    rows = sizes.groupBy(answer.alias("answer")).agg(*figures).collect()
     counts = {row["answer"]: row["groups"] for row in rows}
     return counts, {row["answer"]: row["members"] for row in rows if row["members"]}
 

@@ -97,6 +97,5 @@ def with_rates(df: DataFrame) -> DataFrame:
 def _checked(df: DataFrame, kind: TableKind, auto_offset_reset: str) -> DataFrame:
     names = check_headings(df.columns, kind, f"the {kind} table", many_snapshots=True)
     columns = Table((*looked_at(kind), *([Column("clamped", "string")] if kind == "offsets" else []), *FOUND))
-    schema = cast(types.StructType, types.StructType.fromDDL(columns.ddl))
-    checker = Checker(names, kind, auto_offset_reset, to_arrow_schema(schema))
-    return gathered(placed(df, names, kind, ("group",))).mapInArrow(checker, schema)
+    checker = Checker(names, kind, auto_offset_reset, columns.arrow())
+    return gathered(placed(df, names, kind, ("group",))).mapInArrow(checker, columns.ddl)

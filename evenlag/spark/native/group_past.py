@@ -135,8 +135,3 @@ def _paused(rebalances: DataFrame) -> DataFrame:
     more = sf.col("ends") - sf.greatest("begins", sf.max("ends").over(earlier))
     spans = spans.withColumn("more", sf.greatest(more, sf.lit(0.0)) / 1000)
     return spans.groupBy("group").agg(sf.sum("more").alias("paused_seconds"))
-
-
-def often_rebalancing(groups: DataFrame) -> DataFrame:
-    """Return the rows of `past_groups` with a rebalance, those with the most in an hour first."""
-    return groups.filter("rebalances > 0").orderBy(sf.desc("rebalances_per_hour"), sf.desc("paused_share"), "group")

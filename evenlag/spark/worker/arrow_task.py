@@ -29,7 +29,10 @@ from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.outputs import SOLVED
 
 FIRST_TURNS = (Effort.LEAST, Effort.FIRST)
-_OF_RESULT = ("method", "bound_by", "gap", "pays")  # columns with the names of a result's attributes
+# Columns with the names of attributes of a group's rows, of its work and of its main result.
+_OF_ROWS = ("snapshot_ts", "group", "beyond_end", "before_start", "rejected_rows")
+_OF_WORK = ("status", "late", "seconds", "error", "warnings", "audit")
+_OF_RESULT = ("method", "bound_by", "gap", "pays")
 _OF_TASKS = SOLVED.names[SOLVED.names.index("task") + 1 :]  # columns that have values in rows without a group
 PACKAGES = ("numpy", "ortools", "pyarrow")
 """Packages that tasks import in addition to evenlag; their modules have the same names."""
@@ -141,9 +144,8 @@ def result_batch(results: Sequence[GroupResult], schema: Any, task: int = 0, fai
     """Return the results of a task's groups as a batch, one row each; `failures` attempts at it failed before."""
     diagnoses = [None if result.diagnosis is None else result.diagnosis.to_dict() for result in results]
     values = {
-        "snapshot_ts": [result.rows.snapshot_ts for result in results],
-        "group": [result.rows.group for result in results],
-        "status": [result.status for result in results],
+        **{name: [getattr(result.rows, name) for result in results] for name in _OF_ROWS},
+        **{name: [getattr(result, name) for result in results] for name in _OF_WORK},
         **{name: [getattr(result.main, name, None) for result in results] for name in _OF_RESULT},
         **{
             name: [None if result.main is None else result.main.costs.get(name) for result in results]
@@ -158,16 +160,8 @@ def result_batch(results: Sequence[GroupResult], schema: Any, task: int = 0, fai
             name: [None if each is None else each[name] for each in diagnoses]
             for name in Summary._fields  # the columns have the names of its fields
         },
-        "late": [result.late for result in results],
         "attempt": [failures] * len(results),
         "task": [task] * len(results),
-        "seconds": [result.seconds for result in results],
-        "error": [result.error for result in results],
-        "warnings": [result.warnings for result in results],
-        "beyond_end": [result.rows.beyond_end for result in results],
-        "before_start": [result.rows.before_start for result in results],
-        "rejected_rows": [result.rows.rejected_rows for result in results],
-        "audit": [result.audit for result in results],
         **dict.fromkeys(_OF_TASKS, [None] * len(results)),
     }
     arrays = [pa.array(values[field.name], field.type) for field in schema]
