@@ -93,8 +93,8 @@ def solve(
         Price per unit (in the form of `rack_price`) and most units of the costs "crossings", "moved_size" or your own.
         A value that contradicts another parameter for the same cost is an error.
     method : str
-        "auto", a MIP backend such as "cbc" or a published heuristic. A backend runs the published
-        heuristics, then its MIP alone.
+        "auto", a MIP backend such as "cbc", or a published heuristic. A backend runs the published heuristics, then
+        its MIP alone.
     time_limit : float
         Seconds, including the time to build models.
     gap : float

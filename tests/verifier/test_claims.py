@@ -140,8 +140,9 @@ GROUPS: dict[str, tuple[evenlag.Problem, Document]] = {
     "alone": (alike([9, 6, 1], C[:2], owned={"c0": [("t", 0), ("t", 1)], "c1": [("t", 2)]}), {"only_if_better": "99%"}),
     "solo": (evenlag.Problem.from_lags({"t": [9, 8], "u": [1]}, {"a": ["t"], "b": ["u"]}), {}),
     "pinned": (evenlag.Problem.from_lags({"t": [9, 8, 1]}, ["a", "b"], pins=[("t", 0, "a")]), {}),
+    "uneven": (alike([5, 5, 5, 5, 6], C), {}),
 }
-ALIKE = {"giant", "few", "alone"}  # groups of members alike, whose limits of counts are a formula
+ALIKE = {"giant", "few", "alone", "uneven"}  # groups of members alike, whose limits of counts are a formula
 STEPS = {"assigned", "step", "more steps"}
 ECHOED = {"number", "floor_by"}  # numbers of arguments, of which some ignore theirs
 

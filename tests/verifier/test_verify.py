@@ -425,6 +425,23 @@ def test_a_pin_leaves_the_totals_of_one_topic_as_even_as_they_were(balance: str)
     assert counts.totals == dict.fromkeys(range(4), (2, 3))
 
 
+@pytest.mark.parametrize(
+    ("partitions", "caps", "pinned"), [(7, [9, 9, 9], 0), (5, [1, 1, 5], 0), (9, [1, 2, 4, 4], 0), (7, [9, 9, 9], 4)]
+)
+def test_the_fullest_members_hold_at_least_as_much_as_in_all_counts(
+    partitions: int, caps: list[int], pinned: int
+) -> None:
+    limits, pins = {f"c{m:03}": cap for m, cap in enumerate(caps)}, [("t", p, "c000") for p in range(pinned)]
+    group = read_group(alike([1] * partitions, len(caps), max_partitions=limits, pins=pins).to_dict())
+    holders = [m for m, cap in enumerate(caps) for _ in range(cap)][:partitions]
+    question = Question("spread", "none", 0, "mean", 0, None, False)
+    loads = Loads(group, counts_of(group, question, holders, Effort(10**8)), group.lags)
+    every = product(range(pinned, caps[0] + 1), *(range(cap + 1) for cap in caps[1:]))
+    counts = [sorted(each, reverse=True) for each in every if sum(each) == partitions]
+    for j in range(1, len(caps)):
+        assert loads.held(j) == min(sum(each[:j]) for each in counts)
+
+
 @pytest.mark.parametrize("seed", seeds(60))
 def test_the_verifier_finds_no_plan_only_where_none_exists(seed: int) -> None:
     random = Random(seed)

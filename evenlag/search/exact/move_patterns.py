@@ -380,7 +380,7 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
             more = more if most is None else min(more, most - known)
             known, cost = known + more, cost + more * price
         else:
-            known = known if most is None else most
+            known = len(patterns.pricing.places) if most is None else most
             if patterns.fits(window, known):
                 fits = cost
                 continue

@@ -1,6 +1,7 @@
 """Bounds within a budget of moves, against all plans; their tables of patterns, against all sets."""
 
 from fractions import Fraction
+from itertools import count
 from random import Random
 
 import numpy as np
@@ -248,6 +249,20 @@ def test_a_bound_measures_the_worth_of_a_budget() -> None:
     patterns = MovePatterns(rule, SolveCache(problem).load_bounds(rule), 500, True, GO_ON)
     assert [cheapest_window(patterns, 500, moves) for moves in (0, 1, 2)] == [180, 180, 0]
     assert cheapest_window(patterns, 90, 0) == 90  # as far as it was asked
+
+
+def test_without_price_and_budget_windows_are_asked_about_as_with_a_budget_of_all_moves() -> None:
+    random = Random(1)
+    owned = {f"c{m:03}": [("t", p) for p in range(4 * m, 4 * m + 4)] for m in range(12)}
+    rule = count_rule(alike([random.randint(1, 1_000) for _ in range(48)], 12, owned=owned), "group")
+    steps = []
+    for most in (None, 48):
+        asked = count()
+        stop = Stop(lambda: next(asked) < 0)  # noqa: B023
+        patterns = MovePatterns(rule, SolveCache(rule.problem).load_bounds(rule), 900, True, stop)
+        assert cheapest_window(patterns, 900, most) <= 16
+        steps.append(next(asked))
+    assert steps[0] == steps[1] > 0
 
 
 def test_a_stopped_bound_is_still_true() -> None:

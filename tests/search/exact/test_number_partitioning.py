@@ -256,6 +256,14 @@ def test_members_that_differ_are_solved_as_cp_sat_solves_them(unlike: dict[str, 
         assert evenlag.verify(result, group).outcome == "verified"
 
 
+def test_a_heavy_member_may_hold_more_than_the_best_plans_load_per_weight() -> None:
+    """A weight five times as high takes twelve of fourteen equal partitions; today it has eleven."""
+    owned = {"m0": [("t", p) for p in range(11)], "m1": [("t", p) for p in range(11, 14)]}
+    group = Problem.from_lags({"t": [10] * 14}, ["m0", "m1"], owned=owned, weights={"m0": 5, "m1": 1})
+    result = solve(group, balance="none", stickiness=0)
+    assert (result.objective, result.bound_by) == (12, "number partitioning")
+
+
 @pytest.mark.slow
 def test_the_stage_applies_only_where_loads_are_all_that_counts() -> None:
     rng = random.Random(1)
