@@ -287,7 +287,7 @@ class PlanTopic:
             The plan was not written, another one is newer, or the last record is not the newest plan.
         """
         unacknowledged: UnacknowledgedError | None = None
-        unsure = f"plan {plan.version} was written, but may not be the last one"
+        unsure = written = f"plan {plan.version} was written, but may not be the last one"
         try:
             self._append(plan)
         except UnacknowledgedError as error:
@@ -298,6 +298,8 @@ class PlanTopic:
             unread = any(isinstance(each, UnreadError) for each in news)
             if unacknowledged and not unread and (newest is None or newest.version < plan.version):
                 raise unacknowledged
+            if plan in news:
+                unsure = written
             if newest is None or not isinstance(news[-1], FollowedPlan):
                 raise SourceError(f"{unsure}: {news[-1] if news else f'{self}: it has no plan'}")
             if news[-1] == newest:

@@ -314,8 +314,10 @@ def test_a_topic_that_never_ends_with_the_newest_plan_gets_it_a_few_times() -> N
     assert topic.writes == 1 + followed_plan.REPAIRS
 
 
-def test_a_plan_that_could_not_be_written_again_was_written_once() -> None:
+@pytest.mark.parametrize("lost", ["", "answer"])
+def test_a_plan_that_could_not_be_written_again_was_written_once(lost: str) -> None:
     topic = SharedTopic()
+    topic.lost = lost
     topic.after, topic.fails_at = [record(plan(1_000, c1="01"))], 2
     with pytest.raises(SourceError, match=r"^plan 2000 was written, but may not .*: .*\(no answer in time\)"):
         topic.write(plan(2_000, c1="0"))

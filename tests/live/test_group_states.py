@@ -39,6 +39,9 @@ class ScriptedCluster:
     def close(self) -> None:
         pass
 
+    def renew(self, timeout: float | None = None) -> None:
+        pass
+
     def groups(self) -> tuple[dict[str, str], list[Failure]]:
         return {"g": "classic"}, [Failure("KafkaConnectionError", "broker 2 is down")]
 
