@@ -286,20 +286,21 @@ class PlanTopic:
         SourceError
             The plan was not written, another one is newer, or the last record is not the newest plan.
         """
-        unacknowledged: UnacknowledgedError | None = None
-        unsure = written = f"plan {plan.version} was written, but may not be the last one"
+        lost: UnacknowledgedError | None = None
         try:
             self._append(plan)
         except UnacknowledgedError as error:
-            unacknowledged, unsure = error, f"plan {plan.version} may have been written"
+            lost = error
         for _ in range(REPAIRS):
             news = self.news()
             newest = newest_plan(news)
-            unread = any(isinstance(each, UnreadError) for each in news)
-            if unacknowledged and not unread and (newest is None or newest.version < plan.version):
-                raise unacknowledged
             if plan in news:
-                unsure = written
+                lost = None
+            unread = any(isinstance(each, UnreadError) for each in news)
+            if lost and not unread and (newest is None or newest.version < plan.version):
+                raise lost
+            done = "may have been written" if lost else "was written, but may not be the last one"
+            unsure = f"plan {plan.version} {done}"
             if newest is None or not isinstance(news[-1], FollowedPlan):
                 raise SourceError(f"{unsure}: {news[-1] if news else f'{self}: it has no plan'}")
             if news[-1] == newest:

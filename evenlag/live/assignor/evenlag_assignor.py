@@ -134,7 +134,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             raise InvalidProblemError(f"rack must be the name of a rack, such as the zone, not {rack!r}")
         for name, seconds in {"limit": limit, "read_every": read_every, "rejoin_interval": rejoin_interval}.items():
             check_seconds(name, seconds)
-        self._group, self._weight, self._rack, self._cooperative = group, weight, rack, cooperative
+        self._weight, self._rack, self._cooperative = weight, rack, cooperative
         self._on_decision = on_decision
         self._read_every, self._rejoin_interval = read_every, rejoin_interval
         solving = solving_options("EvenlagAssignor", options, EvenlagAssignor)
@@ -209,10 +209,10 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def _joining(self, topics: Iterable[str], coordinator: Coordinator | None) -> ConsumerProtocolSubscription:
         self._solver.start()  # any member that joins may become the leader
         self._leads = False
-        if self._coordinator is None and coordinator is not None and coordinator.group() != self._group:
+        if self._coordinator is None and coordinator is not None and coordinator.group() != self._settings.group:
             log.warning(
                 "group %s: the consumer is in group %s; give its assignor that group, or plans use the wrong lags",
-                self._group, coordinator.group(),
+                self._settings.group, coordinator.group(),
             )  # fmt: skip
         self._coordinator = coordinator
         return ConsumerProtocolSubscription(
@@ -272,10 +272,10 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
                 started=started,
             )  # fmt: skip
         except Exception as error:
-            log.exception("group %s: no plan could be made", self._group)
+            log.exception("group %s: no plan could be made", self._settings.group)
             why = (f"no plan could be made: {type(error).__name__}: {error}",)
             seconds = time_source.now() - started
-            decision = Decision(self._group, dealt(partitions, members), None, False, {}, why, seconds)
+            decision = Decision(self._settings.group, dealt(partitions, members), None, False, {}, why, seconds)
         return decision, started
 
     def _report(self, decision: Decision) -> None:
@@ -287,12 +287,12 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             try:
                 thread.start()
             except RuntimeError as error:  # the program cannot start more threads
-                log.warning("group %s: on_decision was not called: %s", self._group, error)
+                log.warning("group %s: on_decision was not called: %s", self._settings.group, error)
 
     # ---- outside this process; a simulation replaces these -------------------------------------------------------
 
     def _new_reader(self, bootstrap_servers: str, config: dict[str, str]) -> Reader:
-        return Reader(bootstrap_servers, self._group, config)
+        return Reader(bootstrap_servers, self._settings.group, config)
 
     def _new_solver(self) -> SolverProcess:
         return SolverProcess()
@@ -335,7 +335,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             if self._asking and readable and now - self._rebalanced >= self._rejoin_interval:
                 self._ask_if_better(problem, self._asking, heading, coordinator)
             if self._troubles:
-                log.info("group %s: lags are being checked again", self._group)
+                log.info("group %s: lags are being checked again", self._settings.group)
                 self._troubles.clear()
         except SourceError as error:
             self._say_once(f"lags are not being recorded: {error}")
@@ -346,7 +346,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     def _say_once(self, trouble: str, *, exc_info: bool = False) -> None:
         if trouble not in self._troubles:
-            log.warning("group %s: %s", self._group, trouble, exc_info=exc_info)
+            log.warning("group %s: %s", self._settings.group, trouble, exc_info=exc_info)
         self._troubles.add(trouble)
 
     def _ask_if_better(
@@ -364,14 +364,14 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
                 if solver is not self._solver:
                     solver.stop()
         if decision.result is None or not decision.result.pays:
-            log.debug("group %s: no rebalance is %s", self._group, *decision.why)
+            log.debug("group %s: no rebalance is %s", self._settings.group, *decision.why)
             return
         with self._lock:
             if not self._leads or self._heading is not heading:
                 return
             self._rebalanced = time_source.now()
             self._asked_for = Heading(heading.partitions, heading.members, decision, self._rebalanced)
-        log.info("group %s: a rebalance is %s", self._group, *decision.why)
+        log.info("group %s: a rebalance is %s", self._settings.group, *decision.why)
         coordinator.request_rejoin()
 
 

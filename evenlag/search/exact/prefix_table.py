@@ -124,7 +124,7 @@ class PrefixTable:
         return PrefixTable(self.counted, self.layer.copy(), self.steps[:], self.before[:], self.left)
 
     def add(self, chosen: Bools, lags: Whole, values: Whole, *, whole: bool) -> None:
-        """Add those of the partitions left that are chosen. Patterns may then hold them."""
+        """Add the chosen partitions among the ones left, so that patterns may hold them."""
         places, self.left = self.left[chosen], self.left[~chosen]
         if not len(places):
             return

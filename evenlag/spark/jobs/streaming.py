@@ -48,7 +48,7 @@ class StreamKeywords(SolveKeywords, DataKeywords, total=False):
 
 @dataclass(frozen=True)
 class Stream:
-    """A call of a stream with checked parameters, which `stream` documents; `audit` has those of its groups."""
+    """The checked parameters of a stream (see `stream`); `audit` has the ones that say how groups are audited."""
 
     spark: SparkSession
     audit: Audit
