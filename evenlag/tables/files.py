@@ -147,6 +147,8 @@ def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
 
 def _without_quotes(text: str, width: int, place: Mapping[str, int], separator: str) -> Rows | None:
     """Read a CSV file by Arrow, which is faster; None if it has quotes, blank lines or lines of another width."""
+    from concurrent.futures import ThreadPoolExecutor
+
     import pyarrow as pa
     import pyarrow.csv as pc
 
@@ -156,13 +158,16 @@ def _without_quotes(text: str, width: int, place: Mapping[str, int], separator: 
         return None
     names = [str(number) for number in range(width)]
     wanted = [names[at] for at in place.values()]
-    try:
-        table = pc.read_csv(
+    with ThreadPoolExecutor(1) as aside:  # in the main thread, Arrow handles signals meanwhile, and may lose one
+        reading = aside.submit(
+            pc.read_csv,
             pa.py_buffer(text.encode()),
             pc.ReadOptions(column_names=names, skip_rows=1),
             pc.ParseOptions(quote_char=False, delimiter=separator),
             pc.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=wanted),
         )
+    try:
+        table = reading.result()
     except pa.ArrowException:
         return None
     lines = text.count("\n") + (not text.endswith("\n"))

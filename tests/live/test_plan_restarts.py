@@ -101,6 +101,7 @@ def test_names_that_nobody_bears_are_told_by_publish_and_once_in_the_brokers_log
         keys = [(topic, number) for number in range(6)]
         published(place_of(broker, group), dict.fromkeys(keys[:3], "c1") | dict.fromkeys(keys[3:], "c4"))
         held = Brokers(broker.bootstrap, group)
+        wait_until(lambda: "not in it: [c3, c4]" in broker.log.read_text(), "the broker to look at the group", 60)
         held.wait_for(dict.fromkeys(keys[:3], "c1") | dict.fromkeys(keys[3:], "c2"), tmp_path / "java.log")
         java.start("c4", watched=False)
         held.wait_for(dict.fromkeys(keys[:3], "c1") | dict.fromkeys(keys[3:], "c4"), tmp_path / "java.log")
