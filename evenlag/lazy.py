@@ -10,7 +10,6 @@ from evenlag.errors import lacking
 TYPE_CHECKING = False  # importing typing takes some milliseconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import FrameType
     from typing import Any
 
 
@@ -55,16 +54,3 @@ def lazily(
         return sorted({*(name for name in vars(sys.modules[package]) if name.startswith("__")), *homes})
 
     return sorted(name for each in public.values() for name in each.split()), get, names
-
-
-def importing(frame: FrameType | None) -> bool:
-    """Return True if a frame runs within an import.
-
-    An exception that a signal raises there may leave the lock of a module held, and compiled modules turn it into
-    another error.
-    """
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False

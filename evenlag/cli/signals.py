@@ -10,8 +10,6 @@ from __future__ import annotations
 import os
 import sys
 
-from evenlag.lazy import importing
-
 TYPE_CHECKING = False  # typing's takes some milliseconds to import
 if TYPE_CHECKING:
     import signal
@@ -70,8 +68,11 @@ def _raise(number: int, frame: FrameType | None) -> None:
     With Spark loaded, always raise: a Java process may be running, and the interpreter ends it on its way out.
     """
     raising_interrupts.came = True
-    if "py4j" not in sys.modules and importing(frame):
-        _leave(number, frame)
+    above = None if "py4j" in sys.modules else frame
+    while above is not None:
+        if above.f_code.co_filename.startswith("<frozen importlib"):
+            _leave(number, frame)
+        above = above.f_back
     raise KeyboardInterrupt
 
 

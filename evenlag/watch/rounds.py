@@ -11,7 +11,6 @@ from types import FrameType
 
 from evenlag.errors import EvenlagError, InvalidProblemError, in_words
 from evenlag.figures import some
-from evenlag.lazy import importing
 from evenlag.model.interrupt import Watch, ending_searches, interrupted
 from evenlag.watch.board import NAMED, Board, Entry
 from evenlag.watch.inputs import Input, Seen
@@ -189,10 +188,9 @@ def share(left: float, groups: int, least: float, most: float) -> float:
 
 @contextmanager
 def _terminating() -> Iterator[Callable[[], None]]:
-    """Raise `Terminated` at SIGTERM inside the block, but not during an import.
+    """Raise `Terminated` at SIGTERM inside the block.
 
-    An import must not be cut short, and another package may catch what a signal raises. So yield a function that raises
-    it again.
+    Another package may catch what a signal raises, so yield a function that raises it again.
     """
     came: list[int] = []
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -206,8 +204,7 @@ def _terminating() -> Iterator[Callable[[], None]]:
         came.append(number)
         if number == signal.SIGINT and callable(on_interrupt):
             on_interrupt(number, frame)
-        if not importing(frame):
-            end_if_asked()
+        end_if_asked()
 
     for number, handler in handlers.items():
         if handler is not signal.SIG_IGN:

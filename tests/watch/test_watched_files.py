@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -88,23 +87,6 @@ def test_a_signal_ends_the_watch_though_a_reader_catches_it(number: int, raised:
     finally:
         signal.signal(signal.SIGINT, before)
     assert watcher.board.reads.total == 1
-
-
-class Importing:
-    """A source that gets SIGTERM while it imports a module of a folder."""
-
-    def read(self, _choice: Any, _warn: Any) -> list[Seen]:
-        import_module("terminated_import")
-        return []
-
-
-def test_a_signal_cuts_no_import_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An exception within an import may leave the module's lock held, and the next import of it would wait for ever."""
-    (tmp_path / "terminated_import.py").write_text("import signal\nsignal.raise_signal(signal.SIGTERM)\nWHOLE = True\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(Terminated):
-        Watcher(Importing(), Board(2_000), Asked(), 0.0, 1.0, print).run()
-    assert sys.modules.pop("terminated_import").WHOLE
 
 
 @pytest.mark.parametrize("cut", [1, 3, 8, 20, len(ORDERS + BILLING) + 5])
