@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from itertools import product
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ SIGMA = 1.5  # of the lognormal lags
 TENTH = ((60, 10, 2), (200, 20, 3), (400, 40, 3))  # partitions, members, groups
 SIZES = ((60, 10), (200, 20), (400, 40), (1_000, 100))
 EVENTS = (("leave", "uniform"), ("join", "pareto"), ("drift", "zipf"))
+PROVEN = (60, 10, 10, 5.0)  # partitions, members, groups and seconds of the table of proofs
+PRICES = ("20%", "10%", "5%", "2%", "1%")
 TERMS: tuple[tuple[str, dict[str, Any]], ...] = (("a tenth", {}), ("1 % a move", {"stickiness": "1%"}))
 
 
@@ -44,8 +47,26 @@ def few_moves(seed: int) -> Iterator[str]:
         asked = terms or {"stickiness": 0, "max_moves": max(partitions // 10, 2 * partitions // members)}
         cells = solved(after(event, kind, partitions, members, seed), asked, LIMITS, overruns)
         yield row(f"{partitions:,} × {members}, {kind}, {event}, {name}", *cells)
+    yield from proofs(seed)
     late = ", ".join(f"{seconds:.1f} s at {limit:g} s" for limit, seconds in overruns.items())
     yield f"\nLatest answers after their limit: {late}."
+
+
+def proofs(seed: int) -> Iterator[str]:
+    """Count the groups proven optimal with a budget, and with each price of a move."""
+    partitions, members, groups, seconds = PROVEN
+    yield "\n## Proofs by price\n"
+    yield f"{groups} groups of {partitions} × {members} as in the first table, {seconds:g} s each.\n"
+    yield "| | proven | mean gap | moves |"
+    yield "|---|---|---|---|"
+    budget = partitions // 10
+    named: dict[str, dict[str, Any]] = {f"{budget} moves": {"stickiness": 0, "max_moves": budget}}
+    for name, asked in (named | {f"{price} a move": {"stickiness": price} for price in PRICES}).items():
+        problems = [round_robin(partitions, members, seed + number) for number in range(groups)]
+        results = [solve(each, time_limit=seconds, threads=1, balance="group", **asked) for each in problems]
+        proven, moves = sum(each.status == "OPTIMAL" for each in results), [each.moves for each in results]
+        gap = fmean(each.gap for each in results if each.gap is not None)
+        yield f"| {name} | {proven} of {groups} | {gap:.5f} | {min(moves)} to {max(moves)} |"
 
 
 def round_robin(partitions: int, members: int, seed: int) -> Problem:
