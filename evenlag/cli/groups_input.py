@@ -61,7 +61,6 @@ class GroupsInput:
         ----------
         whole : bool
             As in `FileInput`.
-        repeated : bool
         timeout : float
             Seconds for the brokers' answers without `--timeout`.
 

@@ -34,8 +34,6 @@ class LoopOptions:
         Time for which plans are made.
     least : str
         Time between two plans of a group.
-    max_moves : int or None
-    dry_run : bool
     """
 
     publish: str | None

@@ -261,13 +261,10 @@ class BudgetSearch:
 
     Attributes
     ----------
-    budgets : list of int
     asked : callable
         Returns the solve options for a budget.
     known : Result
         A result for the same group, used as a template for what is known about a budget.
-    clock : Clock
-    cache : SolveCache
     progress : callable or None
         Called with (budgets done, budgets in all); the time used counts as budgets done, if that is more.
     """

@@ -32,7 +32,6 @@ class BuiltIn:
 
     Attributes
     ----------
-    problem : Problem
     used : str or None
         The assignor in use; None if unknown.
     assumed : bool
@@ -102,7 +101,6 @@ def built_in(problem: Problem, answer: Callable[[str], Plan] | None = None) -> B
 
     Parameters
     ----------
-    problem : Problem
     answer : callable, optional
         Returns the plan of an assignor, if it may be known already.
 

@@ -46,7 +46,6 @@ class Finding:
 
     Attributes
     ----------
-    cause : Cause
     sentence : str
         The cause in words, without a full stop.
     measure : Measure

@@ -22,10 +22,6 @@ class Staff:
     like all present ones: they read the same topics, with the same weight and `max_partitions`. If weights differ, a
     new member has weight 1; if caps differ, it has no cap.
 
-    Parameters
-    ----------
-    problem : Problem
-
     Attributes
     ----------
     fewest : int

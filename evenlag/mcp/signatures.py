@@ -35,7 +35,6 @@ class Parameter:
     ----------
     schema : dict
         JSON schema, with the description and the default.
-    required : bool
     """
 
     schema: Schema

@@ -56,8 +56,6 @@ class CountRule:
 
     Attributes
     ----------
-    balance : Balance
-    slack : int
     topic_bounds : CountBounds or None
         Shape (T, M): bounds on each topic count, which may be exceeded by a total of `topic_distance`.
     topic_distance : int

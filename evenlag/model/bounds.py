@@ -471,7 +471,6 @@ def max_reduced_load(total: int, raised: int, members: int, low: int, high: int)
         The sum of all reduced lags.
     raised : int
         Total by which reduced lags exceed lags.
-    members : int
     low, high : int
         In messages.
     """

@@ -93,8 +93,6 @@ def by_moves(bounds: LoadBounds, rule: CountRule, base: Number, proof: Certifica
 
     Parameters
     ----------
-    bounds : LoadBounds
-    rule : CountRule
     base : number
         Proven lower bound on the spread (makespan), regardless of moves.
     proof : Certificate or None
@@ -144,12 +142,6 @@ class Proof:
 
     Attributes
     ----------
-    problem : Problem
-    goal : Objective
-    balance : str
-    slack : int
-    bound : number
-    certificate : Certificate or None
     first : tuple of (str, int or None)
         Criteria that were minimized before the objective, in this order, each with the budget requested for it; in the
         objective, their optimal values are budgets.

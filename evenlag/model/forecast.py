@@ -343,7 +343,6 @@ def scenarios(
 
     Parameters
     ----------
-    expected : Forecast
     lags : int64 array (P,)
         Current lags.
     topic_of : int32 array (P,)

@@ -70,7 +70,6 @@ class Mip:
 
     Attributes
     ----------
-    problem : Problem
     x_partition, x_member : int32 arrays (X,)
         Partition and member of each boolean; column i is boolean i.
     fixed : int32 array (P,)
@@ -81,7 +80,6 @@ class Mip:
         Name of each column in `evenlag export`.
     rows : list of (columns, coefficients, lo, hi)
         None for lo or hi means no limit.
-    costs : mapping of column to int
     step : Fraction
         Messages per unit of the objective, of which every objective is a multiple.
     unit : Fraction

@@ -36,7 +36,6 @@ class MoveBound:
 
     Parameters
     ----------
-    rule : CountRule
     bounds : LoadBounds
         Bounds on the largest and the smallest load.
     fewest : int

@@ -45,7 +45,6 @@ class PairCost:
 
     Attributes
     ----------
-    name : str
     costs : PairTable
         Units of each pair.
     price : int or Fraction

@@ -57,8 +57,6 @@ def cheapest_plan(rule: CountRule, costs: PairTable, seconds: float = inf) -> Ch
 
     Parameters
     ----------
-    rule : CountRule
-    costs : PairTable
     seconds : float
         Limit of processor time for the flow, which cannot be interrupted.
 
@@ -181,11 +179,6 @@ class Routes:
 
 class PairNetwork:
     """The network of one rule and one table of costs.
-
-    Parameters
-    ----------
-    rule : CountRule
-    costs : PairTable
 
     Attributes
     ----------

@@ -21,8 +21,6 @@ class Field:
 
     Attributes
     ----------
-    name : str
-    kind : str
     since, until : int
         First and last version that has the field.
     nullable : bool
@@ -54,7 +52,6 @@ class RecordType:
     ----------
     name : str
         Kafka's name of it.
-    key, value : tuple of Field
     last : int
         Last known version of values; the first is 0.
     flexible : int

@@ -29,7 +29,6 @@ class SolveCache:
 
     Parameters
     ----------
-    problem : Problem
     alike : SolveCache, optional
         Cache of a problem that differs only in names, lags and owners. Its count rules are reused.
 

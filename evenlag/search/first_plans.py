@@ -69,7 +69,6 @@ def first_plans(
 
     Parameters
     ----------
-    groups : GroupColumns
     balance : str
         A `Balance`: "both", "topic", "group" or "none".
     kind : str

@@ -207,7 +207,6 @@ def solving_options(
     ----------
     call : str
         Name of the call, for errors.
-    keywords : mapping
     function : callable
         The call itself; an error also lists its own keywords.
     own_costs : bool

@@ -55,8 +55,6 @@ def search(
 
     Parameters
     ----------
-    problem : Problem
-    options : SolveOptions
     start : Plan, optional
         As in `evenlag.solve`.
     known : Result, optional
@@ -256,7 +254,6 @@ class Criterion:
 
     Attributes
     ----------
-    name : str
     value, bound : number
         Units of the best plan, and a lower bound for all plans, given the criteria before.
     notes : tuple of str
@@ -288,7 +285,6 @@ def in_order(
         Its goal names the criteria in `first`.
     steps : callable
         Returns the portfolio for an objective.
-    start : Plan, optional
     known : Result, optional
         Earlier result of the same task. No criterion comes out worse.
 

@@ -93,12 +93,9 @@ def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed
 
     Parameters
     ----------
-    items : int
     patterns : list of int64 arrays (N, size)
-    count : int
     work : float
         Limit in CP-SAT's deterministic time; no wall clock ends the solve.
-    seed : int
     """
     rows = [row for block in patterns for row in block]
     held_by: list[list[int]] = [[] for _ in range(items)]
@@ -144,7 +141,6 @@ def nearest_subset(values: Column, target: Any, within: Any, rng: np.random.Gene
     ----------
     values : int64 or object array (N,)
         At most some 25 values. Their sums and the distances to `target` must not overflow the type.
-    target : int
     within : int
         Largest distance of the sum from `target`.
     rng : numpy.random.Generator
@@ -186,11 +182,8 @@ def subset_of_size(
     ----------
     values : int64 or object array (N,)
         At most some 25 values, all >= 0.
-    size : int
-    target : int
     within : int
         Largest distance of the sum from `target`.
-    rng : numpy.random.Generator
 
     Returns
     -------

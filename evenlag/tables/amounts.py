@@ -34,7 +34,6 @@ def with_amounts(
 
     Parameters
     ----------
-    problem : Problem
     move_sizes, traffic : path or mapping of topic to whole number, optional
         A file may name topics and partitions that the group does not have. A partition of the group that it lacks
         counts as 1.
@@ -70,7 +69,6 @@ def read_amounts(path: Path, name: str) -> dict[str, dict[int, Any]]:
 
     Parameters
     ----------
-    path : Path
     name : {"move_sizes", "traffic"}
         A table has one row per partition, with the columns `topic`, `partition`, and `move_size` or `traffic`. Rows
         without a value are left out.

@@ -79,7 +79,6 @@ def column_values(column: Any, kind: str) -> Values:
 
     Parameters
     ----------
-    column : pyarrow.ChunkedArray
     kind : str
         `Column.kind`: "string", "integer", "number", "boolean", "strings" or "racks".
     """
@@ -317,7 +316,6 @@ def row_texts(table: Any, rows: NDArray[Any], kept: Sequence[str] = ()) -> list[
 
     Parameters
     ----------
-    table : pyarrow.Table
     rows : int array (K,)
     kept : sequence of str
         Columns that may have the text of the whole row instead, and are left out of the object.

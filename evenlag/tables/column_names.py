@@ -35,7 +35,6 @@ def matched(headings: Sequence[str], kind: TableKind, place: str) -> dict[str, s
 
     Parameters
     ----------
-    headings : sequence of str
     kind : {"offsets", "members"}
     place : str
         Name of the table in errors.

@@ -145,7 +145,6 @@ class FleetData:
         move_sizes, traffic : path or mapping of topic to whole number, optional
             A file has a number for each partition (`evenlag.tables.amounts.read_amounts`); partitions that it lacks
             count as 1. A number for a topic is that of each of its partitions.
-        together : sequence of sequences of str
         fetch_from : {"followers", "leader"}, optional
             As in `Problem.from_lags`.
         drain_seconds : float or Fraction, optional

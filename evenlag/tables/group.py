@@ -58,8 +58,6 @@ class GroupRows:
 
     Attributes
     ----------
-    snapshot_ts : str or None
-    group : str
     topics : tuple of str
         Topic names, sorted.
     topic_of, partition_ids, lags : int arrays (P,)

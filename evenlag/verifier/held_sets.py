@@ -36,14 +36,12 @@ class Search:
     ----------
     group : Group
         Without scenarios.
-    question : Question
     counts : Counts
         Exact limits.
     pair : (Fraction, Fraction)
         Lower bound on the largest load, upper bound on the smallest.
     bound : Fraction
         In messages.
-    effort : Effort
     """
 
     def __init__(

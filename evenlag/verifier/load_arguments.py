@@ -27,8 +27,6 @@ class Loads:
 
     Parameters
     ----------
-    group : Group
-    counts : Counts
     lags : list of int (P,)
     """
 

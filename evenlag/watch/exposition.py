@@ -23,7 +23,6 @@ class BoardCollector:
 
     Parameters
     ----------
-    board : Board
     every : float
         Seconds between readings.
     """

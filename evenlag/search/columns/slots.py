@@ -27,7 +27,6 @@ class Slots:
 
     Parameters
     ----------
-    rules : CountRules
     part : int64 array (B,)
         The groups: either all count topics, or none does.
     member_of : int64 array (N,)

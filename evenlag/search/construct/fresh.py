@@ -325,10 +325,6 @@ def fewest_moves_plan(rule: CountRule) -> Plan:
     A min-cost flow gives the number of partitions of each topic for each member, so the number of moves is the least
     possible. An owner with too many partitions gives away the biggest ones. These and unowned partitions are placed as
     in `greedy`.
-
-    Parameters
-    ----------
-    rule : CountRule
     """
     problem = rule.problem
     _, counts = rule.fewest_moves()

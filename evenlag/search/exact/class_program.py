@@ -122,14 +122,12 @@ class ClassProgram:
     ----------
     task : Task
         Task without scenarios.
-    classes : MemberClasses
     value : number or None
         Objective of the best plan in messages. Bounds are for better plans.
     least : number
         Proven lower bound on the spread (makespan) at any cost, in messages.
     stop : Stop
         Called before each branch.
-    params : ProgramParams
     """
 
     def __init__(

@@ -36,11 +36,8 @@ class Options(ABC):
 
     Parameters
     ----------
-    members : list of MemberOptions
-    target : PlanTarget
     stop : callable
         Called before each step.
-    limits : JoinLimits
 
     Attributes
     ----------
@@ -181,8 +178,6 @@ class PricedOptions(Options):
     ----------
     members, target, stop, limits
         As in `Options`; members with plain lags.
-    patterns : MovePatterns
-    window : Window
     alike : bool
         True if a member can take what the others leave, as long as counts are kept. One member may then be unlisted.
     """
@@ -311,7 +306,6 @@ class Completion:
 
     Parameters
     ----------
-    members : list of MemberOptions
     lists : list of Exchanges or None
         None for an unlisted member, which can make any exchange at no reduced cost.
     slack : int
@@ -336,7 +330,6 @@ class Completion:
 
         Parameters
         ----------
-        rest : list of int
         changed : uint64 array (W, N)
             Partitions that the other members give or take. The rest must take what they give, and give what they take.
         lost : int64 array (N,)

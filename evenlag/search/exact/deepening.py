@@ -80,7 +80,6 @@ def deepened(
         Returns the best plan up to an objective, with its objective first, or None. Raises EnumerationLimitError.
     stop : callable
         Called after each step beyond the enumeration limits.
-    pace : Pace
     """
     first, excess, growth = bound, (value - 1 - bound) * pace.first, pace.growth
     while bound < value:
@@ -122,7 +121,6 @@ class PlanTarget:
     ----------
     min_load_ub, max_load_lb : int
         Upper bound on the smallest load, and lower bound on the largest load.
-    objective, price : int
     most_moves : int
         Moves allowed besides the `lost` ones; negative if no plan can meet the target.
     lost : int
@@ -174,10 +172,7 @@ def plan_target(
 
     Parameters
     ----------
-    rule : CountRule
-    goal : Objective
     loads : (min_load_ub, max_load_lb)
-    objective : int
     least : int
         Proven lower bound on the spread (makespan) alone.
     reduced : int64 array

@@ -143,7 +143,6 @@ class JoinDP:
 
     Parameters
     ----------
-    options : Options
     stop : callable
         Called before each step.
     most : float

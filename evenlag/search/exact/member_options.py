@@ -116,14 +116,11 @@ class MemberOptions:
 
     Parameters
     ----------
-    rule : CountRule
-    member : int
     reduced : int64 array
         Reduced lags (model/bounds.py) of the assignable partitions. The sum of every member is at least the smallest
         load, and little is left to share beyond that.
     price : int
         Price of a move, in messages.
-    limits : JoinLimits
 
     Attributes
     ----------

@@ -122,10 +122,8 @@ class Pricing:
 
     Parameters
     ----------
-    rule : CountRule
     shares : list of Share
         Share of each member that may hold partitions.
-    idle : Idle
     unit : int
         Unit of loads, in messages.
     largest : int
@@ -238,12 +236,10 @@ class Subgradient:
 
     Parameters
     ----------
-    pricing : Pricing
     add : callable
         Receives the number of a member and each of its patterns that is to become a column.
     stop : callable
         Called before each step.
-    params : SubgradientParams
     """
 
     def __init__(
@@ -278,8 +274,6 @@ class Subgradient:
 
         Parameters
         ----------
-        best : Prices
-        window : Window
         known : int
             Number of moves. A window that takes more is excluded.
         """

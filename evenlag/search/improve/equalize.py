@@ -91,7 +91,6 @@ class EqualizeParams:
     ----------
     steps_of_a_turn : int
         Steps for each member in the first turn.
-    pairs : PairParams
     best_pair, three_way, repair : BestPairParams, ThreeWayParams and RepairParams, or None
         None leaves the search out.
     exchanges : bool
@@ -121,13 +120,10 @@ def equalize(
     ----------
     plan : Plan
         Must keep the rule.
-    rule : CountRule
     window : (low, high)
         Target window of loads per weight, in messages. A plan inside it is optimal (model/bounds.py).
     stop : callable
         Stop criterion, called before each step.
-    seed : int
-    params : EqualizeParams
     """
     state, alike = SearchState(plan, rule, window, seed), repairs_keep(rule, plan)
     by_pair, by_threes, repair = (params.best_pair, params.three_way, params.repair) if alike else (None, None, None)
@@ -192,12 +188,7 @@ def _destroy_and_repair(
 
 @dataclass(frozen=True)
 class Equalize(Stage):
-    """Equalize a fresh plan, for any number of moves.
-
-    Attributes
-    ----------
-    params : EqualizeParams
-    """
+    """Equalize a fresh plan, for any number of moves."""
 
     params: EqualizeParams = EqualizeParams()
     name: str = "equalize"
@@ -223,7 +214,6 @@ class Restarts(Stage):
     ----------
     most_idle : int
         Draws without a better plan before the stage gives up.
-    params : EqualizeParams
     """
 
     most_idle: int = 100
@@ -275,11 +265,6 @@ def repairs_keep(rule: CountRule, plan: Plan) -> bool:
 
 class NeighbourhoodSearch:
     """Destroy and repair on one state for which `repairs_keep` holds; `step` repairs one neighbourhood.
-
-    Parameters
-    ----------
-    state : SearchState
-    params : RepairParams
 
     Attributes
     ----------

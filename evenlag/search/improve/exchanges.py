@@ -91,10 +91,7 @@ def by_distance(
 
     Parameters
     ----------
-    state : SearchState
-    me : int
     others : int64 array (N,)
-    acceptance : Acceptance
     budget : float
         Highest cost, in moves, or in messages if the goal has terms beyond loads and moves.
     width : int

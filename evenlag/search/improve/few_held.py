@@ -82,7 +82,6 @@ def best_pair_search(
         A state for which `best_pair_applies` holds.
     stop : callable
         Stop criterion, called before each repartition; a large one counts as several steps.
-    params : BestPairParams
     briefly : bool
         Stop after a round that reduces the total distance by less than a quarter. A round has one step per member.
     """
@@ -210,7 +209,6 @@ def three_way_search(
         A state for which `three_way_applies` holds.
     stop : callable
         Stop criterion, called before each look-up; a large one counts as several steps.
-    params : ThreeWayParams
     """
     search = _ThreeWay(state, params)
     stop = in_steps_of(1 + len(search.loads) // params.members_of_a_step, stop)

@@ -44,13 +44,7 @@ class PairParams:
 
 
 class PairSearch:
-    """Search over pairs of members of one state.
-
-    Parameters
-    ----------
-    state : SearchState
-    params : PairParams
-    """
+    """Search over pairs of members of one state."""
 
     def __init__(self, state: SearchState, params: PairParams = PairParams()) -> None:
         self.state, self.params = state, params
@@ -234,7 +228,6 @@ def repartition(state: SearchState, a: int, b: int, most: int, around: int = 0) 
 
     Parameters
     ----------
-    state : SearchState
     a, b : int
         Members.
     most : int

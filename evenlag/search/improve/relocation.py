@@ -99,18 +99,14 @@ def relocate(
     ----------
     plan : Plan
         Start; must keep the rule. The fewer moves it has, the better.
-    rule : CountRule
     window : (low, high)
         Target window of loads per weight, in messages; see `SearchState`.
     stop : callable
         Stop criterion, called before each step.
-    seed : int
-    way : Way
     most_moves : int, optional
         Most moves; in messages if the goal has terms beyond loads and moves.
     goal : Objective
         Minimizes the spread or the makespan. Its budgets and ceiling are kept, and pair costs count as costs.
-    params : DescentParams
 
     Returns
     -------
@@ -341,7 +337,6 @@ class Relocation(Stage):
         Prices of budgeted costs for the cheapest plan, as shares of the mean load.
     polish_share, last_share : float
         Shares of the time left for local search: after each relocation with a better plan, and at the end.
-    descent : DescentParams
     """
 
     most_idle: int = 100

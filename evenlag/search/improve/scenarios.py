@@ -42,7 +42,6 @@ class Scenarios(Stage):
         Reductions of the target windows compared with the loads, in thousandths; one is drawn for each.
     undone, greeds : tuple of float
         Values of `Way` if moves cost something; one is drawn.
-    noise : float
     """
 
     again: bool = False

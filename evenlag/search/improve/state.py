@@ -61,11 +61,9 @@ class SearchState:
     ----------
     plan : Plan
         Must keep the rule.
-    rule : CountRule
     window : (low, high)
         Target window of loads per weight, in messages: the same for every scenario, or a pair of sequences with an
         entry for each.
-    seed : int
     goal : Objective
         Terms to count in addition to loads: moves, pair costs, budgets and a ceiling.
 

@@ -42,7 +42,6 @@ class Solved:
     ----------
     running : Running
         The job that writes them.
-    place : Place
     planned_late : callable (DataFrame) -> DataFrame
         Returns first plans of the groups that are not among given results; they are made when the table is used.
     """
@@ -80,7 +79,6 @@ class FleetSolver:
 
     Parameters
     ----------
-    options : FleetOptions
     part : bool
         True if the tables are a part of the fleet, which need not have every topic named in the call.
     """

@@ -93,7 +93,6 @@ def fill(
 
     Parameters
     ----------
-    sizes : mapping of partition to records
     tasks, cap, least : int
         As in `pack`.
     shares, loads : optional

@@ -82,8 +82,6 @@ class GroupResult:
 
     Attributes
     ----------
-    rows : GroupRows
-    want : Want
     balance : str
         Balance of the plan.
     seconds : float
@@ -98,7 +96,6 @@ class GroupResult:
         True if no plan within the limits was found yet, but more time may find one.
     result : Result or None
         Result of the plan.
-    audited : Audit or None
     diagnosis : Summary or None
         Cause of the group's state, and what to change; only with an audit.
     error : str or None
@@ -235,11 +232,9 @@ class Turn:
 
     Attributes
     ----------
-    rows : GroupRows
     time_limit : float
         Seconds for plan and audit together; the audit gets the time left by the plan, but at least half. With
         `deterministic`, each gets half the work, and the clock stops neither before `NET` times the limit.
-    effort : Effort
     late : bool
         True if the call's time limit has passed, which a warning states.
     earlier : GroupResult, optional
@@ -274,8 +269,6 @@ def solve_group(
 
     Parameters
     ----------
-    turn : Turn
-    options : SolveOptions
     want : Want
         For an audit alone, `status` is that of the optimum under the requested balance.
     past : Past, optional
