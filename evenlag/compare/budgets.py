@@ -152,9 +152,7 @@ def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) ->
     return plans
 
 
-def _bound_by_moves(
-    curve: Curve, budgets: list[int], moves: Callable[[], MoveBound], stop: Callable[[], bool]
-) -> None:  # fmt: skip
+def _bound_by_moves(curve: Curve, budgets: list[int], moves: Callable[[], MoveBound], stop: Callable[[], bool]) -> None:
     """Raise the bounds by what the budget's number of moves can achieve, the outermost budgets first."""
     for i in sorted(range(len(budgets)), key=lambda i: min(i, len(budgets) - 1 - i)):
         if stop():

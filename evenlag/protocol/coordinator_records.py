@@ -165,9 +165,7 @@ TYPES = {
         (_GROUP,),
         (Field("assignmentEpoch", "int32"), Field("assignmentTimestamp", "int64", tag=0)),
     ),
-    TARGET: RecordType(
-        "ConsumerGroupTargetAssignmentMember", (_GROUP, _MEMBER), (_partitions("topicPartitions"),)
-    ),
+    TARGET: RecordType("ConsumerGroupTargetAssignmentMember", (_GROUP, _MEMBER), (_partitions("topicPartitions"),)),
     CURRENT: RecordType(
         "ConsumerGroupCurrentMemberAssignment",
         (_GROUP, _MEMBER),
@@ -184,7 +182,7 @@ TYPES = {
         (_GROUP, Field("regularExpression", "string")),
         (_texts("topics"), Field("version", "int64"), Field("timestamp", "int64")),
     ),
-}  # fmt: skip
+}
 """Types of records that are read, by the first 16 bits of their keys."""
 
 LEFT_OUT = {

@@ -170,9 +170,7 @@ class Search:
         ones, others = self._subsets(kept, m), self._subsets(taken, m)
         forced = sum(1 << i for i in mine if group.takers[self.here[i]] == [m])
         found: list[Option] = []
-        for (counts, (loads, sets)), (other_counts, (other_loads, other_sets)) in product(
-            ones.items(), others.items()
-        ):  # fmt: skip
+        for (counts, (loads, sets)), (other_counts, (other_loads, other_sets)) in product(ones.items(), others.items()):
             if not self._allowed(m, counts, other_counts):
                 continue
             takes = other_counts[0] + counts[0]

@@ -29,9 +29,7 @@ STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
     help="Multiply the work that the check may do to prove the bound.",
 )  # fmt: skip
 @options.as_json
-def verify(
-    result: Path, source: Source, capacity: float | None, effort: float, as_json: bool
-) -> None:  # fmt: skip
+def verify(result: Path, source: Source, capacity: float | None, effort: float, as_json: bool) -> None:
     """Check a result independently of the search.
 
     The check covers the plan, its figures and its bound. RESULT is the file that evenlag plan --out wrote; INPUT and

@@ -301,9 +301,7 @@ class JoinDP:
         """Return the rows whose loads meet the target with `moves` moves."""
         return rows[self.target.cost(plans.low[rows], plans.high[rows], moves) <= self.target.objective]
 
-    def _within(
-        self, one: PartialPlans, i: Whole, two: PartialPlans, j: Whole, moves: int
-    ) -> tuple[Whole, Whole]:  # fmt: skip
+    def _within(self, one: PartialPlans, i: Whole, two: PartialPlans, j: Whole, moves: int) -> tuple[Whole, Whole]:
         """Return the pairs that may still meet the target with `moves` moves."""
         rest = len(self.members) - len(one.members) - len(two.members)
         low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
@@ -335,9 +333,7 @@ class JoinDP:
         assert self.options.unlisted is not None
         last, idle = self.members[self.options.unlisted], self._idle_left(plans)
         inside = last.inside[:, None]
-        left = last.loads_of(
-            plans.open ^ inside ^ self.unowned[:, None], idle, self.target.reduced_total - plans.load
-        )  # fmt: skip
+        left = last.loads_of(plans.open ^ inside ^ self.unowned[:, None], idle, self.target.reduced_total - plans.load)
         moves = plans.gives + sizes_of(plans.open & inside) - np.minimum(idle, 0)
         cost = self.target.cost(np.minimum(plans.low, left), np.maximum(plans.high, left), moves)
         return self._best_of(cost, [(plans, np.arange(len(plans)))])

@@ -106,9 +106,7 @@ class Exchanges:
 
     def take(self, kept: Bools) -> Exchanges:
         """Return the exchanges that the mask keeps."""
-        return Exchanges(
-            self.bits[:, kept], self.idle[kept], self.reduced[kept], self.gives[kept], self.lost[kept]
-        )  # fmt: skip
+        return Exchanges(self.bits[:, kept], self.idle[kept], self.reduced[kept], self.gives[kept], self.lost[kept])
 
 
 class MemberOptions:

@@ -195,9 +195,7 @@ def three_way_applies(state: SearchState, params: ThreeWayParams = ThreeWayParam
     return bool(fits and np.ptp(counts) <= 1 and 1 < counts.max() <= params.most_held)
 
 
-def three_way_search(
-    state: SearchState, stop: Callable[[], bool], params: ThreeWayParams = ThreeWayParams()
-) -> None:  # fmt: skip
+def three_way_search(state: SearchState, stop: Callable[[], bool], params: ThreeWayParams = ThreeWayParams()) -> None:
     """Reduce the worst distance from the window, round by round, until nothing helps.
 
     A round aims to bring all members within `reach` of the window. If some stay outside, the reach is relaxed. At last,

@@ -355,9 +355,7 @@ def _without(items: Column, positions: Column) -> Column:
     return items[left]
 
 
-def _swaps_within_kinds(
-    state: SearchState, a: int, b: int, ours: Column, theirs: Column
-) -> tuple[Column, Column]:  # fmt: skip
+def _swaps_within_kinds(state: SearchState, a: int, b: int, ours: Column, theirs: Column) -> tuple[Column, Column]:
     """Return positions of partitions to swap within their kind at no cost, each used once, in order of kind."""
     if max(len(ours), len(theirs)) < FEW_HELD or state.priced:
         return _few_swaps(_kinds(state, a, b, ours), _kinds(state, a, b, theirs))
