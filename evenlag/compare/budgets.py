@@ -29,12 +29,7 @@ from evenlag.search.improve.relocation import Way, relocate
 from evenlag.search.options import MOST_SEED, SolveOptions
 from evenlag.search.solver import search
 
-PATHS = (
-    (1.0, 0.0),
-    (0.6, 0.0),
-    (1.0, 0.5),
-    (0.3, 0.5),
-)  # greed and noise of relocations
+PATHS = ((1.0, 0.0), (0.6, 0.0), (1.0, 0.5), (0.3, 0.5))  # greed and noise of relocations
 
 # Shares of the time left, in order: bounds from move counts, solving budget by budget, bounds again. They are smaller
 # with work limits, because a search may then take longer than by the clock.

@@ -257,10 +257,7 @@ def _group_rule(rule: CountRule) -> CountRule:
     members = CountBounds(base, np.minimum(totals + 1, network.capacity))
     at_optimum = RankRule(base, steps, 0)
     return replace(
-        rule,
-        topic_distance=distance,
-        member_bounds=members,
-        ranks=replace(at_optimum, total=at_optimum.cost(totals)),
+        rule, topic_distance=distance, member_bounds=members, ranks=replace(at_optimum, total=at_optimum.cost(totals))
     )
 
 

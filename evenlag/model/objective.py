@@ -113,9 +113,7 @@ class Objective:
     def without(self, terms: frozenset[str]) -> Objective:
         """Return the objective without some terms; it is no higher for any plan, so its lower bounds apply here too."""
         return replace(
-            self,
-            pairs=() if PAIRS in terms else self.pairs,
-            ceiling=None if CEILING in terms else self.ceiling,
+            self, pairs=() if PAIRS in terms else self.pairs, ceiling=None if CEILING in terms else self.ceiling
         )
 
     def of_partitions(self, keep: NDArray[np.bool_]) -> Objective:

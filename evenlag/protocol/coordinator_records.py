@@ -185,8 +185,5 @@ TYPES = {
 }
 """Types of records that are read, by the first 16 bits of their keys."""
 
-LEFT_OUT = {
-    **dict.fromkeys(range(9, 16), "share group"),
-    **dict.fromkeys(range(17, 25), "Streams group"),
-}
+LEFT_OUT = {**dict.fromkeys(range(9, 16), "share group"), **dict.fromkeys(range(17, 25), "Streams group")}
 """Types of records of groups that are not consumer groups, by the first 16 bits of their keys."""

@@ -141,11 +141,7 @@ def _steps_of(steps: Steps | None, problem: Problem, goal: Objective, method: st
 
 
 def task_of(
-    problem: Problem,
-    options: SolveOptions,
-    *,
-    cache: SolveCache | None = None,
-    tie_break: bool = True,
+    problem: Problem, options: SolveOptions, *, cache: SolveCache | None = None, tie_break: bool = True
 ) -> Task:
     """Return the task for a problem and its options, and start its clock; parameters are those of `search`."""
     clock = Clock(options.time_limit, options.deterministic, options.work)

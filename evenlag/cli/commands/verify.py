@@ -16,10 +16,7 @@ from evenlag.cli.terminal import print_json, say, working
 STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
 
 
-@command(
-    "evenlag verify plan.json group.json",
-    "evenlag verify plan.json group.json --json",
-)
+@command("evenlag verify plan.json group.json", "evenlag verify plan.json group.json --json")
 @click.argument("result", metavar="RESULT", type=options.TABLE)
 @options.reading
 @options.horizon_or_auto

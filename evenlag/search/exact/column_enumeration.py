@@ -83,11 +83,7 @@ class TargetOptions(Options):
     """
 
     def __init__(
-        self,
-        members: list[MemberOptions],
-        target: PlanTarget,
-        stop: Callable[[], bool],
-        limits: JoinLimits,
+        self, members: list[MemberOptions], target: PlanTarget, stop: Callable[[], bool], limits: JoinLimits
     ) -> None:
         super().__init__(members, target, stop, limits)
         self._blocks: dict[tuple[int, Shape], tuple[Bits, Whole]] = {}

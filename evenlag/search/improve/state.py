@@ -110,13 +110,7 @@ class SearchState:
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        rule: CountRule,
-        window: tuple[Any, Any],
-        seed: int,
-        *,
-        goal: Objective = LOADS_ALONE,
+        self, plan: Plan, rule: CountRule, window: tuple[Any, Any], seed: int, *, goal: Objective = LOADS_ALONE
     ) -> None:
         problem = self.problem = plan.problem
         self.rule, self.goal = rule, goal

@@ -27,14 +27,7 @@ from evenlag.search.cache import Caches, SolveCache
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.entry import with_payoff
 from evenlag.search.options import AUTO, NET, SolveOptions
-from evenlag.search.portfolio import (
-    FIRST,
-    FIRST_TERMS,
-    LEAST,
-    LEAST_TERMS,
-    WITHOUT_MOVES,
-    Haste,
-)
+from evenlag.search.portfolio import FIRST, FIRST_TERMS, LEAST, LEAST_TERMS, WITHOUT_MOVES, Haste
 from evenlag.search.solver import Steps, search
 from evenlag.spark.worker.packed_plans import MOVE_WORDS
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
@@ -70,10 +63,7 @@ class Effort(Name):
 Start = Callable[[Problem], Plan]
 """A function that returns a plan of a problem."""
 
-_HASTE = {
-    Effort.LEAST: Haste(LEAST, LEAST_TERMS),
-    Effort.FIRST: Haste(FIRST, FIRST_TERMS),
-}
+_HASTE = {Effort.LEAST: Haste(LEAST, LEAST_TERMS), Effort.FIRST: Haste(FIRST, FIRST_TERMS)}
 
 
 @dataclass(frozen=True, eq=False)
