@@ -172,15 +172,12 @@ class SolveOptions:
     @property
     def asked(self) -> AskedTerms:
         """Requested terms of the objective beyond loads and the number of moves."""
-        if not (self.rack_price or self.first or self.prices or self.budgets) and self._limits == (None,) * 3:
+        limits = (self.max_crossings, self.max_moved, self.max_load)
+        if not (self.rack_price or self.first or self.prices or self.budgets) and limits == (None,) * 3:
             return NO_TERMS
         prices = {**({CROSSINGS: self.rack_price} if self.rack_price else {}), **(self.prices or {})}
         budgets = {CROSSINGS: self.max_crossings, MOVED_SIZE: self.max_moved, **(self.budgets or {})}
         return AskedTerms(prices, budgets, tuple(self.first), self.max_load)
-
-    @property
-    def _limits(self) -> tuple[Any, ...]:
-        return self.max_crossings, self.max_moved, self.max_load
 
     @property
     def mip_threads(self) -> int:
