@@ -8,6 +8,7 @@ from functools import cache as once
 from itertools import count
 
 from evenlag.compare.curve import Curve, Frontier, knee
+from evenlag.compare.resized import growing_steps
 from evenlag.errors import InvalidProblemError
 from evenlag.model.asked_terms import NEEDED, NO_DATA
 from evenlag.model.backends import fits
@@ -115,7 +116,7 @@ def frontier(
     bounds = cache.load_bounds(rule)
     plans = [fewest.plan, *_on_the_way(rule, bounds, clock, seed), widest.plan]
     provable, owned = fits(problem), bool((problem.owner != NOBODY).any())
-    budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
+    budgets = growing_steps(fewest.moves + 1, widest.moves, SOLVED if provable else PICKED)
     curve = Curve(plans, lambda plan: plan.moves)
     curve.prove(fewest.moves, fewest.bound)
     curve.prove(widest.moves, widest.bound)
@@ -172,17 +173,6 @@ def _bound_by_patterns(
             widest = max(left, key=curve.gap)
             left.remove(widest)
             curve.prove(widest, cheapest_window(patterns, curve.best(widest).spread, widest))
-
-
-def _budgets(fewest: int, widest: int, growth: float) -> list[int]:
-    """Return every budget if there are few, else budgets in growing steps."""
-    budgets, step = [], 1.0
-    budget = fewest + 1
-    while budget < widest:
-        budgets.append(budget)
-        step = step if len(budgets) < 8 else step * growth
-        budget += int(step)
-    return budgets
 
 
 # ---- against another cost --------------------------------------------------------------------------------------------

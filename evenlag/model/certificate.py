@@ -44,16 +44,13 @@ class Certificate:
         document, self._make = self._make(), None  # frees the data that it is made of
         return document
 
-    def __reduce__(self) -> tuple[type[_Written], tuple[Document]]:
+    def __reduce__(self) -> tuple[Callable[[Document], Certificate], tuple[Document]]:
         """Pickle the document only."""
-        return _Written, (self.document,)
+        return _written, (self.document,)
 
 
-class _Written(Certificate):
-    """A certificate whose document already exists."""
-
-    def __init__(self, document: Document) -> None:
-        super().__init__(lambda: document)
+def _written(document: Document) -> Certificate:
+    return Certificate(lambda: document)
 
 
 def searched(bounds: LoadBounds) -> Certificate:

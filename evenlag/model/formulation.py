@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import floor, gcd, lcm
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Across, Objective, ObjectiveKind, PairCost
-from evenlag.model.plan import Number, whole
+from evenlag.model.plan import Number, common_divisor, whole
 from evenlag.model.problem import NOBODY, Index, Problem
 
 Column = NDArray[Any]  # int64 or Python integers
@@ -163,7 +163,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
             upper[column] = min(most, floor(objective.ceiling / unit))
     names = [f"x_{p}_{m}" for p, m in zip(x.partition.tolist(), x.member.tolist(), strict=True)] + [*levels, "moves"]
     rows = _Rows()
-    for columns in _groups(x.partition, booleans):
+    for columns in _grouped(x.partition)[1]:
         rows.add(columns, 1, 1, 1)
     for s, future in enumerate(futures):
         if highs:
@@ -191,7 +191,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
         | {moves + 1 + k: Fraction(pair.price) for k, pair in enumerate(objective.pairs)}
         | ({} if worst else {column: -unit * share for column, share in zip(lows, shares, strict=False)})
     )
-    step = _step([cost for cost in in_messages.values() if cost])
+    step = common_divisor(in_messages.values())
     costs = {column: int(cost / step) for column, cost in in_messages.items() if cost}
     starts = np.searchsorted(np.concatenate(rows.row), np.arange(len(rows.lo) + 1))
     every_column, every_coefficient = np.concatenate(rows.column), np.concatenate(rows.coefficient)
@@ -201,12 +201,6 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
         problem, x.partition, x.member, x.fixed, lower, upper, names, table, costs, step, unit, range(booleans, moves),
         moves, range(moves + 1, moves + 1 + len(objective.pairs)),
     )  # fmt: skip
-
-
-def _step(costs: list[Number]) -> Fraction:
-    """Return the largest number of messages of which every column's cost is a multiple; 1 if there is no cost."""
-    common = lcm(*(cost.denominator for cost in costs))
-    return Fraction(gcd(*(int(cost * common) for cost in costs)) or 1, common)
 
 
 def _level_names(problem: Problem, objective: Objective) -> list[str]:
@@ -240,10 +234,6 @@ def _grouped(keys: Index) -> tuple[list[int], list[Column]]:
     order = np.argsort(keys, kind="stable")
     values, starts = np.unique(keys[order], return_index=True)
     return values.tolist(), np.split(order, starts[1:]) if len(values) else []
-
-
-def _groups(keys: Index, count: int) -> list[Column]:
-    return _grouped(keys)[1] if count else []
 
 
 def _load_rows(rows: _Rows, problem: Problem, x: _Choices, sizes: Column, high: int, low: list[int]) -> None:

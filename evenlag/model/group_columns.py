@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evenlag.model.arrays import NOBODY, Bools, Whole
+from evenlag.model.arrays import NOBODY, Bools, Whole, spans
 from evenlag.model.balance import Balance
 
 MOST_BITS = 62  # width of a sort key that packs two numbers
@@ -171,10 +171,7 @@ class GroupColumns:
 
 def rows_of_parts(starts: Whole, chosen: Whole) -> Whole:
     """Return the rows starts[k]:starts[k + 1] of some parts k, part after part."""
-    sizes = np.diff(starts)[chosen]
-    ends = np.cumsum(sizes)
-    rows: Whole = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[:-1][chosen] - ends + sizes, sizes)
-    return rows
+    return spans(starts[:-1][chosen], np.diff(starts)[chosen])[0]
 
 
 def sums_over(values: Whole, starts: Whole) -> Whole:

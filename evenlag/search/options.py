@@ -196,7 +196,7 @@ class SolveOptions:
 
 
 def solving_options(
-    call: str, keywords: TermKeywords, function: Callable[..., Any], *, own_costs: bool = False
+    call: str, keywords: TermKeywords, function: Callable[..., Any], *, own_costs: bool = False, **limits: Any
 ) -> SolveOptions:
     """Return the options of a call that forwards its keywords.
 
@@ -208,6 +208,8 @@ def solving_options(
         The call itself; an error also lists its own keywords.
     own_costs : bool
         Accept costs of the caller's own. Tables and running groups have none.
+    **limits
+        Parameters of the call itself that `SolveOptions` has too, such as `time_limit`.
 
     Raises
     ------
@@ -220,7 +222,7 @@ def solving_options(
     unknown = sorted(set(keywords) - set(known))
     if unknown:
         raise unknown_keyword(call, unknown[0], [*known, *keywords_of(function)])
-    options = SolveOptions(**keywords)
+    options = SolveOptions(**keywords, **limits)
     if not own_costs:
         for parameter in ("first", "prices", "budgets"):
             for name in getattr(options, parameter) or ():

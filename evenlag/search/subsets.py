@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import Bools, Whole, spans
 from evenlag.model.backends.integer_program import IntegerProgram
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
@@ -60,7 +60,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
     hits = np.maximum(stop - start, 0)
     if hits.sum() > most * 4 * comb(size, front):
         raise EnumerationLimitError
-    left, at = runs(hits, start)
+    at, left = spans(start, hits)
     right = order[at]
     if front:  # keep each subset once: its first half precedes its second
         once = first[left, -1] < second[right, 0]
@@ -68,12 +68,6 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
     if len(left) > most:
         raise EnumerationLimitError
     return np.concatenate([first[left], second[right]], axis=1)
-
-
-def runs(lengths: Whole, begin: Whole) -> tuple[Whole, Whole]:
-    """Return i and begin[i] + k, for all i and all k < lengths[i], as two arrays."""
-    left = np.repeat(np.arange(len(lengths)), lengths)
-    return left, np.arange(len(left)) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
 
 
 @lru_cache(maxsize=64)

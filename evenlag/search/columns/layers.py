@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import Bools, Whole, spans
 from evenlag.model.group_columns import alike, sums_over
 from evenlag.search.columns.giants import Columns, with_giants
-from evenlag.search.columns.group_rules import CountRules, spans
+from evenlag.search.columns.group_rules import CountRules
 
 MOST_CELLS = 1 << 18  # cells of all tables in use at a time: they fit in a processor's cache
 MOST_LAYERS = 64  # with more layers, those with the smallest ranges are merged in pairs first

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenlag.model.arrays import NOBODY, Bools, Whole
+from evenlag.model.arrays import NOBODY, Bools, Whole, spans
 from evenlag.model.balance import Balance
 from evenlag.model.group_columns import alike, grouped
 from evenlag.search.columns.fill import FULL, lightest, longest_first
-from evenlag.search.columns.group_rules import CountRules, numbered, spans
+from evenlag.search.columns.group_rules import CountRules, numbered
 
 MOST_CELLS = 1 << 20  # cells of all count tables in use at a time, unless a single group has more
 MOST_COUNTS = 1 << 22  # classes times members of a group; a larger one is not repaired

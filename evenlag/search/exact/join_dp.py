@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Whole, spans
 from evenlag.model.plan import Plan
 from evenlag.search.exact.column_enumeration import NOTHING, Options, completed
 from evenlag.search.exact.member_options import Exchanges
-from evenlag.search.subsets import Bits, EnumerationLimitError, runs, sizes_of, undominated, unpacked
+from evenlag.search.subsets import Bits, EnumerationLimitError, sizes_of, undominated, unpacked
 
 AT_ONCE = 1 << 18  # pairs compared in one step of the clock
 
@@ -134,7 +134,7 @@ def equal_pairs(mine: Bits, theirs: Bits) -> tuple[Whole, Whole]:
     my_number, their_number = np.split(number, [mine.shape[1]])
     order = np.argsort(their_number, kind="stable")
     begin, end = (np.searchsorted(their_number[order], my_number, side=side) for side in ("left", "right"))
-    i, at = runs(end - begin, begin)
+    at, i = spans(begin, end - begin)
     return i, order[at]
 
 

@@ -16,7 +16,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import Bools, Whole, spans
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
@@ -28,7 +28,6 @@ from evenlag.search.subsets import (
     bits_of,
     holds,
     packed,
-    runs,
     subsets,
     unpacked,
     weights_of,
@@ -264,7 +263,8 @@ class MemberOptions:
             hits[here] = np.searchsorted(ascending, high - base[here], side="right") - begin[here]
         if hits.sum() > self.limits.hits:
             raise EnumerationLimitError
-        return runs(hits, begin)
+        right, left = spans(begin, hits)
+        return left, right
 
     def _subsets(self, kind: int, size: int, stop: Callable[[], bool]) -> Subsets:
         """Return the subsets of one kind and size, one of each class of equivalent subsets.
