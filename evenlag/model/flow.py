@@ -72,8 +72,7 @@ class _Arcs:
 
     def reduced_cost(self) -> Cells:
         """Return the reduced cost of every arc, that is, cost plus the potential of its tail minus that of its head."""
-        reduced: Cells = self.cost + self._potential[self.tail] - self._potential[self.head]
-        return reduced
+        return self.cost + self._potential[self.tail] - self._potential[self.head]
 
     def zero_cost_components(self) -> Cells:
         """Return the strongly connected component of every node over residual arcs with reduced cost 0."""

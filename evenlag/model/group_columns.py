@@ -181,8 +181,7 @@ def sums_over(values: Whole, starts: Whole) -> Whole:
 
 def _over_groups(reduce: np.ufunc, values: Whole, starts: Whole) -> Whole:
     """Return a reduction over each of the parts of `values`, none of which is empty."""
-    reduced: Whole = reduce.reduceat(values, starts[:-1]) if len(starts) > 1 else np.zeros(0, dtype=np.int64)
-    return reduced
+    return reduce.reduceat(values, starts[:-1]) if len(starts) > 1 else np.zeros(0, dtype=np.int64)
 
 
 def _range_over(values: Whole, starts: Whole) -> Whole:
@@ -203,8 +202,7 @@ def descending(values: Whole) -> Whole:
     if largest.bit_length() + bits > MOST_BITS:
         return np.argsort(-values, kind="stable")
     keys = np.sort(((largest - values) << bits) | np.arange(len(values)))
-    order: Whole = keys & ((1 << bits) - 1)
-    return order
+    return keys & ((1 << bits) - 1)
 
 
 def grouped(order: Whole, group_of: Whole) -> Whole:

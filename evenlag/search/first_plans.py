@@ -124,8 +124,7 @@ class _Best:
     @property
     def found(self) -> Bools:
         """True for each group that has a plan, shape (G,)."""
-        found: Bools = self.objective < NO_PLAN
-        return found
+        return self.objective < NO_PLAN
 
     @property
     def open(self) -> Bools:

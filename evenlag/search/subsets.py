@@ -206,8 +206,7 @@ def _any(rng: np.random.Generator, among: NDArray[np.bool_]) -> int:
 def _subset_sums(values: Column) -> Column:
     """Return the sums of all subsets; subset i holds item j if bit j of i is set."""
     if len(values) <= 5:
-        sums: Column = _membership(len(values)) @ values
-        return sums
+        return _membership(len(values)) @ values
     half = len(values) // 2
     return np.add.outer(_subset_sums(values[half:]), _subset_sums(values[:half])).ravel()
 

@@ -151,8 +151,7 @@ class Table:
         link = self.link
         while not np.array_equal(link, further := link[link]):
             link = further
-        found: Whole = column[link]
-        return found
+        return column[link]
 
     def _range(self, groups: Whole, negated: Whole) -> Whole:
         """Return the largest minus the smallest load of layers of groups, one or several each."""
@@ -163,8 +162,7 @@ class Table:
     def _ranges(self, negated: Whole, height: Whole) -> Whole:
         """Return the range of each layer, `MISSING` for missing layers; shape (B, H)."""
         there = np.arange(negated.shape[1]) < height[:, None]
-        ranges: Whole = np.where(there, self._range(np.arange(len(negated)), negated), MISSING)
-        return ranges
+        return np.where(there, self._range(np.arange(len(negated)), negated), MISSING)
 
     def _merge_pairs(self, negated: Whole, cells: Whole, height: Whole) -> tuple[Whole, Whole]:
         """Merge neighbours in the order of ranges, except for the largest ones."""

@@ -359,8 +359,7 @@ def _fill_by_topic(problem: Problem, member_of: Index, counts: Cells) -> None:
 
 def _scaled(problem: Problem, member_of: Index) -> Ints:
     """Return loads · factors of an unfinished plan."""
-    loads: Ints = Plan(problem, member_of.copy()).loads * problem.load_factors
-    return loads
+    return Plan(problem, member_of.copy()).loads * problem.load_factors
 
 
 def _fill_in_rounds(problem: Problem, member_of: Index, partitions: Cells, room: Cells, loads: Ints) -> None:

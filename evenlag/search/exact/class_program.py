@@ -439,5 +439,4 @@ def _least(costs: PairTable, partitions: Whole, members: Whole, may: Bools) -> I
     """Return the least cost of each partition on the members of a class that may take it (N, M)."""
     home = costs.home[partitions]
     at_home = np.isin(home, members) & may[np.arange(len(home)), home]
-    least: Ints = np.where(at_home, costs.at_home[partitions], costs.table[partitions, costs.class_of[members[0]]])
-    return least
+    return np.where(at_home, costs.at_home[partitions], costs.table[partitions, costs.class_of[members[0]]])

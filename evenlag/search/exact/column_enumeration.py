@@ -338,5 +338,4 @@ class Completion:
             able |= self._changes[i] & (self._members[i].inside | ~theirs)
         called_for = changed ^ self._members[0].unowned_bits[:, None]  # with unowned ones, unless they are taken
         never = (called_for & ~able[:, None]).any(axis=0)
-        possible: Bools = ~never & (lost <= self._slack - sum(self._least[i] for i in rest))
-        return possible
+        return ~never & (lost <= self._slack - sum(self._least[i] for i in rest))

@@ -161,8 +161,7 @@ class PlanTarget:
 
     def cost(self, low: Whole, high: Whole, moves: Whole | int) -> Whole:
         """Return the objectives of plans with these smallest loads, largest loads and moves."""
-        cost: Whole = high - low + self.price * (moves + self.lost)
-        return cost
+        return high - low + self.price * (moves + self.lost)
 
 
 def plan_target(

@@ -194,8 +194,7 @@ class MemberOptions:
 
     def loads_of(self, held: Bits, more: Whole | int, reduced: Whole) -> Whole:
         """Return the loads of sets of partitions by their sums of reduced lags and the change `more` in idle ones."""
-        loads: Whole = reduced - self.reduced_idle(more) + weights_of(held, self.beyond)
-        return loads
+        return reduced - self.reduced_idle(more) + weights_of(held, self.beyond)
 
     @cached_property
     def _later(self) -> tuple[Whole, Bits]:

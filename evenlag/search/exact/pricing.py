@@ -163,8 +163,7 @@ class Pricing:
 
     def worth(self, values: Whole, n: int) -> Whole:
         """Return the value of each partition to one of the members, less one move where it comes from another."""
-        less: Whole = values - UNIT * self.moved[n]
-        return less
+        return values - UNIT * self.moved[n]
 
     def by_place(self, of_rows: Whole) -> Whole:
         """Return per-row numbers by place; 0 for places without a row."""
@@ -321,5 +320,4 @@ class Subgradient:
 
     def _changed(self, values: Whole, by: NDArray[np.float64]) -> Whole:
         """Return values changed by amounts that are given by row."""
-        changed: Whole = values + self._pricing.by_place(np.rint(by).astype(np.int64))
-        return changed
+        return values + self._pricing.by_place(np.rint(by).astype(np.int64))

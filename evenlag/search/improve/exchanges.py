@@ -217,8 +217,7 @@ class Exchanges:
         """Return the change of a pair cost for every exchange."""
         ours, theirs, me = self.ours, self.theirs, self.me
         give = np.where(ours[:, None] == NOBODY, 0, costs.at(ours[:, None], self.holder) - costs.at(ours, me)[:, None])
-        change: Column = give + np.where(theirs == NOBODY, 0, costs.at(theirs, me) - costs.at(theirs, self.holder))
-        return change
+        return give + np.where(theirs == NOBODY, 0, costs.at(theirs, me) - costs.at(theirs, self.holder))
 
     def cost(self, per_move: float) -> Floats:
         """Return the cost of every exchange: moves times `per_move`, plus pair costs in messages."""
@@ -248,8 +247,7 @@ class Exchanges:
     def _distance(self, s: int, loads: Column) -> Floats:
         loads, state = loads[..., s], self.state
         far = np.maximum(state.lows[s] - loads, loads - state.highs[s], dtype=state.dtype)
-        distance: Floats = np.asarray(np.maximum(far, 0, dtype=state.dtype)).astype(np.float64)
-        return distance
+        return np.asarray(np.maximum(far, 0, dtype=state.dtype)).astype(np.float64)
 
     def drawn(self, rows: Whole, columns: Whole, seed: int) -> Floats:
         """Return a number in [0, 1) per exchange that depends only on its partitions, its other member and the seed."""
@@ -259,8 +257,7 @@ class Exchanges:
         )
         mixed = (give[rows] ^ take[columns]) * np.uint64(MIX_BOTH)
         mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(MIX_ROW)
-        drawn: Floats = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        return drawn
+        return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     # ---- by the objective --------------------------------------------------------------------------------------------
 
@@ -297,8 +294,7 @@ class Exchanges:
 
 
 def _outside(counts: Any, lo: Any, hi: Any) -> Any:
-    far: Any = np.maximum(lo - counts, 0) + np.maximum(counts - hi, 0)
-    return far
+    return np.maximum(lo - counts, 0) + np.maximum(counts - hi, 0)
 
 
 def _beside(loads: Column, active: Whole, me: int, holder: Whole) -> tuple[Any, Any]:

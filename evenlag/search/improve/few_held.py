@@ -249,8 +249,7 @@ class _ThreeWay(_Slots):
 
     def violations(self) -> Column:
         """Return the distance of each load outside the window."""
-        bad: Column = np.maximum(np.maximum(self.low - self.loads, self.loads - self.high), 0)
-        return bad
+        return np.maximum(np.maximum(self.low - self.loads, self.loads - self.high), 0)
 
     def score(self) -> tuple[float, int]:
         """Return the worst distance and the number of members outside."""

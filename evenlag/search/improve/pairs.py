@@ -396,8 +396,7 @@ def _free_of_cost(state: SearchState, a: int, b: int, items: Column) -> Column:
     """Return the `items` that cost the same on both members."""
     if not state.priced:
         return items
-    free: Column = items[np.all([more == 0 for more in state.prices_between(items, a, b)], axis=0)]
-    return free
+    return items[np.all([more == 0 for more in state.prices_between(items, a, b)], axis=0)]
 
 
 def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column) -> Column:

@@ -297,13 +297,11 @@ class _Relocation:
     def _sample(self, theirs: Column, most: int) -> Column:
         """Return positions of `most` partitions, spread evenly over the sorted lags."""
         order = np.argsort(self.state.lag_of(theirs), kind="stable")
-        kept: Column = order[np.unique(np.linspace(0, len(order) - 1, most).astype(np.int64))]
-        return kept
+        return order[np.unique(np.linspace(0, len(order) - 1, most).astype(np.int64))]
 
 
 def _distance(state: SearchState, scaled: Column) -> Column:
-    distance: Column = state.distance(scaled).astype(np.float64)
-    return distance
+    return state.distance(scaled).astype(np.float64)
 
 
 # ---- the stage -------------------------------------------------------------------------------------------------------

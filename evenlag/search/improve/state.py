@@ -233,8 +233,7 @@ class SearchState:
 
     def may_be_partner(self) -> Bools:
         """Return a mask of the active members that may be burdened: not tabu and without an oversized partition."""
-        able: Bools = ~(self.tabu | self.oversized[self.active])
-        return able
+        return ~(self.tabu | self.oversized[self.active])
 
     @property
     def oversized(self) -> Bools:
@@ -341,8 +340,7 @@ class SearchState:
             return owner
         least, at = self._cheapest_member().astype(np.int32), np.arange(len(owner))
         owned = self.prices_at(at, owner) <= self.prices_at(at, least)
-        home: Index = np.where((owner != NOBODY) & owned, owner, least)
-        return home
+        return np.where((owner != NOBODY) & owned, owner, least)
 
     def prices_between(self, items: Whole, a: int, b: int) -> list[Ints]:
         """Return the extra cost of each partition on `b` over `a`: in moves, if they count, and in each pair cost."""
@@ -362,8 +360,7 @@ class SearchState:
         away = (home != NOBODY) & (home != self.member_of)
         if self.goal.terms:
             away &= self.prices_at(at, self.member_of) > self.prices_at(at, home)
-        found: Whole = np.flatnonzero(self.free & away & self.problem.active[home])
-        return found
+        return np.flatnonzero(self.free & away & self.problem.active[home])
 
     # ---- changes -------------------------------------------------------------------------------------------------
 
