@@ -105,11 +105,7 @@ def by_moves(bounds: LoadBounds, rule: CountRule, base: Number, proof: Certifica
 
 def of_scenarios(parts: Sequence[tuple[Number, Certificate | None]]) -> Certificate:
     """Return a certificate that combines bounds of the single scenarios."""
-
-    def document() -> Document:
-        return {"kind": "scenarios", "scenarios": [_nested(*part) for part in parts]}
-
-    return Certificate(document)
+    return Certificate(lambda: {"kind": "scenarios", "scenarios": [_nested(*part) for part in parts]})
 
 
 def _nested(bound: Number, proof: Certificate | None) -> Document:

@@ -266,16 +266,14 @@ def _pieces(base: Cells, top: Cells, lo: Cells, hi: Cells, *more: Cells) -> Iter
 
 # ---- strongly connected components -----------------------------------------------------------------------------------
 
-Nodes = NDArray[np.int64]
 
-
-def strong_components(nodes: int, tail: Nodes, head: Nodes) -> Nodes:
+def strong_components(nodes: int, tail: Cells, head: Cells) -> Cells:
     """Return a component number for every node; nodes with equal numbers can reach each other.
 
     Parameters
     ----------
     nodes : int
-        Nodes are 0 … nodes − 1.
+        Cells are 0 … nodes − 1.
     tail, head : int64 arrays (E,)
         The arcs.
     """

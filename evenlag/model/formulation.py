@@ -17,25 +17,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.arrays import Ints
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Across, Objective, ObjectiveKind, PairCost
 from evenlag.model.plan import Number, common_divisor, whole
 from evenlag.model.problem import NOBODY, Index, Problem
-
-Column = NDArray[Any]  # int64 or Python integers
 
 
 @dataclass
 class _Rows:
     """Rows `lo <= Σ coefficient · column <= hi`, collected in coordinate form."""
 
-    row: list[Column] = field(default_factory=list)
-    column: list[Column] = field(default_factory=list)
-    coefficient: list[Column] = field(default_factory=list)
+    row: list[Ints] = field(default_factory=list)
+    column: list[Ints] = field(default_factory=list)
+    coefficient: list[Ints] = field(default_factory=list)
     lo: list[int | None] = field(default_factory=list)
     hi: list[int | None] = field(default_factory=list)
 
-    def add(self, columns: Column, coefficients: Column | int, lo: int | None, hi: int | None) -> None:
+    def add(self, columns: Ints, coefficients: Ints | int, lo: int | None, hi: int | None) -> None:
         columns = np.asarray(columns, dtype=np.int64)
         self.row.append(np.full(len(columns), len(self.lo), dtype=np.int64))
         self.column.append(columns)
@@ -56,10 +55,10 @@ class _Choices:
     fixed: Index
 
     @cached_property
-    def _of_member(self) -> dict[int, Column]:
+    def _of_member(self) -> dict[int, Ints]:
         return dict(zip(*_grouped(self.member), strict=True))
 
-    def of(self, member: int) -> Column:
+    def of(self, member: int) -> Ints:
         """Return the columns of a member."""
         return self._of_member.get(member, np.zeros(0, dtype=np.int64))
 
@@ -99,7 +98,7 @@ class Mip:
     lower: list[int]
     upper: list[int]
     names: list[str]
-    rows: list[tuple[Column, Column, int | None, int | None]]
+    rows: list[tuple[Ints, Ints, int | None, int | None]]
     costs: dict[int, int]
     step: Fraction
     unit: Fraction
@@ -230,13 +229,13 @@ def _choices(problem: Problem) -> _Choices:
     return _Choices(x_partition, x_member, fixed)
 
 
-def _grouped(keys: Index) -> tuple[list[int], list[Column]]:
+def _grouped(keys: Index) -> tuple[list[int], list[Ints]]:
     order = np.argsort(keys, kind="stable")
     values, starts = np.unique(keys[order], return_index=True)
     return values.tolist(), np.split(order, starts[1:]) if len(values) else []
 
 
-def _load_rows(rows: _Rows, problem: Problem, x: _Choices, sizes: Column, high: int, low: list[int]) -> None:
+def _load_rows(rows: _Rows, problem: Problem, x: _Choices, sizes: Ints, high: int, low: list[int]) -> None:
     """Add two rows for each member: its load is at most the column `high`, and at least `low` if there is one."""
     for m in np.flatnonzero(problem.active).tolist():
         columns = x.of(m)
@@ -314,6 +313,6 @@ def _count_rows(rows: _Rows, rule: CountRule, x: _Choices, helper: int) -> list[
     return helpers
 
 
-def _integers(values: list[int]) -> Column:
+def _integers(values: list[int]) -> Ints:
     fits = all(abs(value) < 2**62 for value in values)
     return np.array(values, dtype=np.int64 if fits else object)

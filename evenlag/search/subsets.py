@@ -22,12 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Whole, spans
+from evenlag.model.arrays import Bools, Ints, Whole, spans
 from evenlag.model.backends.integer_program import IntegerProgram
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
-
-Column = NDArray[Any]
 
 MOST_HALVES = 400_000  # most subsets of one half: some tens of MB, some hundredths of a second
 
@@ -36,7 +34,7 @@ class EnumerationLimitError(Exception):
     """An enumeration exceeds its limit."""
 
 
-def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> Whole:
+def patterns_within(lags: Ints, size: int, low: Any, high: Any, most: int) -> Whole:
     """List the subsets of `size` of the lags with a sum in [low, high]; shape (N, size), each row ascending.
 
     Raises
@@ -128,7 +126,7 @@ def any_partition_fits(rule: CountRule) -> bool:
 # ---- one subset with a sum nearest to a target -----------------------------------------------------------------------
 
 
-def nearest_subset(values: Column, target: Any, within: Any, rng: np.random.Generator) -> NDArray[np.bool_] | None:
+def nearest_subset(values: Ints, target: Any, within: Any, rng: np.random.Generator) -> NDArray[np.bool_] | None:
     """Choose a subset with a sum nearest to `target`.
 
     Parameters
@@ -165,7 +163,7 @@ def nearest_subset(values: Column, target: Any, within: Any, rng: np.random.Gene
 
 
 def subset_of_size(
-    values: Column, size: int, target: Any, within: Any, rng: np.random.Generator
+    values: Ints, size: int, target: Any, within: Any, rng: np.random.Generator
 ) -> NDArray[np.bool_] | None:
     """Choose `size` of the values with a sum nearest to `target`.
 
@@ -203,7 +201,7 @@ def _any(rng: np.random.Generator, among: NDArray[np.bool_]) -> int:
     return int(chosen[rng.integers(len(chosen)) if len(chosen) > 1 else 0])
 
 
-def _subset_sums(values: Column) -> Column:
+def _subset_sums(values: Ints) -> Ints:
     """Return the sums of all subsets; subset i holds item j if bit j of i is set."""
     if len(values) <= 5:
         return _membership(len(values)) @ values

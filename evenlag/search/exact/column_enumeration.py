@@ -89,13 +89,7 @@ class TargetOptions(Options):
         self._blocks: dict[tuple[int, Shape], tuple[Bits, Whole]] = {}
 
     def narrow(self) -> bool:
-        """Raise the least gives and takes of members to a fixed point; return False if a member has no exchange.
-
-        Raises
-        ------
-        EnumerationLimitError
-            More than one member exceeds the enumeration limits, or `stop` ended the search.
-        """
+        """Raise the least gives and takes of members to a fixed point; return False if a member has no exchange."""
         changed = True
         while changed:
             changed = False
@@ -197,13 +191,7 @@ class PricedOptions(Options):
         self._listed: list[Exchanges | None] = [None] * len(members)
 
     def narrow(self) -> bool:
-        """Enumerate the patterns of each member; return False if a member has no pattern or prices exclude the window.
-
-        Raises
-        ------
-        EnumerationLimitError
-            More than one member exceeds the enumeration limits, or `stop` ended the search.
-        """
+        """Enumerate the patterns of each member; return False if one has none, or if prices exclude the window."""
         if self.slack < 0:
             return False
         pricing, prices = self._patterns.pricing, self._prices[0][1]

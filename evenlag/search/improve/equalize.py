@@ -23,12 +23,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from math import lgamma, log
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Ints, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
@@ -243,8 +241,6 @@ class Restarts(Stage):
 
 MOST_HELD = 40  # most partitions per member
 
-Column = NDArray[Any]
-
 
 class _Repair(Enum):
     """Outcome of one repair."""
@@ -319,7 +315,7 @@ class NeighbourhoodSearch:
         self.target = min(self.worst - 1, self.target + 1 + self.target // 8)
         return True
 
-    def _destroy(self, bad: Column) -> Whole:
+    def _destroy(self, bad: Ints) -> Whole:
         """Return the worst few members, and others that compensate for them."""
         state = self.state
         outside = np.flatnonzero(bad > self.target)

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Ints, Whole
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.improve.state import Column, SearchState, Stagnation
+from evenlag.search.improve.state import SearchState, Stagnation
 
 EXACT = 2.0**50  # loads below this are exact as doubles
 
@@ -247,7 +247,7 @@ class _ThreeWay(_Slots):
         self.low, self.high = float(state.low), float(state.high)
         self.draw()
 
-    def violations(self) -> Column:
+    def violations(self) -> Ints:
         """Return the distance of each load outside the window."""
         return np.maximum(np.maximum(self.low - self.loads, self.loads - self.high), 0)
 
@@ -309,7 +309,7 @@ class _ThreeWay(_Slots):
                 return True
         return False
 
-    def _try_sizes(self, a: int, first: Column, sizes: Sizes, window: tuple[float, float, float]) -> bool:
+    def _try_sizes(self, a: int, first: Ints, sizes: Sizes, window: tuple[float, float, float]) -> bool:
         """Try all shares of `a` with i of its own slots, j of a member in `first` and n of a third one."""
         low, high, most = window
         i, j, n = sizes
@@ -331,7 +331,7 @@ class _ThreeWay(_Slots):
         others = [self.held[m[:, None], outside[s][pick]] for s, (m, pick) in enumerate(places)]
         return self._split(a, b, c, np.concatenate(ours, axis=1), np.concatenate(others, axis=1), rest[fine], low, high)
 
-    def _look_up(self, size: int, wanted: Column, width: float) -> tuple[Column, Column]:
+    def _look_up(self, size: int, wanted: Ints, width: float) -> tuple[Ints, Ints]:
         """Find for each entry of `wanted` the subsets of `size` slots with a sum in [wanted, wanted + width].
 
         Returns
@@ -351,9 +351,7 @@ class _ThreeWay(_Slots):
         which = np.searchsorted(ends, at, side="right")
         return near[which], self.order[size][start[which] + at - np.append(0, ends)[which]]
 
-    def _split(
-        self, a: int, b: Column, c: Column, ours: Column, others: Column, rest: Column, low: float, high: float
-    ) -> bool:
+    def _split(self, a: int, b: Ints, c: Ints, ours: Ints, others: Ints, rest: Ints, low: float, high: float) -> bool:
         """Split the rest between the two others and apply one split that fits; return False if none does."""
         splits = _subsets(2 * self.slots, self.slots)
         if self.slots == self.held.shape[1]:
@@ -383,7 +381,7 @@ class _ThreeWay(_Slots):
 
 
 @lru_cache(maxsize=32)
-def _parts(slots: int, size: int) -> tuple[Column, Column]:
+def _parts(slots: int, size: int) -> tuple[Ints, Ints]:
     """Return the positions in each subset of `size` slots, and those outside it."""
     inside = list(combinations(range(slots), size))
     outside = [[s for s in range(slots) if s not in subset] for subset in inside]

@@ -28,7 +28,6 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index
 from evenlag.search.improve import kernel
 
-Column = NDArray[Any]
 Score = tuple[int, int]
 
 NO_LIMIT = 2**62
@@ -118,7 +117,7 @@ class SearchState:
         self.active = np.flatnonzero(problem.active)
         lags = problem.scenario_lags if problem.futures else problem.lags[None]
         self._take_prices(int(lags.sum(axis=1).max(initial=0)))
-        self.table: Column = np.zeros((len(problem.lags) + 1, len(lags)), self.dtype)
+        self.table: Ints = np.zeros((len(problem.lags) + 1, len(lags)), self.dtype)
         self.table[:-1] = lags.T
         self.lags, self.factors = self.table[:-1, 0], problem.load_factors.astype(self.dtype)
         self.aim_at(window)
@@ -132,7 +131,7 @@ class SearchState:
         self.least_companion = int(positive.min()) if len(positive) else 0
         members = len(problem.members)
         self.member_of = plan.member_of.copy()
-        self.loads: Column = np.zeros((members, len(lags)), self.dtype)
+        self.loads: Ints = np.zeros((members, len(lags)), self.dtype)
         self.scaled = self.loads[:, 0]
         self.counts = np.zeros(members, np.int64)
         self.topic_counts = np.zeros((len(problem.topics), members), np.int64)
@@ -171,7 +170,7 @@ class SearchState:
         wide = most >= NO_LIMIT or any(pair.costs.wide for pair in goal.pairs)
         self.costs = tuple(pair.costs for pair in goal.pairs)
         budgets = [most if pair.budget is None else min(pair.budget, most) for pair in goal.pairs]
-        self.budgets: Column = np.array(budgets, object if wide else np.int64)
+        self.budgets: Ints = np.array(budgets, object if wide else np.int64)
         self.rates = np.array([float(pair.price) for pair in goal.pairs])  # in messages
 
     def aim_at(self, window: tuple[Any, Any]) -> None:
@@ -208,17 +207,17 @@ class SearchState:
 
     # ---- the window ----------------------------------------------------------------------------------------------
 
-    def violations(self) -> Column:
+    def violations(self) -> Ints:
         """Return the distance of each active member's load outside the window, as a weighted mean over scenarios."""
         if len(self.weights) == 1:
             return self.distance(self.scaled[self.active])
         outside = np.maximum(np.maximum(self.lows - self.loads, self.loads - self.highs), 0)
-        mean: Column = outside[self.active].astype(np.float64) @ self.weights
+        mean: Ints = outside[self.active].astype(np.float64) @ self.weights
         return mean
 
-    def distance(self, scaled: Column) -> Column:
+    def distance(self, scaled: Ints) -> Ints:
         """Return the distance of scaled loads outside the window of the first scenario."""
-        outside: Column = np.maximum(np.maximum(self.low - scaled, scaled - self.high), 0)
+        outside: Ints = np.maximum(np.maximum(self.low - scaled, scaled - self.high), 0)
         return outside
 
     def base(self) -> int:
@@ -226,7 +225,7 @@ class SearchState:
         loads = self.loads[self.active]
         return self.base_of(loads.max(axis=0) - (loads.min(axis=0) if self.goal.kind == ObjectiveKind.SPREAD else 0))
 
-    def base_of(self, each: Column) -> int:
+    def base_of(self, each: Ints) -> int:
         """Combine the spreads (makespans) of all scenarios (S,), priced by `units`."""
         priced = each * self.units
         return int(priced.max() if self.worst_counts else priced.sum())
@@ -423,7 +422,7 @@ class SearchState:
         for k, costs in enumerate(self.costs):
             self.used[k] += (costs.at(items, target) - costs.at(items, source)).sum()
 
-    def carry_out(self, a: int, b: int, give: Column, take: Column) -> None:
+    def carry_out(self, a: int, b: int, give: Ints, take: Ints) -> None:
         """Let `a` give the partitions `give` to `b` and take `take`."""
         self._account(give, a, b)
         self._account(take, b, a)
@@ -438,7 +437,7 @@ class SearchState:
         if self._stale is not None:
             self._stale |= {a, b}
 
-    def share_out(self, members: Sequence[int], shares: Sequence[Column]) -> None:
+    def share_out(self, members: Sequence[int], shares: Sequence[Ints]) -> None:
         """Redistribute the free partitions of some members among them: each gets exactly its share.
 
         The partitions must be interchangeable under the rule.
@@ -460,9 +459,9 @@ class SearchState:
         """Return the plan of the state."""
         return Plan(self.problem, self.member_of.copy())
 
-    def lag_of(self, items: Column) -> Column:
+    def lag_of(self, items: Ints) -> Ints:
         """Return the lags of partitions; 0 for NOBODY."""
-        lags: Column = self.table[items, 0]
+        lags: Ints = self.table[items, 0]
         return lags
 
     def draw_up_to(self, whole: int) -> int:
@@ -478,7 +477,7 @@ class BestState:
         self.score = _score(state.violations())
         self.member_of = state.member_of.copy()
 
-    def update(self, bad: Column | None = None) -> bool:
+    def update(self, bad: Ints | None = None) -> bool:
         """Store the state if it is better and return True; `bad` is its violation if known."""
         score = _score(self.state.violations() if bad is None else bad)
         if score >= self.score:
@@ -492,7 +491,7 @@ class BestState:
             self.state.start_from(self.member_of)
 
 
-def _score(bad: Column) -> Score:
+def _score(bad: Ints) -> Score:
     return int(bad.max(initial=0)), int(np.count_nonzero(bad > 0))
 
 
