@@ -99,8 +99,6 @@ def table(
 
     Parameters
     ----------
-    headers : sequence of str
-    rows : iterable of sequences of cells
     right : iterable of int
         Columns with right-aligned headers, for figures.
     best : iterable of int

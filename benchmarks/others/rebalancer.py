@@ -70,9 +70,7 @@ def limit() -> int:
 
 def instances(seed: int) -> Iterator[tuple[str, Group, str]]:
     """Yield name, group and objective of each cell; where evenlag has been behind, of several draws."""
-    sizes, kinds, objectives = (
-        (FEW_SIZES, FEW_KINDS, FEW_OBJECTIVES) if few() else (SIZES, KINDS, OBJECTIVES)
-    )  # fmt: skip
+    sizes, kinds, objectives = (FEW_SIZES, FEW_KINDS, FEW_OBJECTIVES) if few() else (SIZES, KINDS, OBJECTIVES)
     for (partitions, members), kind, part in product(sizes, kinds, (None, BUDGET)):
         hard = (partitions, members) in HARD and kind == "uniform" and part
         for draw, objective in product(range(DRAWS if hard else 1), objectives):

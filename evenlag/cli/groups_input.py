@@ -61,7 +61,6 @@ class GroupsInput:
         ----------
         whole : bool
             As in `FileInput`.
-        repeated : bool
         timeout : float
             Seconds for the brokers' answers without `--timeout`.
 
@@ -75,9 +74,7 @@ class GroupsInput:
 
         if isinstance(self.path, Path):
             source, members = tables.both_tables(self.path, self.members)
-            return FileInput(
-                source, members, self.input_format, self.auto_offset_reset, self.subscribed, whole=whole
-            )  # fmt: skip
+            return FileInput(source, members, self.input_format, self.auto_offset_reset, self.subscribed, whole=whole)
         self.path.check_alone(self.members, self.input_format)
         pulse = Pulse() if repeated else None
         return ClusterInput(

@@ -34,8 +34,6 @@ class LoopOptions:
         Time for which plans are made.
     least : str
         Time between two plans of a group.
-    max_moves : int or None
-    dry_run : bool
     """
 
     publish: str | None
@@ -80,12 +78,7 @@ class LoopOptions:
             )
 
     def started(
-        self,
-        source: Input,
-        board: Board,
-        groups: Sequence[str],
-        config: dict[str, str],
-        log: Callable[[str], None],
+        self, source: Input, board: Board, groups: Sequence[str], config: dict[str, str], log: Callable[[str], None]
     ) -> Loop | None:
         """Return the loop, which the caller closes; None if no plans are published."""
         if self.publish is None:

@@ -35,7 +35,6 @@ class Planned:
 
     Attributes
     ----------
-    result : Result
     pace : Pace
         Rates of the group's record.
     notes : list of str
@@ -61,9 +60,6 @@ def planned(
 
     Parameters
     ----------
-    source : Source
-    ceiling : Ceiling
-    past : PastOptions
     check : callable or None
         Called with the group before the search, to raise errors early.
     parameters : dict

@@ -253,9 +253,7 @@ def whatif(
     InfeasibleError, InvalidPlanError
         As in `solve`; the message says "before the change" or "after the change".
     """
-    options = replace(
-        solving_options("whatif", solving, whatif, own_costs=True), time_limit=time_limit, threads=threads
-    )
+    options = solving_options("whatif", solving, whatif, own_costs=True, time_limit=time_limit, threads=threads)
     if options.only_if_better is not None:
         raise InvalidProblemError("only_if_better applies to one plan, but whatif compares two: leave it out")
     clock, pace = Clock(time_limit), pace_of(record, capacity)

@@ -8,6 +8,7 @@ from functools import cache as once
 from itertools import count
 
 from evenlag.compare.curve import Curve, Frontier, knee
+from evenlag.compare.resized import growing_steps
 from evenlag.errors import InvalidProblemError
 from evenlag.model.asked_terms import NEEDED, NO_DATA
 from evenlag.model.backends import fits
@@ -29,12 +30,7 @@ from evenlag.search.improve.relocation import Way, relocate
 from evenlag.search.options import MOST_SEED, SolveOptions
 from evenlag.search.solver import search
 
-PATHS = (
-    (1.0, 0.0),
-    (0.6, 0.0),
-    (1.0, 0.5),
-    (0.3, 0.5),
-)  # greed and noise of relocations
+PATHS = ((1.0, 0.0), (0.6, 0.0), (1.0, 0.5), (0.3, 0.5))  # greed and noise of relocations
 
 # Shares of the time left, in order: bounds from move counts, solving budget by budget, bounds again. They are smaller
 # with work limits, because a search may then take longer than by the clock.
@@ -120,7 +116,7 @@ def frontier(
     bounds = cache.load_bounds(rule)
     plans = [fewest.plan, *_on_the_way(rule, bounds, clock, seed), widest.plan]
     provable, owned = fits(problem), bool((problem.owner != NOBODY).any())
-    budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
+    budgets = growing_steps(fewest.moves + 1, widest.moves, SOLVED if provable else PICKED)
     curve = Curve(plans, lambda plan: plan.moves)
     curve.prove(fewest.moves, fewest.bound)
     curve.prove(widest.moves, widest.bound)
@@ -152,9 +148,7 @@ def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) ->
     return plans
 
 
-def _bound_by_moves(
-    curve: Curve, budgets: list[int], moves: Callable[[], MoveBound], stop: Callable[[], bool]
-) -> None:  # fmt: skip
+def _bound_by_moves(curve: Curve, budgets: list[int], moves: Callable[[], MoveBound], stop: Callable[[], bool]) -> None:
     """Raise the bounds by what the budget's number of moves can achieve, the outermost budgets first."""
     for i in sorted(range(len(budgets)), key=lambda i: min(i, len(budgets) - 1 - i)):
         if stop():
@@ -179,17 +173,6 @@ def _bound_by_patterns(
             widest = max(left, key=curve.gap)
             left.remove(widest)
             curve.prove(widest, cheapest_window(patterns, curve.best(widest).spread, widest))
-
-
-def _budgets(fewest: int, widest: int, growth: float) -> list[int]:
-    """Return every budget if there are few, else budgets in growing steps."""
-    budgets, step = [], 1.0
-    budget = fewest + 1
-    while budget < widest:
-        budgets.append(budget)
-        step = step if len(budgets) < 8 else step * growth
-        budget += int(step)
-    return budgets
 
 
 # ---- against another cost --------------------------------------------------------------------------------------------
@@ -261,13 +244,10 @@ class BudgetSearch:
 
     Attributes
     ----------
-    budgets : list of int
     asked : callable
         Returns the solve options for a budget.
     known : Result
         A result for the same group, used as a template for what is known about a budget.
-    clock : Clock
-    cache : SolveCache
     progress : callable or None
         Called with (budgets done, budgets in all); the time used counts as budgets done, if that is more.
     """

@@ -32,7 +32,6 @@ class BuiltIn:
 
     Attributes
     ----------
-    problem : Problem
     used : str or None
         The assignor in use; None if unknown.
     assumed : bool
@@ -52,14 +51,10 @@ class BuiltIn:
         """A sentence on the assumed assignor; None if it is known or unknown."""
         return _ASSUMED.format(self.used) if self.assumed else None
 
-    def begins_anew(self, name: str) -> bool:
-        """Return whether another assignor has a memory, which holds nothing of today's assignment after a change."""
-        return _begins_anew(self.problem, name)
-
     @property
     def assumptions(self) -> list[str]:
         """Sentences on the assumed assignor, and on the answers of the best ones."""
-        fresh = [name for name in self.best if self.begins_anew(name)]
+        fresh = [name for name in self.best if begins_anew(self.problem, name)]
         of_best = _FRESH.format(joined(fresh), "is" if len(fresh) == 1 else "are")
         return [*([self.assumption] if self.assumption else []), *([of_best] if fresh else [])]
 
@@ -102,7 +97,6 @@ def built_in(problem: Problem, answer: Callable[[str], Plan] | None = None) -> B
 
     Parameters
     ----------
-    problem : Problem
     answer : callable, optional
         Returns the plan of an assignor, if it may be known already.
 
@@ -125,11 +119,12 @@ def built_in(problem: Problem, answer: Callable[[str], Plan] | None = None) -> B
         return None
     others = {name: plan for name, plan in answers.items() if name != used and name not in alike}
     fresh = without_owners(problem)
-    others |= {name: Plan(problem, HEURISTICS[name](fresh).member_of) for name in others if _begins_anew(problem, name)}
+    others |= {name: Plan(problem, HEURISTICS[name](fresh).member_of) for name in others if begins_anew(problem, name)}
     return BuiltIn(problem, used, facts.assignor is None and used is not None, others)
 
 
-def _begins_anew(problem: Problem, name: str) -> bool:
+def begins_anew(problem: Problem, name: str) -> bool:
+    """Return whether another assignor has a memory, which holds nothing of today's assignment after a change."""
     return problem.facts.protocol != CONSUMER and name not in STATELESS
 
 

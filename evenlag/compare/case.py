@@ -51,7 +51,6 @@ class Case:
 
     Attributes
     ----------
-    problem : Problem
     record : tuple of Snapshot
         In order of time; may be empty.
     pace : Pace

@@ -117,7 +117,6 @@ def rates_at(now: Snapshot, step: Interval | None) -> Rates | None:
 
     Parameters
     ----------
-    now : Snapshot
     step : Interval or None
         The interval that ends there; None for the first snapshot.
     """

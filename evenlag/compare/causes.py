@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -46,7 +46,6 @@ class Finding:
 
     Attributes
     ----------
-    cause : Cause
     sentence : str
         The cause in words, without a full stop.
     measure : Measure
@@ -169,14 +168,10 @@ def _left_over(case: Case) -> Finding | None:
         return None
     names = listed([named(each.topic) for each in left[:MOST_NAMED]], len(left))
     share = percent(lag / (lag + case.problem.total_lag))
-    verb = "has" if len(left) == 1 else "have"
+    verb, them = ("has", "it") if len(left) == 1 else ("have", "them")
     what = f"{share} of the lag is of {names}, which {verb} no owner"
-    what += f", so it is assumed that no member subscribes to {_it(left)}"
+    what += f", so it is assumed that no member subscribes to {them}"
     return Finding(Cause.LEFT_OVER, what, data={"left_over_lag": lag})
-
-
-def _it(several: Sequence[object]) -> str:
-    return "it" if len(several) == 1 else "them"
 
 
 def _unlike(case: Case) -> Finding | None:

@@ -20,7 +20,6 @@ def budget(capacity: Fraction, weight: Fraction, since: int, until: int) -> int:
     ----------
     capacity : Fraction
         Messages per second of a member of weight 1.
-    weight : Fraction
     since, until : int
         Microseconds since the replay began. Messages are counted as whole numbers from there, so that a slow member
         does not lose a fraction of a message in every interval.

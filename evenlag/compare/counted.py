@@ -35,7 +35,6 @@ class Counted:
         The group, with the partitions that its members own today.
     course : Course
         Lag, incoming rates and capacity.
-    options : SolveOptions
 
     Attributes
     ----------

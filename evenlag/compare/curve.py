@@ -193,7 +193,6 @@ class Curve:
 
     Parameters
     ----------
-    plans : list of Plan
     cost : callable
         Returns a plan's units of the cost.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, Unpack
 
@@ -12,12 +12,11 @@ from evenlag.compare.catch_up import pace_of
 from evenlag.compare.causes import Cause, Finding, finding_of
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.compare.remedies import Kind, Remedy, left_alone, remedies_of
-from evenlag.errors import InvalidProblemError
 from evenlag.markup import card, line
 from evenlag.model.facts import Facts
 from evenlag.model.plan import Number, plain
 from evenlag.model.problem import Problem, check_problem
-from evenlag.model.values import exact, shown
+from evenlag.model.values import positive
 from evenlag.search.clock import Clock
 from evenlag.search.options import SolveKeywords, solving_options
 
@@ -167,10 +166,10 @@ def diagnose(
     InfeasibleError
         As in `solve`.
     """
-    seconds = exact(drain_seconds)
-    if drain_seconds is not None and (seconds is None or seconds <= 0):
-        raise InvalidProblemError(f"drain_seconds must be a number of seconds > 0, not {shown(drain_seconds)}")
-    options = replace(solving_options("diagnose", solving, diagnose), time_limit=time_limit, threads=threads)
+    seconds = None
+    if drain_seconds is not None:
+        seconds = positive("drain_seconds", drain_seconds, "a number of seconds > 0")
+    options = solving_options("diagnose", solving, diagnose, time_limit=time_limit, threads=threads)
     check_problem(problem)
     pace = pace_of(record, capacity, measured)
     return diagnosis_of(Case(problem.now, tuple(record), pace, seconds, options, Clock(time_limit)))

@@ -40,7 +40,6 @@ class Judge:
 
     Parameters
     ----------
-    cache : SolveCache
     options : SolveOptions
         Prices, budgets, ceiling and criteria apply, except those on moves.
     """

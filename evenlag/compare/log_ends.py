@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.arrays import Whole
 from evenlag.model.rates import Growth, Offsets, growth
 
 UNKNOWN = -1  # an offset
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +26,8 @@ class LogEnds:
         Log end offsets of the snapshot's partitions; `UNKNOWN` if not known.
     """
 
-    times: Ints
-    ends: Ints
+    times: Whole
+    ends: Whole
 
     def growth(self, now: Sequence[Offsets]) -> list[Growth | None]:
         """Return the growth of each log since its last known end in `times`; None for logs without one.
@@ -66,6 +66,6 @@ class LogEnds:
         return np.where(unknown, np.nan, grown)
 
 
-def _ends(offsets: Sequence[Offsets]) -> Ints:
+def _ends(offsets: Sequence[Offsets]) -> Whole:
     known = (each.log_end_offset for each in offsets)
     return np.array([UNKNOWN if end is None else end for end in known], dtype=np.int64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evenlag.compare.change import MOST_MEMBERS
 from evenlag.compare.counted import PUBLISHED, Counted
 from evenlag.compare.drain import NEVER, Course, Time
-from evenlag.compare.resized import Staff
+from evenlag.compare.resized import Staff, growing_steps
 from evenlag.compare.size_moves import Handover, least_handover
 from evenlag.compare.size_verdict import size_verdict
 from evenlag.errors import InvalidProblemError
@@ -21,7 +21,7 @@ from evenlag.model.names import spelled
 from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem, check_problem
-from evenlag.model.values import exact, is_whole, kind, shown
+from evenlag.model.values import is_whole, kind, positive, shown
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.options import NET, SolveOptions
 
@@ -249,19 +249,22 @@ class SizeOptions:
     solving: SolveOptions
 
     def __post_init__(self) -> None:
-        _positive("drain_seconds", self.drain_seconds, "a number of seconds > 0")
-        _check_most(self.most)
+        positive("drain_seconds", self.drain_seconds, "a number of seconds > 0")
+        if self.most is not None and not (is_whole(self.most) and 1 <= self.most <= MOST_MEMBERS):
+            raise InvalidProblemError(
+                f"most must be a number of members from 1 to {MOST_MEMBERS:,}, not {shown(self.most)}"
+            )
         if self.capacity is not None:
             self.reads(self.capacity)
 
     @property
     def deadline(self) -> Fraction:
         """The deadline in exact seconds."""
-        return _positive("drain_seconds", self.drain_seconds, "a number of seconds > 0")
+        return positive("drain_seconds", self.drain_seconds, "a number of seconds > 0")
 
     def reads(self, capacity: float | Fraction) -> Fraction:
         """Return an exact capacity, checked."""
-        return _positive("capacity", capacity, "messages per second > 0")
+        return positive("capacity", capacity, "messages per second > 0")
 
 
 def solving_of(options: SolveOptions | None = None, /, **parameters: Any) -> SolveOptions:
@@ -568,30 +571,11 @@ def _steps(first: int, last: int) -> list[int]:
     """Return all sizes while they are few, then growing steps."""
     if last - first < ALL:
         return list(range(first, last + 1))
-    counts, step = [], 1.0
-    count = first
-    while count < last:
-        counts.append(count)
-        step = step if len(counts) < 8 else step * GROWTH
-        count += int(step)
-    return [*counts, last]
+    return [*growing_steps(first, last, GROWTH), last]
 
 
 def _seconds(time: Time | None) -> float | None:
     return None if time is None or time == NEVER else float(time)
-
-
-def _check_most(most: Any) -> None:
-    if most is not None and not (is_whole(most) and 1 <= most <= MOST_MEMBERS):
-        raise InvalidProblemError(f"most must be a number of members from 1 to {MOST_MEMBERS:,}, not {shown(most)}")
-
-
-def _positive(name: str, value: Any, what: str, *, zero: bool = False) -> Fraction:
-    """Return a positive number, exactly as written."""
-    number = exact(value)
-    if number is None or number < 0 or (number == 0 and not zero):
-        raise InvalidProblemError(f"{name} must be {what}, not {shown(value)}")
-    return number
 
 
 def _rates(problem: Problem, rates: Sequence[float | Fraction] | None) -> list[Fraction]:
@@ -604,6 +588,6 @@ def _rates(problem: Problem, rates: Sequence[float | Fraction] | None) -> list[F
             f"rates needs one number for each of the {len(problem.lags):,} partitions, not {len(rates)}"
         )
     return [
-        _positive(f"{topic}-{p}: rate", rate, "messages per second >= 0", zero=True)
+        positive(f"{topic}-{p}: rate", rate, "messages per second >= 0", zero=True)
         for (topic, p), rate in zip(problem.partitions, rates, strict=True)
     ]

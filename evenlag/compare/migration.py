@@ -191,9 +191,7 @@ def migrate(
         As in `solve`.
     """
     check_problem(problem)
-    options = replace(
-        solving_options("migrate", solving, migrate, own_costs=True), time_limit=time_limit, threads=threads
-    )
+    options = solving_options("migrate", solving, migrate, own_costs=True, time_limit=time_limit, threads=threads)
     if options.only_if_better is not None:
         raise InvalidProblemError("only_if_better applies to one plan; migrate compares several: leave it out")
     one_of(BROKER, assignor, "assignor")

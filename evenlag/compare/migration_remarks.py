@@ -55,7 +55,6 @@ class Remark:
     ----------
     topic : str
         A word for programs, such as "user-data".
-    severity : Severity
     text, action : str
         The fact, and the remedy.
     """
@@ -88,7 +87,6 @@ class Readiness:
 
     Attributes
     ----------
-    problem : Problem
     user_data : dict of str to int
         Bytes of user data in the assignment of each member of whom they are known.
     static, dynamic : list of str

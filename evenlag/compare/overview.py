@@ -43,8 +43,6 @@ class Overview:
 
     Attributes
     ----------
-    result : Result
-    audit : Audit
     frontier : Frontier or None
         Plans by number of moves; None if no partition has an owner.
     size : Size or None
@@ -55,7 +53,6 @@ class Overview:
         The group's earlier snapshots and today's, in order of time; empty if there is one alone.
     notes : tuple of str
         Parts that are missing, each with its reason.
-    diagnosis : Diagnosis
     """
 
     result: Result
@@ -93,7 +90,6 @@ def overview(
 
     Parameters
     ----------
-    problem : Problem
     record : sequence of Snapshot, optional
         The group's earlier snapshots and today's, in order of time.
     capacity : float, optional

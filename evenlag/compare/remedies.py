@@ -54,7 +54,6 @@ class Remedy:
 
     Attributes
     ----------
-    kind : Kind
     change : str
         The change as an instruction, without a full stop.
     brief : str

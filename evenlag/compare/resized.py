@@ -22,10 +22,6 @@ class Staff:
     like all present ones: they read the same topics, with the same weight and `max_partitions`. If weights differ, a
     new member has weight 1; if caps differ, it has no cap.
 
-    Parameters
-    ----------
-    problem : Problem
-
     Attributes
     ----------
     fewest : int
@@ -129,3 +125,13 @@ class Staff:
             pins=place[problem.pins],
             origin=Origin(empty, facts=problem.facts),
         )
+
+
+def growing_steps(first: int, end: int, growth: float) -> list[int]:
+    """Return the numbers from `first` to below `end`: the first eight, then in steps that grow by this factor."""
+    numbers, step, number = [], 1.0, first
+    while number < end:
+        numbers.append(number)
+        step = step if len(numbers) < 8 else step * growth
+        number += int(step)
+    return numbers

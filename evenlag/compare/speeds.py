@@ -19,7 +19,6 @@ class Speeds:
 
     Attributes
     ----------
-    capacity : Capacity
     rates : list of Fraction (P,)
         Messages per second into each partition.
     recorded : bool

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
-from evenlag.compare.built_in import built_in
+from evenlag.compare.built_in import begins_anew, built_in
 from evenlag.compare.comparison_cards import audit_card
 from evenlag.compare.judge import Judge, Key, without_moves
 from evenlag.errors import EvenlagError
@@ -260,7 +260,7 @@ def _closer(audit: Audit, best: Result) -> list[str]:
     setting, parts = built_in(audit.problem), []
     others = () if setting is None else setting.others
     for name in others:
-        if setting is not None and setting.begins_anew(name):  # its row is of a group that used it before
+        if setting is not None and begins_anew(setting.problem, name):  # its row is of a group that used it before
             above.pop(name, None)
     offered = {name: above[name] for name in others if name in above}
     for choice in (offered, above):

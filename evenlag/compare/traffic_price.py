@@ -28,7 +28,6 @@ class TrafficPrice:
     ----------
     text : str
         The price as given, such as "0.01/GB".
-    per_byte : Fraction
     """
 
     text: str

@@ -96,13 +96,11 @@ class Weighing:
         weights = dict(self.named)
         if self.from_record:
             weights = {**_from_speeds(problem, member_speeds(record)), **weights}
-        return problem.weighing(weights), [
-            replace(each, problem=each.problem.weighing(_here(weights, each.problem))) for each in record
-        ]
-
-
-def _here(weights: Mapping[str, float | Fraction], problem: Problem) -> dict[str, float | Fraction]:
-    return {name: weight for name, weight in weights.items() if name in problem.members}
+        weighed = []
+        for each in record:
+            here = {name: weight for name, weight in weights.items() if name in each.problem.members}
+            weighed.append(replace(each, problem=each.problem.weighing(here)))
+        return problem.weighing(weights), weighed
 
 
 def _from_speeds(problem: Problem, speeds: Mapping[str, Fraction]) -> dict[str, Fraction]:

@@ -96,8 +96,7 @@ def ranges(groups: GroupColumns) -> Whole:
 def roundrobin(groups: GroupColumns) -> Whole:
     """Deal out the partitions of each group in turn, topic after topic; the turn carries over from topic to topic."""
     place = np.arange(len(groups.lags)) - groups.starts[groups.group_of]
-    member_of: Whole = place % groups.members[groups.group_of]
-    return member_of
+    return place % groups.members[groups.group_of]
 
 
 BY_COLUMNS: Mapping[str, Callable[[GroupColumns], Whole]] = {

@@ -40,7 +40,6 @@ def fill_within_racks(racks: RackTable, free: Whole, held: Whole, low: int) -> F
 
     Parameters
     ----------
-    racks : RackTable
     free : int64 array (F,)
         Partitions that nobody keeps, ascending.
     held : int64 array (M,)
@@ -135,7 +134,6 @@ def fewest_within_racks(
 
     Parameters
     ----------
-    racks : RackTable
     batches : sequence of (int, int64 array)
         Topics with their free partitions.
     subscribers : sequence of int64 array

@@ -109,8 +109,7 @@ def _bytes(topic: str, text: str) -> bytes:
 def _id_codes(ids: Whole) -> Hashes:
     """Return `Uuid.hashCode` of each id."""
     both = (ids[:, 0] ^ ids[:, 1]).astype(np.uint64)
-    codes: Hashes = ((both >> np.uint64(32)) ^ both).astype(np.uint32)
-    return codes
+    return ((both >> np.uint64(32)) ^ both).astype(np.uint32)
 
 
 def _static_first(problem: Problem, instance_ids: Mapping[str, str]) -> Whole:

@@ -81,8 +81,7 @@ def _quotas(owned: Whole, partitions: int) -> Whole:
     over = owned > low
     left = extra - (np.cumsum(over) - over)  # members that may still get one more, at each member's turn
     must = left >= np.arange(len(owned), 0, -1)  # no more members left than that
-    quotas: Whole = low + ((over & (left > 0)) | must)
-    return quotas
+    return low + ((over & (left > 0)) | must)
 
 
 def _hash_set_order(problem: Problem, partitions: Whole) -> Whole:

@@ -48,7 +48,6 @@ class Pool:
 
     Attributes
     ----------
-    access : Access
     time_limit : float
         Most seconds of a search.
     rows : int

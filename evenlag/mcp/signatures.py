@@ -35,7 +35,6 @@ class Parameter:
     ----------
     schema : dict
         JSON schema, with the description and the default.
-    required : bool
     """
 
     schema: Schema
@@ -132,9 +131,7 @@ def _object(kind: Any) -> Schema:
         if schema is not None:
             default = {} if each.default in (MISSING, None) else {"default": _plain(each.default)}
             properties[each.name] = schema | {"description": described_in(kind, each.name)} | default
-    return {
-        "type": "object", "description": summary_of(kind), "properties": properties, "additionalProperties": False
-    }  # fmt: skip
+    return {"type": "object", "description": summary_of(kind), "properties": properties, "additionalProperties": False}
 
 
 # ---- docstrings ------------------------------------------------------------------------------------------------------

@@ -47,14 +47,12 @@ class Group(NamedTuple):
 
     Attributes
     ----------
-    problem : Problem
     notes : list of str
         Notes on the input.
     record : list of Snapshot
         Its last snapshots.
     capacity : float or None
         Messages per second of a member, if given for reading.
-    access : Access
     cluster : Brokers or None
         The cluster that it was read from.
     """

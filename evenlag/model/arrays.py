@@ -51,6 +51,12 @@ def stable_order(keys: NDArray[Any]) -> Whole:
     return np.argsort(keys, kind="stable")
 
 
+def spans(starts: Whole, sizes: Whole) -> tuple[Whole, Whole]:
+    """Return the numbers starts[k] … starts[k] + sizes[k] - 1 for each k in turn, and the k of each number."""
+    which = np.repeat(np.arange(len(sizes)), sizes)
+    return np.arange(len(which)) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes), which
+
+
 def rank_within(groups: NDArray[Any]) -> Whole:
     """Return each entry's rank among the entries of its group, in the given order: [7, 3, 7, 7] → [0, 0, 1, 2]."""
     order = stable_order(groups)

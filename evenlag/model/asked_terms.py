@@ -124,8 +124,8 @@ class _Wishes:
         if of_a_unit is not None:
             self.price, share = of_a_unit, False
         sizes = pair_costs(self.problem, MOVED_SIZE)
-        if sizes is not None and _count_moves(self.problem, sizes):
-            sizes = None
+        if sizes is not None and sizes.same_as(moves(self.problem)):
+            sizes = None  # every partition that may move has size 1
         if sizes is not None:
             self.prices[MOVED_SIZE] = _per_unit(self.price, sizes) if share else self.price
             self.price = 0
@@ -190,11 +190,6 @@ def not_counted(problem: Problem, asked: AskedTerms) -> list[str]:
             "reading from it does not count as a crossing"
         )
     return notes
-
-
-def _count_moves(problem: Problem, sizes: PairTable) -> bool:
-    """Return True if moved sizes equal numbers of moves, because every partition that may move has size 1."""
-    return sizes.same_as(moves(problem))
 
 
 def _per_unit(price: Number, sizes: PairTable) -> Number:

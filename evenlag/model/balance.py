@@ -37,10 +37,10 @@ class RankRule:
     steps: Cells
     total: int
 
-    def cost(self, counts: Cells) -> int:
-        """Return the rank sum of counts that are within their three values."""
+    def cost(self, counts: Cells) -> Any:
+        """Return the rank sum of counts that are within their three values; shape (…, M) gives (…)."""
         over = counts - self.base
-        return int((self.steps[0] * (over >= 1)).sum() + (self.steps[1] * (over >= 2)).sum())
+        return (self.steps[0] * (over >= 1) + self.steps[1] * (over >= 2)).sum(axis=-1)
 
     def allows(self, counts: Cells, source: int | Ints, target: int | Ints) -> Any:
         """Return True if `source` may give one partition to `target`, with both counts within their three values."""
@@ -56,8 +56,6 @@ class CountRule:
 
     Attributes
     ----------
-    balance : Balance
-    slack : int
     topic_bounds : CountBounds or None
         Shape (T, M): bounds on each topic count, which may be exceeded by a total of `topic_distance`.
     topic_distance : int
@@ -155,13 +153,9 @@ class CountRule:
         counts = topic_counts.sum(axis=1)
         kept: Bools = ((counts >= self.member_bounds.lo) & (counts <= self.member_bounds.hi)).all(axis=1)
         if self.ranks is not None:
-            over = counts - self.ranks.base
-            cost = (self.ranks.steps[0] * (over >= 1) + self.ranks.steps[1] * (over >= 2)).sum(axis=1)
-            kept &= cost <= self.ranks.total
+            kept &= self.ranks.cost(counts) <= self.ranks.total
         if self.topic_bounds is not None:
-            below, above = self.topic_bounds.lo - topic_counts, topic_counts - self.topic_bounds.hi
-            distance = (np.maximum(below, 0) + np.maximum(above, 0)).sum(axis=(1, 2))
-            kept &= distance <= self.topic_distance
+            kept &= self.topic_bounds.distance(topic_counts) <= self.topic_distance
         return kept
 
     def fewest_moves(self) -> tuple[int, Cells]:
@@ -229,7 +223,7 @@ def count_rule(problem: Problem, balance: str = Balance.BOTH, slack: int = 0) ->
         rule = _group_rule(rule)
     elif side_rules:
         counts = network.counts(topics)
-        rule = replace(rule, topic_distance=topics.distance(counts) if topics is not None else 0)
+        rule = replace(rule, topic_distance=int(topics.distance(counts)) if topics is not None else 0)
     return _with_slack(rule, exact=even or (balance == Balance.TOPIC and not side_rules)) if slack else rule
 
 
@@ -248,7 +242,7 @@ def _topic_bounds(problem: Problem, network: CountNetwork) -> CountBounds:
 def _group_rule(rule: CountRule) -> CountRule:
     network = rule.network
     counts, ranks = _ranked_counts(network, rule.topic_bounds)
-    distance = rule.topic_bounds.distance(counts) if rule.topic_bounds is not None else 0
+    distance = int(rule.topic_bounds.distance(counts)) if rule.topic_bounds is not None else 0
     totals = counts.sum(axis=0)
     if not distance and rule.interchangeable:
         return replace(rule, member_bounds=_tied_counts(totals, ranks, rule.total_bounds))
@@ -257,13 +251,9 @@ def _group_rule(rule: CountRule) -> CountRule:
     member = np.arange(len(totals))
     steps = np.array([padded[member, base], padded[member, base + 1]])
     members = CountBounds(base, np.minimum(totals + 1, network.capacity))
-    at_optimum = RankRule(base, steps, 0)
-    return replace(
-        rule,
-        topic_distance=distance,
-        member_bounds=members,
-        ranks=replace(at_optimum, total=at_optimum.cost(totals)),
-    )
+    ranking = RankRule(base, steps, 0)
+    ranking = replace(ranking, total=int(ranking.cost(totals)))
+    return replace(rule, topic_distance=distance, member_bounds=members, ranks=ranking)
 
 
 def _tied_counts(totals: Cells, ranks: Cells, bounds: CountBounds) -> CountBounds:

@@ -23,18 +23,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor, gcd
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.arrays import Ints
 from evenlag.model.balance import CountRule
 from evenlag.model.flow import Cells
 from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY, Problem
 
-Sums = NDArray[Any]
 Argument = tuple[str, int]
 
 # Holders of the biggest partitions, and kinds of members, up to which the bound by weight counts what else they hold.
@@ -129,7 +128,7 @@ def first_bounds(rule: CountRule) -> LoadBounds:
     return bounds
 
 
-def _round_to_gcd(bounds: LoadBounds, lags: Sums) -> None:
+def _round_to_gcd(bounds: LoadBounds, lags: Ints) -> None:
     """Round the bounds to multiples of the greatest common divisor of the lags, as every load is one."""
     unit = gcd(*lags.tolist()) or 1
     bounds.max_load_lb = ceil(Fraction(bounds.max_load_lb) / unit) * unit
@@ -177,7 +176,7 @@ def _per_subscription(bounds: LoadBounds, problem: Problem, active: NDArray[np.i
         bounds.lower_min(lag / share, 1, "subscriptions", int(active[first]))
 
 
-def _oversized(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: int) -> None:
+def _oversized(bounds: LoadBounds, lags: Ints, members: int, fewest: int, most: int) -> None:
     """Bound the mean load of the j members that hold the j biggest partitions and enough others, and of the rest.
 
     If there are oversized partitions, whose lag exceeds a fair load, this is the best bound. Source: the bounds on
@@ -216,7 +215,7 @@ def level_counts(rule: CountRule) -> Cells:
     return np.sort(counts)[::-1]
 
 
-def _uneven(bounds: LoadBounds, lags: Sums, counts: Cells) -> None:
+def _uneven(bounds: LoadBounds, lags: Ints, counts: Cells) -> None:
     """Bound loads by counts that must differ: at best the members with the most hold the smallest, the rest the others.
 
     The j members with the most partitions hold at least the sum of the j greatest `counts`. Between two steps of
@@ -230,7 +229,7 @@ def _uneven(bounds: LoadBounds, lags: Sums, counts: Cells) -> None:
         bounds.lower_min(total - heavy, len(counts) - j, "uneven", j)
 
 
-def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:
+def _companions(bounds: LoadBounds, lags: Ints, members: int) -> None:
     """Bound the smallest load by partitions just short of it, whose companions take their member past it.
 
     The question is one of bin covering: can every member be filled up to m? The bound is continuous and counts what
@@ -271,7 +270,7 @@ def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:
     bounds.lower_min(low, 1, "companions", low)
 
 
-def _pairs(bounds: LoadBounds, lags: Sums, members: int) -> None:
+def _pairs(bounds: LoadBounds, lags: Ints, members: int) -> None:
     """Bound loads if members hold at most two partitions: pairing big with small is optimal for both ends.
 
     For the largest load, this is Graham's 1969 result on two jobs per machine, for which LPT is optimal. By exchange:
@@ -372,7 +371,7 @@ def _holders(kinds: Counter[tuple[int, int]]) -> list[dict[int, int]]:
     return found
 
 
-def _pigeonholes(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: int) -> None:
+def _pigeonholes(bounds: LoadBounds, lags: Ints, members: int, fewest: int, most: int) -> None:
     """Bound loads by pigeonholes: of the t·C + 1 biggest partitions, some t + 1 share a member; so do the smallest.
 
     This is the bound of Dell'Amico and Martello 1995, extended by the companions that counts require.
@@ -391,8 +390,6 @@ def _pigeonholes(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most
 
 
 # ---- reduced lags ----------------------------------------------------------------------------------------------------
-
-Lags = NDArray[Any]
 
 
 def reduced_lags(rule: CountRule, low: int) -> NDArray[np.int64]:
@@ -450,7 +447,7 @@ def reduction_floors(rule: CountRule, low: int, most: int) -> list[int]:
     return chosen
 
 
-def _totals(rule: CountRule, low: int, fewest: int) -> tuple[Lags, Lags, Lags]:
+def _totals(rule: CountRule, low: int, fewest: int) -> tuple[Ints, Ints, Ints]:
     """Return candidates for the least and the greatest reduced lag, and the total of reduced lags for each."""
     problem = rule.problem
     lags = np.sort(problem.lags[problem.assignable])
@@ -471,7 +468,6 @@ def max_reduced_load(total: int, raised: int, members: int, low: int, high: int)
         The sum of all reduced lags.
     raised : int
         Total by which reduced lags exceed lags.
-    members : int
     low, high : int
         In messages.
     """

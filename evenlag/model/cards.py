@@ -145,19 +145,16 @@ def _members(problem: Problem, loads: Ints, before: Ints | None, counts: Ints) -
         row += [Figure(f"{float(problem.weights[m]):g}")] if weighted else []
         row += [] if was is None else [Figure(number(was))]
         count = int(counts[m]) if m < len(counts) else 0
-        rows.append([*row, Figure(number(load)), Figure(f"{count:,}"), _bars(load, was, highest)])
+        bars = Bars(load / highest, None if was is None else was / highest)
+        rows.append([*row, Figure(number(load)), Figure(f"{count:,}"), bars])
     known = ["lag"] if before is None else ["lag today", "lag planned"]
-    bars = "" if before is None else "today (thin) and planned"
-    headers = ["member", *(["weight"] if weighted else []), *known, "partitions", bars]
+    legend = "" if before is None else "today (thin) and planned"
+    headers = ["member", *(["weight"] if weighted else []), *known, "partitions", legend]
     more = ""
     if rest := order[MOST_MEMBERS:]:
         low, high = number(int(min(loads[rest]))), number(int(max(loads[rest])))
         more = f"… {len(rest):,} more, with a lag of {low} to {high} each"
     return table(headers, rows, right=range(1, len(headers) - 1)) + line(more)
-
-
-def _bars(load: int, was: int | None, highest: int) -> Bars:
-    return Bars(load / highest, None if was is None else was / highest)
 
 
 def _topics(problem: Problem) -> str:

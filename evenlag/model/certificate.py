@@ -44,16 +44,13 @@ class Certificate:
         document, self._make = self._make(), None  # frees the data that it is made of
         return document
 
-    def __reduce__(self) -> tuple[type[_Written], tuple[Document]]:
+    def __reduce__(self) -> tuple[Callable[[Document], Certificate], tuple[Document]]:
         """Pickle the document only."""
-        return _Written, (self.document,)
+        return _written, (self.document,)
 
 
-class _Written(Certificate):
-    """A certificate whose document already exists."""
-
-    def __init__(self, document: Document) -> None:
-        super().__init__(lambda: document)
+def _written(document: Document) -> Certificate:
+    return Certificate(lambda: document)
 
 
 def searched(bounds: LoadBounds) -> Certificate:
@@ -93,8 +90,6 @@ def by_moves(bounds: LoadBounds, rule: CountRule, base: Number, proof: Certifica
 
     Parameters
     ----------
-    bounds : LoadBounds
-    rule : CountRule
     base : number
         Proven lower bound on the spread (makespan), regardless of moves.
     proof : Certificate or None
@@ -110,11 +105,7 @@ def by_moves(bounds: LoadBounds, rule: CountRule, base: Number, proof: Certifica
 
 def of_scenarios(parts: Sequence[tuple[Number, Certificate | None]]) -> Certificate:
     """Return a certificate that combines bounds of the single scenarios."""
-
-    def document() -> Document:
-        return {"kind": "scenarios", "scenarios": [_nested(*part) for part in parts]}
-
-    return Certificate(document)
+    return Certificate(lambda: {"kind": "scenarios", "scenarios": [_nested(*part) for part in parts]})
 
 
 def _nested(bound: Number, proof: Certificate | None) -> Document:
@@ -144,12 +135,6 @@ class Proof:
 
     Attributes
     ----------
-    problem : Problem
-    goal : Objective
-    balance : str
-    slack : int
-    bound : number
-    certificate : Certificate or None
     first : tuple of (str, int or None)
         Criteria that were minimized before the objective, in this order, each with the budget requested for it; in the
         objective, their optimal values are budgets.

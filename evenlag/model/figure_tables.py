@@ -31,7 +31,6 @@ class Figure(NamedTuple):
 
     Attributes
     ----------
-    name : str
     kind : str
         "string", "int" (32 bits), "integer" (64 bits), "boolean", or "number" (a float), as in `tables.columns.Column`.
     about : str

@@ -8,6 +8,7 @@ at most two arcs into the sink and 2·min(T, M) arcs between topics and members,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,9 +34,9 @@ class CountBounds:
     lo: Cells
     hi: Cells
 
-    def distance(self, counts: Cells) -> int:
-        """Return the total distance of the counts from their bounds."""
-        return int(np.maximum(self.lo - counts, 0).sum() + np.maximum(counts - self.hi, 0).sum())
+    def distance(self, counts: Cells) -> Any:
+        """Return the total distance of topic counts from their bounds; shape (…, T, M) gives (…)."""
+        return (np.maximum(self.lo - counts, 0) + np.maximum(counts - self.hi, 0)).sum(axis=(-2, -1))
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,7 @@ class _Arcs:
 
     def reduced_cost(self) -> Cells:
         """Return the reduced cost of every arc, that is, cost plus the potential of its tail minus that of its head."""
-        reduced: Cells = self.cost + self._potential[self.tail] - self._potential[self.head]
-        return reduced
+        return self.cost + self._potential[self.tail] - self._potential[self.head]
 
     def zero_cost_components(self) -> Cells:
         """Return the strongly connected component of every node over residual arcs with reduced cost 0."""
@@ -174,8 +174,7 @@ class CountNetwork:
         keep_owned: bool,
         tilt: tuple[int, int, int] | None,
     ) -> _Arcs:
-        fine_weight = 2 * min(self.sizes.size, self.capacity.size) + 5
-        rank_weight = fine_weight
+        rank_weight = 2 * min(self.sizes.size, self.capacity.size) + 5
         box_weight = rank_weight * (int(ranks.max() - ranks.min()) + 3 if ranks is not None and ranks.size else 1)
         arcs: list[NDArray[np.int64]] = []  # rows: cell, tail, head, capacity, cost
         sink = len(self.sizes) + len(self.capacity)
@@ -214,13 +213,10 @@ class CountNetwork:
         tilted = np.zeros_like(base)
         if tilt is not None:
             tilted[(t == tilt[0]) & (m == tilt[1])] = tilt[2]
-        stops = np.sort(np.clip([base, lo, hi, kept, top], base, top), axis=0)
-        for start, stop in pairwise(stops):
-            outside = (start >= hi).astype(np.int64) - (start < lo)
+        cells = t * self.capacity.size + m
+        for start, stop, outside in _pieces(base, top, lo, hi, kept):
             cost = outside * box_weight - (start < kept) + tilted
-            used = stop > start
-            cells = t * self.capacity.size + m
-            arcs.append(np.array([cells, t, self.sizes.size + m, stop - start, cost])[:, used])
+            arcs.append(np.array([cells, t, self.sizes.size + m, stop - start, cost])[:, stop > start])
 
     def _member_arcs(
         self,
@@ -240,14 +236,9 @@ class CountNetwork:
             arcs.append(np.array([np.full_like(m, -1), nodes[m], np.full_like(m, sink), np.ones_like(m), cost]))
             return
         lo, hi = (count_bounds.lo, count_bounds.hi) if count_bounds is not None else (base, top)
-        stops = np.sort(np.clip([base, lo, hi, top], base, top), axis=0)
-        for start, stop in pairwise(stops):
-            outside = (start >= hi).astype(np.int64) - (start < lo)
-            cost = outside * box_weight
-            used = stop > start
-            arcs.append(
-                np.array([np.full_like(nodes, -1), nodes, np.full_like(nodes, sink), stop - start, cost])[:, used]
-            )
+        for start, stop, outside in _pieces(base, top, lo, hi):
+            columns = [np.full_like(nodes, -1), nodes, np.full_like(nodes, sink), stop - start, outside * box_weight]
+            arcs.append(np.array(columns)[:, stop > start])
 
     def _raise_infeasible(self, network: Any, supply: int) -> None:
         network.solve_max_flow_with_min_cost()
@@ -267,18 +258,22 @@ class CountNetwork:
         return [f"{problem.members[m]} from {caps[m]:,} to {needed[m]:,}" for m in np.flatnonzero(needed > caps)]
 
 
+def _pieces(base: Cells, top: Cells, lo: Cells, hi: Cells, *more: Cells) -> Iterator[tuple[Cells, Cells, Cells]]:
+    """Yield the start and stop of each piece of [base, top], and its side of [lo, hi]: −1, 0 or 1."""
+    for start, stop in pairwise(np.sort(np.clip([base, lo, hi, *more, top], base, top), axis=0)):
+        yield start, stop, (start >= hi).astype(np.int64) - (start < lo)
+
+
 # ---- strongly connected components -----------------------------------------------------------------------------------
 
-Nodes = NDArray[np.int64]
 
-
-def strong_components(nodes: int, tail: Nodes, head: Nodes) -> Nodes:
+def strong_components(nodes: int, tail: Cells, head: Cells) -> Cells:
     """Return a component number for every node; nodes with equal numbers can reach each other.
 
     Parameters
     ----------
     nodes : int
-        Nodes are 0 … nodes − 1.
+        Cells are 0 … nodes − 1.
     tail, head : int64 arrays (E,)
         The arcs.
     """

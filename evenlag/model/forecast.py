@@ -226,16 +226,14 @@ def _in_steps(record: Record) -> Table:
 
     def between(amounts: Table) -> Table:
         so_far = np.vstack([np.zeros((1, amounts.shape[1])), np.cumsum(amounts, axis=0)])
-        table: Table = np.diff(so_far[place] + part * amounts[place], axis=0)
-        return table
+        return np.diff(so_far[place] + part * amounts[place], axis=0)
 
     return _rate(between(np.where(known, record.produced, 0.0)), between(known * seconds[:, None]), least=STEP / 2)
 
 
 def _rate(messages: Table, seconds: Table, least: float = 0.0) -> Table:
     """Return messages per second; NaN if at most `least` seconds are known."""
-    rate: Table = np.where(seconds > least, messages / np.where(seconds > least, seconds, 1.0), np.nan)
-    return rate
+    return np.where(seconds > least, messages / np.where(seconds > least, seconds, 1.0), np.nan)
 
 
 def _usual(seen: Table, topic_of: Index) -> Table:
@@ -275,8 +273,7 @@ def _weighted_median(values: Table, weights: Table) -> Table:
     ranked = np.take_along_axis(values, order, axis=1)
     so_far = np.cumsum(np.where(np.isnan(ranked), 0.0, weights[order]), axis=1)
     place = (so_far >= so_far[:, -1:] * (0.5 - _LEAST)).argmax(axis=1)  # robust to the order of summation
-    median: Table = np.take_along_axis(ranked, place[:, None], axis=1)[:, 0]
-    return median
+    return np.take_along_axis(ranked, place[:, None], axis=1)[:, 0]
 
 
 def _smoothed(table: Table) -> Table:
@@ -324,8 +321,7 @@ def _corrected(rates: Table, seen: Table, by_course: Table) -> Table:
     expected = np.median(by_course, axis=0)
     ratio = np.divide(np.median(seen, axis=0), expected, out=np.full_like(expected, np.inf), where=expected > 0)
     grown = (ratio <= FAR_OFF) & (ratio >= 1 / FAR_OFF)
-    corrected: Table = np.where(grown, rates * np.where(grown, ratio, 1.0), np.maximum(rates + off, 0.0))
-    return corrected
+    return np.where(grown, rates * np.where(grown, ratio, 1.0), np.maximum(rates + off, 0.0))
 
 
 # ---- scenarios -------------------------------------------------------------------------------------------------------
@@ -343,7 +339,6 @@ def scenarios(
 
     Parameters
     ----------
-    expected : Forecast
     lags : int64 array (P,)
         Current lags.
     topic_of : int32 array (P,)

@@ -11,31 +11,30 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from math import floor, gcd, lcm
+from math import floor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.arrays import Ints
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Across, Objective, ObjectiveKind, PairCost
-from evenlag.model.plan import Number, whole
+from evenlag.model.plan import Number, common_divisor, whole
 from evenlag.model.problem import NOBODY, Index, Problem
-
-Column = NDArray[Any]  # int64 or Python integers
 
 
 @dataclass
 class _Rows:
     """Rows `lo <= Σ coefficient · column <= hi`, collected in coordinate form."""
 
-    row: list[Column] = field(default_factory=list)
-    column: list[Column] = field(default_factory=list)
-    coefficient: list[Column] = field(default_factory=list)
+    row: list[Ints] = field(default_factory=list)
+    column: list[Ints] = field(default_factory=list)
+    coefficient: list[Ints] = field(default_factory=list)
     lo: list[int | None] = field(default_factory=list)
     hi: list[int | None] = field(default_factory=list)
 
-    def add(self, columns: Column, coefficients: Column | int, lo: int | None, hi: int | None) -> None:
+    def add(self, columns: Ints, coefficients: Ints | int, lo: int | None, hi: int | None) -> None:
         columns = np.asarray(columns, dtype=np.int64)
         self.row.append(np.full(len(columns), len(self.lo), dtype=np.int64))
         self.column.append(columns)
@@ -56,10 +55,10 @@ class _Choices:
     fixed: Index
 
     @cached_property
-    def _of_member(self) -> dict[int, Column]:
+    def _of_member(self) -> dict[int, Ints]:
         return dict(zip(*_grouped(self.member), strict=True))
 
-    def of(self, member: int) -> Column:
+    def of(self, member: int) -> Ints:
         """Return the columns of a member."""
         return self._of_member.get(member, np.zeros(0, dtype=np.int64))
 
@@ -70,7 +69,6 @@ class Mip:
 
     Attributes
     ----------
-    problem : Problem
     x_partition, x_member : int32 arrays (X,)
         Partition and member of each boolean; column i is boolean i.
     fixed : int32 array (P,)
@@ -81,7 +79,6 @@ class Mip:
         Name of each column in `evenlag export`.
     rows : list of (columns, coefficients, lo, hi)
         None for lo or hi means no limit.
-    costs : mapping of column to int
     step : Fraction
         Messages per unit of the objective, of which every objective is a multiple.
     unit : Fraction
@@ -101,7 +98,7 @@ class Mip:
     lower: list[int]
     upper: list[int]
     names: list[str]
-    rows: list[tuple[Column, Column, int | None, int | None]]
+    rows: list[tuple[Ints, Ints, int | None, int | None]]
     costs: dict[int, int]
     step: Fraction
     unit: Fraction
@@ -165,7 +162,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
             upper[column] = min(most, floor(objective.ceiling / unit))
     names = [f"x_{p}_{m}" for p, m in zip(x.partition.tolist(), x.member.tolist(), strict=True)] + [*levels, "moves"]
     rows = _Rows()
-    for columns in _groups(x.partition, booleans):
+    for columns in _grouped(x.partition)[1]:
         rows.add(columns, 1, 1, 1)
     for s, future in enumerate(futures):
         if highs:
@@ -193,7 +190,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
         | {moves + 1 + k: Fraction(pair.price) for k, pair in enumerate(objective.pairs)}
         | ({} if worst else {column: -unit * share for column, share in zip(lows, shares, strict=False)})
     )
-    step = _step([cost for cost in in_messages.values() if cost])
+    step = common_divisor(in_messages.values())
     costs = {column: int(cost / step) for column, cost in in_messages.items() if cost}
     starts = np.searchsorted(np.concatenate(rows.row), np.arange(len(rows.lo) + 1))
     every_column, every_coefficient = np.concatenate(rows.column), np.concatenate(rows.coefficient)
@@ -203,12 +200,6 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
         problem, x.partition, x.member, x.fixed, lower, upper, names, table, costs, step, unit, range(booleans, moves),
         moves, range(moves + 1, moves + 1 + len(objective.pairs)),
     )  # fmt: skip
-
-
-def _step(costs: list[Number]) -> Fraction:
-    """Return the largest number of messages of which every column's cost is a multiple; 1 if there is no cost."""
-    common = lcm(*(cost.denominator for cost in costs))
-    return Fraction(gcd(*(int(cost * common) for cost in costs)) or 1, common)
 
 
 def _level_names(problem: Problem, objective: Objective) -> list[str]:
@@ -238,17 +229,13 @@ def _choices(problem: Problem) -> _Choices:
     return _Choices(x_partition, x_member, fixed)
 
 
-def _grouped(keys: Index) -> tuple[list[int], list[Column]]:
+def _grouped(keys: Index) -> tuple[list[int], list[Ints]]:
     order = np.argsort(keys, kind="stable")
     values, starts = np.unique(keys[order], return_index=True)
     return values.tolist(), np.split(order, starts[1:]) if len(values) else []
 
 
-def _groups(keys: Index, count: int) -> list[Column]:
-    return _grouped(keys)[1] if count else []
-
-
-def _load_rows(rows: _Rows, problem: Problem, x: _Choices, sizes: Column, high: int, low: list[int]) -> None:
+def _load_rows(rows: _Rows, problem: Problem, x: _Choices, sizes: Ints, high: int, low: list[int]) -> None:
     """Add two rows for each member: its load is at most the column `high`, and at least `low` if there is one."""
     for m in np.flatnonzero(problem.active).tolist():
         columns = x.of(m)
@@ -326,6 +313,6 @@ def _count_rows(rows: _Rows, rule: CountRule, x: _Choices, helper: int) -> list[
     return helpers
 
 
-def _integers(values: list[int]) -> Column:
+def _integers(values: list[int]) -> Ints:
     fits = all(abs(value) < 2**62 for value in values)
     return np.array(values, dtype=np.int64 if fits else object)

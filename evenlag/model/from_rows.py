@@ -51,12 +51,8 @@ def parse_rows(
 
     Parameters
     ----------
-    group : str
-    partitions : Partitions
     owners : sequence of str or None (P,)
         Owner of each partition; a table has at most one.
-    members : mapping of name to Member
-    facts : Facts
     pairs : PairData
         Data of the partitions; the members' racks are added.
     """

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evenlag.model.arrays import NOBODY, Bools, Whole
+from evenlag.model.arrays import NOBODY, Bools, Whole, spans
 from evenlag.model.balance import Balance
 
 MOST_BITS = 62  # width of a sort key that packs two numbers
@@ -171,10 +171,7 @@ class GroupColumns:
 
 def rows_of_parts(starts: Whole, chosen: Whole) -> Whole:
     """Return the rows starts[k]:starts[k + 1] of some parts k, part after part."""
-    sizes = np.diff(starts)[chosen]
-    ends = np.cumsum(sizes)
-    rows: Whole = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[:-1][chosen] - ends + sizes, sizes)
-    return rows
+    return spans(starts[:-1][chosen], np.diff(starts)[chosen])[0]
 
 
 def sums_over(values: Whole, starts: Whole) -> Whole:
@@ -184,8 +181,7 @@ def sums_over(values: Whole, starts: Whole) -> Whole:
 
 def _over_groups(reduce: np.ufunc, values: Whole, starts: Whole) -> Whole:
     """Return a reduction over each of the parts of `values`, none of which is empty."""
-    reduced: Whole = reduce.reduceat(values, starts[:-1]) if len(starts) > 1 else np.zeros(0, dtype=np.int64)
-    return reduced
+    return reduce.reduceat(values, starts[:-1]) if len(starts) > 1 else np.zeros(0, dtype=np.int64)
 
 
 def _range_over(values: Whole, starts: Whole) -> Whole:
@@ -206,8 +202,7 @@ def descending(values: Whole) -> Whole:
     if largest.bit_length() + bits > MOST_BITS:
         return np.argsort(-values, kind="stable")
     keys = np.sort(((largest - values) << bits) | np.arange(len(values)))
-    order: Whole = keys & ((1 << bits) - 1)
-    return order
+    return keys & ((1 << bits) - 1)
 
 
 def grouped(order: Whole, group_of: Whole) -> Whole:

@@ -72,11 +72,7 @@ def partition_lag(
     >>> partition_lag(50, 100, None), partition_lag(50, 100, None, auto_offset_reset="earliest")
     (Lag(messages=0, clamped=None), Lag(messages=50, clamped=None))
     """
-    offsets = {
-        "log_start_offset": log_start_offset,
-        "log_end_offset": log_end_offset,
-        "current_offset": current_offset,
-    }
+    offsets = {"log_start_offset": log_start_offset, "log_end_offset": log_end_offset, "current_offset": current_offset}
     for name, offset in offsets.items():
         if offset is not None and offset < 0:
             raise InvalidProblemError(f"{name} is negative")

@@ -20,7 +20,6 @@ class Client(NamedTuple):
 
     Attributes
     ----------
-    name : str
     sign : str
         Pattern that its default client ids, and so its member ids, begin with.
     assignors : tuple of str

@@ -19,14 +19,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenlag.model.arrays import Ints
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number, by_member
 from evenlag.model.problem import NOBODY
-
-Column = NDArray[Any]
 
 MOST_STEPS = 40  # departures or arrivals counted per member; more do not raise the bound
 
@@ -36,7 +34,6 @@ class MoveBound:
 
     Parameters
     ----------
-    rule : CountRule
     bounds : LoadBounds
         Bounds on the largest and the smallest load.
     fewest : int
@@ -61,7 +58,7 @@ class MoveBound:
         lags = problem.lags[problem.assignable]
         self._small = np.concatenate([[0], np.cumsum(np.sort(lags)[: MOST_STEPS + 1])])
         self._big = np.concatenate([[0], np.cumsum(np.sort(lags)[::-1][: MOST_STEPS + 1])])
-        rows: dict[str, list[Column]] = {name: [] for name in ("down", "down_takes", "up", "up_gives")}
+        rows: dict[str, list[Ints]] = {name: [] for name in ("down", "down_takes", "up", "up_gives")}
         owned_by = by_member(problem.owner, len(problem.members), owned)
         self._known: dict[int, int] = {}  # cache: fewest moves for each window width, shared by budgets and prices
         self.least_departures = self.least_arrivals = 0
@@ -73,7 +70,7 @@ class MoveBound:
             name: np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64) for name, parts in rows.items()
         }
 
-    def _member(self, rows: dict[str, list[Column]], held: Column, lo: int, hi: int, factor: Any) -> None:
+    def _member(self, rows: dict[str, list[Ints]], held: Ints, lo: int, hi: int, factor: Any) -> None:
         """Collect the loads at which this member needs one more departure or arrival.
 
         An entry of "down" is one more departure if the window ends below it, and one of "down_takes" the arrival that
@@ -104,11 +101,11 @@ class MoveBound:
         rows["up"].append(reached)
         rows["up_gives"].append(reached[count + arrivals - hi >= 0])
 
-    def _moves(self, low: Column, high: Column) -> Column:
+    def _moves(self, low: Ints, high: Ints) -> Ints:
         """Return the least moves that windows [low, high] need."""
         table = self._tables
 
-        def above(name: str) -> Column:
+        def above(name: str) -> Ints:
             return len(table[name]) - np.searchsorted(table[name], high, side="right")
 
         departures = self.least_departures + above("down")
@@ -116,7 +113,7 @@ class MoveBound:
         if self.spread_matters:
             departures = departures + np.searchsorted(table["up_gives"], low, side="left")
             arrivals = arrivals + np.searchsorted(table["up"], low, side="left")
-        moves: Column = np.maximum(np.maximum(departures, arrivals - self.unowned), self.fewest)
+        moves: Ints = np.maximum(np.maximum(departures, arrivals - self.unowned), self.fewest)
         return moves
 
     def moves(self, width: int) -> int:
@@ -135,7 +132,7 @@ class MoveBound:
         return int(self._moves(lows, lows + width).min())
 
     @cached_property
-    def _breaks(self) -> tuple[Column, Column]:
+    def _breaks(self) -> tuple[Ints, Ints]:
         """Loads at which the numbers change: as beginnings of windows, and as ends of windows."""
         table = self._tables
         begin = np.unique(np.concatenate([table["up"], table["up_gives"], [self.min_load_ub]]))
@@ -207,7 +204,7 @@ class MoveBound:
         return intervals[0][0]
 
 
-def _count_range(rule: CountRule) -> tuple[Column, Column]:
+def _count_range(rule: CountRule) -> tuple[Ints, Ints]:
     """Return bounds on the number of partitions that each member may hold."""
     lo, hi = rule.total_bounds.lo.copy(), rule.total_bounds.hi.copy()
     if rule.topic_bounds is not None and not rule.topic_distance:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +15,7 @@ from evenlag.model.defaults import DEFAULT_STICKINESS as DEFAULT_STICKINESS
 from evenlag.model.names import Name
 from evenlag.model.pair_costs import PAIR_COSTS, pair_costs
 from evenlag.model.pair_table import PairTable
-from evenlag.model.plan import Number, Plan, whole
+from evenlag.model.plan import Number, Plan, common_divisor, whole
 from evenlag.model.problem import Index, Problem
 
 FEWEST_MOVES = "fewest-moves"
@@ -45,7 +44,6 @@ class PairCost:
 
     Attributes
     ----------
-    name : str
     costs : PairTable
         Units of each pair.
     price : int or Fraction
@@ -114,9 +112,7 @@ class Objective:
     def without(self, terms: frozenset[str]) -> Objective:
         """Return the objective without some terms; it is no higher for any plan, so its lower bounds apply here too."""
         return replace(
-            self,
-            pairs=() if PAIRS in terms else self.pairs,
-            ceiling=None if CEILING in terms else self.ceiling,
+            self, pairs=() if PAIRS in terms else self.pairs, ceiling=None if CEILING in terms else self.ceiling
         )
 
     def of_partitions(self, keep: NDArray[np.bool_]) -> Objective:
@@ -188,10 +184,7 @@ class Objective:
             shares = [weight / sum(problem.scenario_weights) for weight in problem.scenario_weights]
         parts: list[Number] = [] if self.kind is None else [unit * share for share in shares]
         parts += [Fraction(self.stickiness), *(pair.price * pair.costs.step for pair in self.pairs)]
-        if not any(parts):
-            return Fraction(1)
-        common = math.lcm(*(part.denominator for part in parts))
-        return Fraction(math.gcd(*(int(part * common) for part in parts)), common)
+        return common_divisor(parts)
 
     def thrifty(self, problem: Problem) -> Objective:
         """Return the objective with prices on budgeted costs, too small to make any plan rank above a better one."""

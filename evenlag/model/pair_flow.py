@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from heapq import heapify, heappop, heapreplace
-from math import gcd, inf, lcm
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from evenlag.model.arrays import NOBODY, Bools, Index, Ints, numbered
 from evenlag.model.balance import CountRule
 from evenlag.model.flow import Cells
 from evenlag.model.pair_table import PairTable
-from evenlag.model.plan import Number
+from evenlag.model.plan import Number, common_divisor
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,6 @@ def cheapest_plan(rule: CountRule, costs: PairTable, seconds: float = inf) -> Ch
 
     Parameters
     ----------
-    rule : CountRule
-    costs : PairTable
     seconds : float
         Limit of processor time for the flow, which cannot be interrupted.
 
@@ -79,8 +77,7 @@ def combined(parts: list[tuple[Number, PairTable]]) -> tuple[PairTable, Fraction
     priced = [(Fraction(price), costs) for price, costs in parts if price]
     if not priced:
         return None
-    scale = lcm(*(price.denominator for price, _ in priced))
-    unit = Fraction(gcd(*(int(price * scale) for price, _ in priced)), scale)
+    unit = common_divisor(price for price, _ in priced)
     first, *others = (costs.times(int(price / unit)) for price, costs in priced)
     return reduce(PairTable.plus, others, first), unit
 
@@ -181,11 +178,6 @@ class Routes:
 
 class PairNetwork:
     """The network of one rule and one table of costs.
-
-    Parameters
-    ----------
-    rule : CountRule
-    costs : PairTable
 
     Attributes
     ----------

@@ -206,8 +206,7 @@ def _unit(problem: Problem, given: Any, seen: set[str]) -> tuple[str, ...]:
 
 
 def _ids(problem: Problem, topic: int | None) -> list[int]:
-    ids: list[int] = [] if topic is None else problem.partition_ids[problem.topic_slice(topic)].tolist()
-    return ids
+    return [] if topic is None else problem.partition_ids[problem.topic_slice(topic)].tolist()
 
 
 def _check_same(first: str, ids: list[int], second: str, others: list[int]) -> None:

@@ -144,7 +144,6 @@ def payoff(
 
     Parameters
     ----------
-    plan : Plan
     goal : Objective
         The objective, with its prices of moves and of pairs, budgets and ceiling. Criteria that come first have no
         price and are not weighed.

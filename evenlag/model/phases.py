@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from evenlag.model.origin import no_claims
 from evenlag.model.plan import Plan, by_member
 from evenlag.model.problem import NOBODY, Bools, Index, Problem
 
@@ -110,7 +111,7 @@ class Rebalance:
         first = Phase(self.problem, self.before, between, self.claims)
         if not self.withheld.any():
             return (first,)
-        return first, Phase(self.problem, between, self.after, _NO_CLAIMS)
+        return first, Phase(self.problem, between, self.after, no_claims())
 
     @cached_property
     def rollback(self) -> Rebalance:
@@ -119,7 +120,7 @@ class Rebalance:
         It can start at any time, even before the end was reached: members then revoke whatever its first phase does
         not let them keep.
         """
-        return Rebalance(self.problem, self.after, self.before, _NO_CLAIMS)
+        return Rebalance(self.problem, self.after, self.before, no_claims())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the phases of the change and of its rollback as in the result file (docs/formats.md)."""
@@ -152,6 +153,3 @@ def rebalance(plan: Plan) -> Rebalance:
     problem, claims = plan.problem, plan.problem.lost_claims
     others = claims[problem.owner[claims[:, 0]] != claims[:, 1]]
     return Rebalance(problem, problem.owner, plan.member_of, others)
-
-
-_NO_CLAIMS: Index = np.empty((0, 2), dtype=np.int32)

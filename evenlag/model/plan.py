@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from math import gcd, lcm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -195,6 +196,13 @@ def by_member(member_of: Index, members: int, chosen: NDArray[np.bool_]) -> list
 def whole(number: Number) -> Number:
     """Return a fraction that equals an integer as that integer, any other number unchanged."""
     return number.numerator if isinstance(number, Fraction) and number.denominator == 1 else number
+
+
+def common_divisor(numbers: Iterable[Number]) -> Fraction:
+    """Return the greatest number of which all of these are multiples; 1 if all are 0."""
+    parts = tuple(numbers)
+    scale = lcm(*(part.denominator for part in parts))
+    return Fraction(gcd(*(int(part * scale) for part in parts)) or 1, scale)
 
 
 def plain(number: Number | None) -> Any:

@@ -224,10 +224,7 @@ class Problem:
         return cls(**parse_rows(group, partitions, owners, members, facts, pairs))
 
     def at(
-        self,
-        lags: NDArray[np.int64],
-        owner: Index,
-        scenarios: Iterable[tuple[Fraction, NDArray[np.int64]]] = (),
+        self, lags: NDArray[np.int64], owner: Index, scenarios: Iterable[tuple[Fraction, NDArray[np.int64]]] = ()
     ) -> Problem:
         """Return the same group with other lags (messages, 0 … 2**62; shape (P,)), owners and scenarios.
 

@@ -69,8 +69,7 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
     SourceError
         The file cannot be written.
     """
-    with written_aside(path) as part:
-        part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(document, indent=2) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

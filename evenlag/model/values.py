@@ -66,6 +66,14 @@ def exact(value: object) -> Fraction | None:
     return _of_decimals(str(value))
 
 
+def positive(name: str, value: object, what: str, *, zero: bool = False) -> Fraction:
+    """Return a number > 0 (with `zero`, >= 0), exactly as written; `what` says in the error what it must be."""
+    number = exact(value)
+    if number is None or number < 0 or (number == 0 and not zero):
+        raise InvalidProblemError(f"{name} must be {what}, not {shown(value)}")
+    return number
+
+
 def amount(value: object) -> tuple[Fraction | None, bool]:
     """Return a number, given as such or as text, and True if it is a percentage; None if it is not a number."""
     if not isinstance(value, str):

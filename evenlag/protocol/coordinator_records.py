@@ -21,8 +21,6 @@ class Field:
 
     Attributes
     ----------
-    name : str
-    kind : str
     since, until : int
         First and last version that has the field.
     nullable : bool
@@ -54,7 +52,6 @@ class RecordType:
     ----------
     name : str
         Kafka's name of it.
-    key, value : tuple of Field
     last : int
         Last known version of values; the first is 0.
     flexible : int
@@ -168,9 +165,7 @@ TYPES = {
         (_GROUP,),
         (Field("assignmentEpoch", "int32"), Field("assignmentTimestamp", "int64", tag=0)),
     ),
-    TARGET: RecordType(
-        "ConsumerGroupTargetAssignmentMember", (_GROUP, _MEMBER), (_partitions("topicPartitions"),)
-    ),
+    TARGET: RecordType("ConsumerGroupTargetAssignmentMember", (_GROUP, _MEMBER), (_partitions("topicPartitions"),)),
     CURRENT: RecordType(
         "ConsumerGroupCurrentMemberAssignment",
         (_GROUP, _MEMBER),
@@ -187,11 +182,8 @@ TYPES = {
         (_GROUP, Field("regularExpression", "string")),
         (_texts("topics"), Field("version", "int64"), Field("timestamp", "int64")),
     ),
-}  # fmt: skip
+}
 """Types of records that are read, by the first 16 bits of their keys."""
 
-LEFT_OUT = {
-    **dict.fromkeys(range(9, 16), "share group"),
-    **dict.fromkeys(range(17, 25), "Streams group"),
-}
+LEFT_OUT = {**dict.fromkeys(range(9, 16), "share group"), **dict.fromkeys(range(17, 25), "Streams group")}
 """Types of records of groups that are not consumer groups, by the first 16 bits of their keys."""

@@ -43,7 +43,6 @@ class FleetAudit:
 
     Attributes
     ----------
-    summary : evenlag.spark.RunReport
     out : str or Path
         Folder or namespace that holds the tables.
     groups : list of dict
@@ -235,7 +234,6 @@ class FleetSizes:
         The groups that could not be sized, each followed by `: ` and its error.
     rejects : int
         Rows of both tables that could not be used.
-    written : list of str
     members : dict of answer to members
         Number of members that all groups with the answer `more` lack, and that those with `fewer` can do without.
     """
@@ -289,7 +287,6 @@ class FleetReplays:
 
     Attributes
     ----------
-    groups : int
     strategies : list of dict
         For each strategy: `groups`; `best`, the groups in which it is the best; the `median` and `worst` of its cost
         above that of the group's best, as a fraction; `moves`; `rebalances`; `above`, seconds above the lag limit;
@@ -298,7 +295,6 @@ class FleetReplays:
         The groups that could not be replayed, each followed by `: ` and its error.
     rejects : int
         Rows of both tables that could not be used.
-    written : list of str
     """
 
     groups: int

@@ -33,7 +33,6 @@ def frontier_figure(curve: Frontier, price: TrafficPrice | None = None) -> Any:
 
     Parameters
     ----------
-    curve : Frontier
     price : TrafficPrice, optional
         If given, crossings are also shown as money per month.
 

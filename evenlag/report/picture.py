@@ -99,8 +99,6 @@ def render(figure: Any, out: Any, **how: Any) -> None:
 
     Parameters
     ----------
-    figure : matplotlib Figure
-    out : path or file
     **how
         Passed on to `Figure.savefig`.
     """

@@ -142,7 +142,8 @@ def _sentences(found: Size) -> list[str]:
         )
     if found.handover is not None:
         sentences.append(_way_there(found.handover))
-    if any(_beats(row) for row in found.sizes):
+    beaten = ((row.bound_seconds, time) for row in found.sizes for time in published_times(row).values())
+    if any(time is not None and time < bound for bound, time in beaten):
         sentences.append(
             f"A published strategy that is faster than the best plan breaks the counts asked for "
             f"(--balance {found.balance})."
@@ -205,10 +206,6 @@ def _of_published(found: Size) -> str:
 
 def _within(time: Time | None, found: Size) -> bool:
     return time is not None and time <= found.deadline
-
-
-def _beats(row: SizeRow) -> bool:
-    return any(time is not None and time < row.bound_seconds for time in published_times(row).values())
 
 
 def _missing(found: Size) -> list[str]:

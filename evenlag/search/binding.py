@@ -35,8 +35,6 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
 
     Parameters
     ----------
-    task : Task
-    best : Incumbent
     steps : tuple of Step
         Portfolio that looks for such a plan.
     """

@@ -67,9 +67,7 @@ class _Broken:
         self.best, self.task, self.steps, self.of_moves = best, best.task, steps, of_moves
         self.drain = max_load if isinstance(max_load, DrainTime) else None
         goal = self.task.goal
-        self.limits: dict[str, Number] = {
-            pair.name: pair.budget for pair in goal.pairs if pair.budget is not None
-        }  # fmt: skip
+        self.limits: dict[str, Number] = {pair.name: pair.budget for pair in goal.pairs if pair.budget is not None}
         self.limits |= {} if goal.max_moves is None else {MOVES: goal.max_moves}
         self.limits |= {} if goal.ceiling is None else {MAX_LOAD: goal.ceiling}
         self.place = f"group {self.task.problem.group!r}"

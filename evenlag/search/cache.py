@@ -29,7 +29,6 @@ class SolveCache:
 
     Parameters
     ----------
-    problem : Problem
     alike : SolveCache, optional
         Cache of a problem that differs only in names, lags and owners. Its count rules are reused.
 
@@ -44,52 +43,43 @@ class SolveCache:
         self.problem, self._alike = problem, alike
         if alike is not None:
             problem.take_structure(alike.problem)
-        self._rules: dict[tuple[str, int], CountRule] = {}
-        self._load_bounds: dict[tuple[str, int], LoadBounds] = {}
         self._kept: dict[tuple[Any, ...], Any] = {}
         self._cheapest: dict[tuple[str, int, bytes], CheapestPlan] = {}
         self._plans: dict[str, Plan | EvenlagError] = {}
-        self._scenarios: dict[int, SolveCache] = {}
         self.seconds: dict[str, float] = {}
 
-    def rule(self, balance: str, slack: int = 0) -> CountRule:
-        """Return `count_rule` of the problem; raise the same errors."""
-        key = (balance, slack)
-        if key not in self._rules:
-            if self._alike is None:
-                self._rules[key] = count_rule(self.problem, balance, slack)
-            else:
-                self._rules[key] = self._alike.rule(balance, slack).at(self.problem)
-        return self._rules[key]
-
-    def load_bounds(self, rule: CountRule) -> LoadBounds:
-        """Return `load_bounds` of a rule of the problem, computed once."""
-        key = (rule.balance, rule.slack)
-        if key not in self._load_bounds:
-            self._load_bounds[key] = load_bounds(rule)
-        return self._load_bounds[key]
-
-    def kept(self, make: Callable[..., T], rule: CountRule, *more: Any) -> T:
-        """Return `make(rule, load_bounds(rule), *more)` for a rule of the problem, computed once."""
-        key = (make, rule.balance, rule.slack, *more)
+    def _once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """Return `make()`, called once for the key."""
         if key not in self._kept:
-            self._kept[key] = make(rule, self.load_bounds(rule), *more)
+            self._kept[key] = make()
         kept: T = self._kept[key]
         return kept
 
+    def rule(self, balance: str, slack: int = 0) -> CountRule:
+        """Return `count_rule` of the problem; raise the same errors."""
+
+        def made() -> CountRule:
+            if self._alike is None:
+                return count_rule(self.problem, balance, slack)
+            return self._alike.rule(balance, slack).at(self.problem)
+
+        return self._once((count_rule, balance, slack), made)
+
+    def load_bounds(self, rule: CountRule) -> LoadBounds:
+        """Return `load_bounds` of a rule of the problem, computed once."""
+        return self._once((load_bounds, rule.balance, rule.slack), lambda: load_bounds(rule))
+
+    def kept(self, make: Callable[..., T], rule: CountRule, *more: Any) -> T:
+        """Return `make(rule, load_bounds(rule), *more)` for a rule of the problem, computed once."""
+        return self._once((make, rule.balance, rule.slack, *more), lambda: make(rule, self.load_bounds(rule), *more))
+
     def fewest_moves_plan(self, rule: CountRule) -> Plan:
         """Return `fewest_moves_plan` of a rule of the problem, computed once."""
-        key = (fewest_moves_plan, rule.balance, rule.slack)
-        if key not in self._kept:
-            self._kept[key] = fewest_moves_plan(rule)
-        plan: Plan = self._kept[key]
-        return plan
+        return self._once((fewest_moves_plan, rule.balance, rule.slack), lambda: fewest_moves_plan(rule))
 
     def scenario(self, number: int) -> SolveCache:
         """Return the cache of one scenario as a problem of its own."""
-        if number not in self._scenarios:
-            self._scenarios[number] = SolveCache(self.problem.futures[number])
-        return self._scenarios[number]
+        return self._once((SolveCache, number), lambda: SolveCache(self.problem.futures[number]))
 
     def cheapest_plan(self, rule: CountRule, costs: PairTable, seconds: float = inf) -> CheapestPlan | None:
         """Return `cheapest_plan` of a rule of the problem, computed once; None if `seconds` were too few."""

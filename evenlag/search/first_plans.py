@@ -69,7 +69,6 @@ def first_plans(
 
     Parameters
     ----------
-    groups : GroupColumns
     balance : str
         A `Balance`: "both", "topic", "group" or "none".
     kind : str
@@ -125,8 +124,7 @@ class _Best:
     @property
     def found(self) -> Bools:
         """True for each group that has a plan, shape (G,)."""
-        found: Bools = self.objective < NO_PLAN
-        return found
+        return self.objective < NO_PLAN
 
     @property
     def open(self) -> Bools:

@@ -31,7 +31,6 @@ class Candidate:
 
     Attributes
     ----------
-    plan : Plan
     method : str or None
         Name of the method that found it; None: the stage.
     fallback : bool

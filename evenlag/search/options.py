@@ -172,15 +172,12 @@ class SolveOptions:
     @property
     def asked(self) -> AskedTerms:
         """Requested terms of the objective beyond loads and the number of moves."""
-        if not (self.rack_price or self.first or self.prices or self.budgets) and self._limits == (None,) * 3:
+        limits = (self.max_crossings, self.max_moved, self.max_load)
+        if not (self.rack_price or self.first or self.prices or self.budgets) and limits == (None,) * 3:
             return NO_TERMS
         prices = {**({CROSSINGS: self.rack_price} if self.rack_price else {}), **(self.prices or {})}
         budgets = {CROSSINGS: self.max_crossings, MOVED_SIZE: self.max_moved, **(self.budgets or {})}
         return AskedTerms(prices, budgets, tuple(self.first), self.max_load)
-
-    @property
-    def _limits(self) -> tuple[Any, ...]:
-        return self.max_crossings, self.max_moved, self.max_load
 
     @property
     def mip_threads(self) -> int:
@@ -199,7 +196,7 @@ class SolveOptions:
 
 
 def solving_options(
-    call: str, keywords: TermKeywords, function: Callable[..., Any], *, own_costs: bool = False
+    call: str, keywords: TermKeywords, function: Callable[..., Any], *, own_costs: bool = False, **limits: Any
 ) -> SolveOptions:
     """Return the options of a call that forwards its keywords.
 
@@ -207,11 +204,12 @@ def solving_options(
     ----------
     call : str
         Name of the call, for errors.
-    keywords : mapping
     function : callable
         The call itself; an error also lists its own keywords.
     own_costs : bool
         Accept costs of the caller's own. Tables and running groups have none.
+    **limits
+        Parameters of the call itself that `SolveOptions` has too, such as `time_limit`.
 
     Raises
     ------
@@ -224,7 +222,7 @@ def solving_options(
     unknown = sorted(set(keywords) - set(known))
     if unknown:
         raise unknown_keyword(call, unknown[0], [*known, *keywords_of(function)])
-    options = SolveOptions(**keywords)
+    options = SolveOptions(**keywords, **limits)
     if not own_costs:
         for parameter in ("first", "prices", "budgets"):
             for name in getattr(options, parameter) or ():

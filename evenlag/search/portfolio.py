@@ -164,11 +164,7 @@ AUTO: tuple[Step, ...] = (
 # For a fleet in a hurry. LEAST: a plan no worse than today's and those of the published heuristics, in a
 # few milliseconds. FIRST: with a fresh plan too.
 WITHOUT_MOVES: tuple[Step, ...] = (Step(Bounds(with_moves=False), though_settled=True),)
-LEAST: tuple[Step, ...] = (
-    BASELINES,
-    Step(Greedy()),
-    Step(FirstBounds(), though_settled=True),
-)
+LEAST: tuple[Step, ...] = (BASELINES, Step(Greedy()), Step(FirstBounds(), though_settled=True))
 FIRST: tuple[Step, ...] = (Step(Construct()), *LEAST[:-1], *WITHOUT_MOVES)
 
 # Groups with scenarios: their loads are vectors, which the stages above cannot handle.

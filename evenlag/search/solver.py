@@ -55,8 +55,6 @@ def search(
 
     Parameters
     ----------
-    problem : Problem
-    options : SolveOptions
     start : Plan, optional
         As in `evenlag.solve`.
     known : Result, optional
@@ -143,11 +141,7 @@ def _steps_of(steps: Steps | None, problem: Problem, goal: Objective, method: st
 
 
 def task_of(
-    problem: Problem,
-    options: SolveOptions,
-    *,
-    cache: SolveCache | None = None,
-    tie_break: bool = True,
+    problem: Problem, options: SolveOptions, *, cache: SolveCache | None = None, tie_break: bool = True
 ) -> Task:
     """Return the task for a problem and its options, and start its clock; parameters are those of `search`."""
     clock = Clock(options.time_limit, options.deterministic, options.work)
@@ -256,7 +250,6 @@ class Criterion:
 
     Attributes
     ----------
-    name : str
     value, bound : number
         Units of the best plan, and a lower bound for all plans, given the criteria before.
     notes : tuple of str
@@ -288,7 +281,6 @@ def in_order(
         Its goal names the criteria in `first`.
     steps : callable
         Returns the portfolio for an objective.
-    start : Plan, optional
     known : Result, optional
         Earlier result of the same task. No criterion comes out worse.
 

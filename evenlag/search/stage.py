@@ -80,7 +80,6 @@ class Step:
 
     Attributes
     ----------
-    stage : Stage
     share : float
         Time as a share of the length of a round; infinite: all the time left.
     when : callable
@@ -163,9 +162,6 @@ def run_round(
 
     Parameters
     ----------
-    task : Task
-    best : Incumbent
-    steps : tuple of Step
     length : float
         Length of the round in seconds.
     standing : Standing, optional

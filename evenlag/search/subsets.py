@@ -22,12 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import Bools, Ints, Whole, spans
 from evenlag.model.backends.integer_program import IntegerProgram
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
-
-Column = NDArray[Any]
 
 MOST_HALVES = 400_000  # most subsets of one half: some tens of MB, some hundredths of a second
 
@@ -36,7 +34,7 @@ class EnumerationLimitError(Exception):
     """An enumeration exceeds its limit."""
 
 
-def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> Whole:
+def patterns_within(lags: Ints, size: int, low: Any, high: Any, most: int) -> Whole:
     """List the subsets of `size` of the lags with a sum in [low, high]; shape (N, size), each row ascending.
 
     Raises
@@ -60,7 +58,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
     hits = np.maximum(stop - start, 0)
     if hits.sum() > most * 4 * comb(size, front):
         raise EnumerationLimitError
-    left, at = runs(hits, start)
+    at, left = spans(start, hits)
     right = order[at]
     if front:  # keep each subset once: its first half precedes its second
         once = first[left, -1] < second[right, 0]
@@ -68,12 +66,6 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
     if len(left) > most:
         raise EnumerationLimitError
     return np.concatenate([first[left], second[right]], axis=1)
-
-
-def runs(lengths: Whole, begin: Whole) -> tuple[Whole, Whole]:
-    """Return i and begin[i] + k, for all i and all k < lengths[i], as two arrays."""
-    left = np.repeat(np.arange(len(lengths)), lengths)
-    return left, np.arange(len(left)) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
 
 
 @lru_cache(maxsize=64)
@@ -93,12 +85,9 @@ def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed
 
     Parameters
     ----------
-    items : int
     patterns : list of int64 arrays (N, size)
-    count : int
     work : float
         Limit in CP-SAT's deterministic time; no wall clock ends the solve.
-    seed : int
     """
     rows = [row for block in patterns for row in block]
     held_by: list[list[int]] = [[] for _ in range(items)]
@@ -137,14 +126,13 @@ def any_partition_fits(rule: CountRule) -> bool:
 # ---- one subset with a sum nearest to a target -----------------------------------------------------------------------
 
 
-def nearest_subset(values: Column, target: Any, within: Any, rng: np.random.Generator) -> NDArray[np.bool_] | None:
+def nearest_subset(values: Ints, target: Any, within: Any, rng: np.random.Generator) -> NDArray[np.bool_] | None:
     """Choose a subset with a sum nearest to `target`.
 
     Parameters
     ----------
     values : int64 or object array (N,)
         At most some 25 values. Their sums and the distances to `target` must not overflow the type.
-    target : int
     within : int
         Largest distance of the sum from `target`.
     rng : numpy.random.Generator
@@ -175,7 +163,7 @@ def nearest_subset(values: Column, target: Any, within: Any, rng: np.random.Gene
 
 
 def subset_of_size(
-    values: Column, size: int, target: Any, within: Any, rng: np.random.Generator
+    values: Ints, size: int, target: Any, within: Any, rng: np.random.Generator
 ) -> NDArray[np.bool_] | None:
     """Choose `size` of the values with a sum nearest to `target`.
 
@@ -186,11 +174,8 @@ def subset_of_size(
     ----------
     values : int64 or object array (N,)
         At most some 25 values, all >= 0.
-    size : int
-    target : int
     within : int
         Largest distance of the sum from `target`.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -216,11 +201,10 @@ def _any(rng: np.random.Generator, among: NDArray[np.bool_]) -> int:
     return int(chosen[rng.integers(len(chosen)) if len(chosen) > 1 else 0])
 
 
-def _subset_sums(values: Column) -> Column:
+def _subset_sums(values: Ints) -> Ints:
     """Return the sums of all subsets; subset i holds item j if bit j of i is set."""
     if len(values) <= 5:
-        sums: Column = _membership(len(values)) @ values
-        return sums
+        return _membership(len(values)) @ values
     half = len(values) // 2
     return np.add.outer(_subset_sums(values[half:]), _subset_sums(values[:half])).ravel()
 

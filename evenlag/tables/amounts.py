@@ -34,7 +34,6 @@ def with_amounts(
 
     Parameters
     ----------
-    problem : Problem
     move_sizes, traffic : path or mapping of topic to whole number, optional
         A file may name topics and partitions that the group does not have. A partition of the group that it lacks
         counts as 1.
@@ -57,7 +56,9 @@ def with_amounts(
             if lacking:
                 notes.append(f"{given}: has no {COLUMNS[name]} for {_partitions(lacking)}; each is taken as 1")
         else:
-            amounts[name] = {topic: _everywhere(problem, topic, amount) for topic, amount in given.items()}
+            amounts[name] = {
+                topic: {p: amount for of, p in problem.partitions if of == topic} for topic, amount in given.items()
+            }
     given_files = ", ".join(str(each) for each in (move_sizes, traffic) if isinstance(each, Path))
     try:
         return problem.with_pair_data(**amounts, together=together or None), notes  # type: ignore[arg-type]
@@ -70,7 +71,6 @@ def read_amounts(path: Path, name: str) -> dict[str, dict[int, Any]]:
 
     Parameters
     ----------
-    path : Path
     name : {"move_sizes", "traffic"}
         A table has one row per partition, with the columns `topic`, `partition`, and `move_size` or `traffic`. Rows
         without a value are left out.
@@ -153,11 +153,6 @@ def _of_group(
         else:
             lacking.append((topic, partition))
     return amounts, lacking
-
-
-def _everywhere(problem: Problem, topic: str, amount: int) -> dict[int, int]:
-    """Return the number for every partition of a topic; empty if the group lacks the topic."""
-    return {partition: amount for name, partition in problem.partitions if name == topic}
 
 
 def _partitions(names: Sequence[tuple[str, int]]) -> str:

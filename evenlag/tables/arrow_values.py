@@ -79,7 +79,6 @@ def column_values(column: Any, kind: str) -> Values:
 
     Parameters
     ----------
-    column : pyarrow.ChunkedArray
     kind : str
         `Column.kind`: "string", "integer", "number", "boolean", "strings" or "racks".
     """
@@ -147,7 +146,7 @@ def _encoded(column: Any) -> tuple[Whole, list[str]]:
     column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(column, pa.ChunkedArray):  # Arrow returns one where nothing is to be combined
         column = column.unify_dictionaries().chunk(0)
-    texts = _decoded(column.dictionary)
+    texts = ["" if text is None else text for text in _listed(column.dictionary)]
     codes = _numbers(column.indices.fill_null(-1)).astype(np.int64)
     if len({*texts}) < len(texts):  # after unreadable bytes were replaced, or from a caller's dictionary
         place = {text: number for number, text in enumerate(dict.fromkeys(texts))}
@@ -156,12 +155,13 @@ def _encoded(column: Any) -> tuple[Whole, list[str]]:
     return codes, texts
 
 
-def _decoded(texts: Any) -> list[str]:
+def _listed(column: Any) -> list[Any]:
+    """Return the values of a column, with invalid UTF-8 replaced."""
     try:
-        found: list[str | None] = texts.to_pylist()
+        found: list[Any] = column.to_pylist()
     except UnicodeDecodeError:  # Spark passes on any bytes
-        found = [None if raw is None else raw.decode(errors="replace") for raw in texts.cast(pa.binary()).to_pylist()]
-    return ["" if text is None else text for text in found]
+        found = [None if raw is None else raw.decode(errors="replace") for raw in column.cast(pa.binary()).to_pylist()]
+    return found
 
 
 def _sorted_texts(codes: Whole, texts: Sequence[str | None]) -> Values:
@@ -317,13 +317,12 @@ def row_texts(table: Any, rows: NDArray[Any], kept: Sequence[str] = ()) -> list[
 
     Parameters
     ----------
-    table : pyarrow.Table
     rows : int array (K,)
     kept : sequence of str
         Columns that may have the text of the whole row instead, and are left out of the object.
     """
     chosen = table.take(pa.array(rows))
-    columns = [(name, _rows_of(chosen.column(name))) for name in chosen.column_names]
+    columns = [(name, list(map(_json_value, _listed(chosen.column(name))))) for name in chosen.column_names]
     plain = [(name, values) for name, values in columns if name not in kept]
     texts = [values for name, values in columns if name in kept]
     found = []
@@ -334,14 +333,6 @@ def row_texts(table: Any, rows: NDArray[Any], kept: Sequence[str] = ()) -> list[
             text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=text_of)
         found.append(text)
     return found
-
-
-def _rows_of(column: Any) -> list[Any]:
-    try:
-        values = column.to_pylist()
-    except UnicodeDecodeError:
-        values = [None if raw is None else raw.decode(errors="replace") for raw in column.cast(pa.binary()).to_pylist()]
-    return [_json_value(value) for value in values]
 
 
 def _json_value(value: Any) -> Any:

@@ -35,7 +35,6 @@ def matched(headings: Sequence[str], kind: TableKind, place: str) -> dict[str, s
 
     Parameters
     ----------
-    headings : sequence of str
     kind : {"offsets", "members"}
     place : str
         Name of the table in errors.
@@ -68,12 +67,7 @@ def matched(headings: Sequence[str], kind: TableKind, place: str) -> dict[str, s
 
 
 def check_headings(
-    headings: Sequence[str],
-    kind: TableKind,
-    place: str,
-    *,
-    many_snapshots: bool = False,
-    absent: Collection[str] = (),
+    headings: Sequence[str], kind: TableKind, place: str, *, many_snapshots: bool = False, absent: Collection[str] = ()
 ) -> dict[str, str]:
     """Return `matched`, if the table has all required columns, or all but those that may be `absent`.
 

@@ -47,7 +47,6 @@ class Column(NamedTuple):
 
     Attributes
     ----------
-    name : str
     kind : str
         The type of its values. Messages are "number" (DOUBLE) where sums can pass 64 bits, else "integer" (BIGINT).
         Lists of texts are "strings", or "racks" if texts in them may be empty.

@@ -28,7 +28,6 @@ class GroupNow:
 
     Attributes
     ----------
-    name : str
     record : tuple of Snapshot
         The latest snapshot, and earlier ones if the input has them; in order of time.
     notes : tuple of str

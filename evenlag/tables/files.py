@@ -88,7 +88,6 @@ def table_rows(path: File, form: str, choice: Choice) -> Rows:
 
     Parameters
     ----------
-    path : Path
     form : {"csv", "jsonl", "parquet"}
     choice : callable (list of str) -> mapping of column to heading
         Gets the headings of the table: of JSON Lines, the names in any line.

@@ -16,7 +16,7 @@ from evenlag.model.literals import FetchFromWord
 from evenlag.model.pair_data import FetchFrom
 from evenlag.model.parse_pairs import parse_amount
 from evenlag.model.problem import Problem
-from evenlag.model.values import check_mapping, exact, kind, parse_partition_number, shown
+from evenlag.model.values import check_mapping, kind, parse_partition_number, positive, shown
 from evenlag.tables.amounts import COLUMNS, MOVE_SIZES, TRAFFIC, Amounts, read_amounts
 from evenlag.tables.measured import NOTHING_MEASURED, Measured
 from evenlag.tables.past import Past
@@ -69,10 +69,7 @@ class Draining:
             if given is not None:
                 raise InvalidProblemError("capacity needs drain_seconds: give both, or neither")
             return None
-        seconds = exact(drain_seconds)
-        if seconds is None or seconds <= 0:
-            raise InvalidProblemError(f"drain_seconds must be a number of seconds > 0, not {shown(drain_seconds)}")
-        return cls(seconds, given)
+        return cls(positive("drain_seconds", drain_seconds, "a number of seconds > 0"), given)
 
     def ceiling(
         self, problem: Problem, past: Past | None, snapshot_ts: object, measured: Capacity | None = None
@@ -145,7 +142,6 @@ class FleetData:
         move_sizes, traffic : path or mapping of topic to whole number, optional
             A file has a number for each partition (`evenlag.tables.amounts.read_amounts`); partitions that it lacks
             count as 1. A number for a topic is that of each of its partitions.
-        together : sequence of sequences of str
         fetch_from : {"followers", "leader"}, optional
             As in `Problem.from_lags`.
         drain_seconds : float or Fraction, optional

@@ -32,12 +32,7 @@ NO_OWNERS = (
 
 
 def notes_of(
-    beyond_end: int,
-    before_start: int,
-    below_zero: int,
-    rejected_rows: int,
-    predicted: int,
-    unrated: int,
+    beyond_end: int, before_start: int, below_zero: int, rejected_rows: int, predicted: int, unrated: int
 ) -> tuple[str, ...]:
     """Return the notes on a group with these counts, which are attributes of `GroupRows`."""
     notes = {
@@ -58,8 +53,6 @@ class GroupRows:
 
     Attributes
     ----------
-    snapshot_ts : str or None
-    group : str
     topics : tuple of str
         Topic names, sorted.
     topic_of, partition_ids, lags : int arrays (P,)
@@ -139,12 +132,7 @@ class GroupRows:
     def notes(self) -> tuple[str, ...]:
         """Notes on assumptions and corrections of the input, with counts."""
         return notes_of(
-            self.beyond_end,
-            self.before_start,
-            self.below_zero,
-            self.rejected_rows,
-            self.predicted,
-            self.unrated,
+            self.beyond_end, self.before_start, self.below_zero, self.rejected_rows, self.predicted, self.unrated
         )
 
     @property

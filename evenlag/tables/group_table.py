@@ -33,7 +33,6 @@ class GroupTable:
 
     Parameters
     ----------
-    offsets : CheckedRows
     members : CheckedRows, optional
         Without them the members are the owners.
     told : bool

@@ -28,7 +28,6 @@ class LagRemarks:
         Rows of the offsets table, before copies are found; changed in place.
     of_text : bool array (N,)
         True for rows of another tool's text.
-    auto_offset_reset : str
     """
 
     def __init__(self, checked: CheckedRows, of_text: Bools, auto_offset_reset: str) -> None:

@@ -43,7 +43,6 @@ def form_of(path: File, form: str | None = None) -> str:
 
     Parameters
     ----------
-    path : Path
     form : str, optional
         The format given by the user, which is checked and returned.
 
@@ -198,7 +197,6 @@ def read_file(
 
     Parameters
     ----------
-    path : Path
     kind : {"offsets", "members"}
         The table that a CSV, JSON Lines or Parquet file holds. Other texts may hold both.
     form : str, optional
@@ -222,7 +220,6 @@ def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None)
 
     Parameters
     ----------
-    paths : sequence of Path
     group : str
         Group of texts that do not name one.
     form : str, optional

@@ -22,7 +22,6 @@ class OneGroup:
 
     Parameters
     ----------
-    groups : SourceGroups
     name : str
         The group.
 
@@ -122,7 +121,6 @@ def one_group(
         `members` is None without a members table.
     group : str, optional
         The group to read; required if the rows have several. Rows of texts that name no group belong to it.
-    auto_offset_reset : str
 
     Raises
     ------

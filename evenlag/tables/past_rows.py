@@ -24,7 +24,6 @@ class PastRows:
     ----------
     micros : int
         The time in microseconds since the epoch.
-    topics : tuple of str
     topic_of, partition_ids, ends : int arrays (P,)
         Topic index, partition number and log end offset of each row.
     """

@@ -34,8 +34,6 @@ class PlacedRows:
     Attributes
     ----------
     kind : {"offsets", "members"}
-    readings : sequence of Reading
-    rows : Rows
     reading_of : int array (N,)
         Index of each row's reading.
     """

@@ -39,7 +39,6 @@ class CheckedRows:
     kind : {"offsets", "members"}
     table : pyarrow.Table
         The rows as they came, with all their columns.
-    names : mapping of column to heading
     values : dict of column to Values
         The columns that the rule looks at, and for offsets `lag` by the lag rule; N rows each.
     clamped : int8 array (N,)

@@ -51,7 +51,4 @@ OFFSETS = Schema(
     columns.OFFSETS,
     "The offsets table, which is read: one row per snapshot, group and partition, with `log_end_offset` or `lag`.",
 )
-MEMBERS = Schema(
-    columns.MEMBERS,
-    "The members table, which is read: one row per snapshot, group and member.",
-)
+MEMBERS = Schema(columns.MEMBERS, "The members table, which is read: one row per snapshot, group and member.")

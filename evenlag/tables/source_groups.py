@@ -35,7 +35,6 @@ class SourceGroups:
         Name of the input in errors.
     offsets, members : sequences of Reading
         `members` is None without a members table; texts of offsets may list members too.
-    auto_offset_reset : str
     label : str, optional
         The group of rows of texts that name none; without it, that of their reading.
 
@@ -278,9 +277,6 @@ class SnapshotRows:
 
     Parameters
     ----------
-    placed : PlacedRows
-    checked : CheckedRows
-    rule : CopyRule
     number_of : int array (N,)
         Number of the snapshot of each row; −1 for none.
     count : int

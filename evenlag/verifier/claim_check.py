@@ -63,7 +63,6 @@ class ClaimCheck:
     ----------
     document : dict
         The result.
-    group : Group
     effort : int
         Steps, as in `verify`.
     """

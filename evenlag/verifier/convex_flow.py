@@ -29,7 +29,6 @@ class Flow:
 
     Parameters
     ----------
-    arcs : list of Arc
     amounts : list of int
         Flow on each arc, within its limits.
     effort : Effort

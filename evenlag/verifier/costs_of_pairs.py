@@ -39,7 +39,6 @@ class Terms:
 
     Parameters
     ----------
-    group : Group
     asked : dict
         The question of a certificate.
     claimed : dict of str to int

@@ -43,11 +43,8 @@ def counts_of(group: Group, question: Question, holder: Sequence[int | None], ef
 
     Parameters
     ----------
-    group : Group
-    question : Question
     holder : list of int or None (P,)
         A plan to start from, which keeps pins, caps and subscriptions.
-    effort : Effort
 
     Raises
     ------
@@ -188,10 +185,8 @@ class MoveCounts:
 
     Parameters
     ----------
-    group : Group
     counts : Counts
         Limits that the balance sets.
-    effort : Effort
     """
 
     def __init__(self, group: Group, counts: Counts, effort: Effort) -> None:

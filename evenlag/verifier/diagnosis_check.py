@@ -171,9 +171,6 @@ class _Check:
     def _unowned(self) -> list[int]:
         return [self.group.lags[p] for p in self.group.here if self.group.owner[p] is None]
 
-    def _left_over_lag(self) -> int:
-        return sum(each["lag"] for each in self.problem["facts"]["left_over"])
-
     def _idle(self) -> int:
         return len(set(self.group.active) - {m for m in self.group.owner if m is not None})
 
@@ -186,7 +183,7 @@ _FIGURES: dict[str, Callable[[_Check], Any]] = {
     "total_lag": lambda check: sum(check.group.lags),
     "unowned": lambda check: len(check._unowned()),
     "unowned_lag": lambda check: sum(check._unowned()),
-    "left_over_lag": _Check._left_over_lag,
+    "left_over_lag": lambda check: sum(each["lag"] for each in check.problem["facts"]["left_over"]),
     "idle": _Check._idle,
     "members": lambda check: len(check.group.active),
     "partitions": lambda check: len(check.group.here),

@@ -10,7 +10,6 @@ class Effort:
 
     Parameters
     ----------
-    steps : int
     whole : Effort, optional
         The effort that this one is a part of.
     """

@@ -25,8 +25,6 @@ class Answer:
     ----------
     document : dict
         The result.
-    group : Group
-    effort : Effort
 
     Attributes
     ----------

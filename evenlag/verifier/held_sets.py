@@ -36,14 +36,12 @@ class Search:
     ----------
     group : Group
         Without scenarios.
-    question : Question
     counts : Counts
         Exact limits.
     pair : (Fraction, Fraction)
         Lower bound on the largest load, upper bound on the smallest.
     bound : Fraction
         In messages.
-    effort : Effort
     """
 
     def __init__(
@@ -172,9 +170,7 @@ class Search:
         ones, others = self._subsets(kept, m), self._subsets(taken, m)
         forced = sum(1 << i for i in mine if group.takers[self.here[i]] == [m])
         found: list[Option] = []
-        for (counts, (loads, sets)), (other_counts, (other_loads, other_sets)) in product(
-            ones.items(), others.items()
-        ):  # fmt: skip
+        for (counts, (loads, sets)), (other_counts, (other_loads, other_sets)) in product(ones.items(), others.items()):
             if not self._allowed(m, counts, other_counts):
                 continue
             takes = other_counts[0] + counts[0]

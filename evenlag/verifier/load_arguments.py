@@ -27,8 +27,6 @@ class Loads:
 
     Parameters
     ----------
-    group : Group
-    counts : Counts
     lags : list of int (P,)
     """
 
@@ -93,9 +91,7 @@ class Loads:
         """Prove that topics open only to the subscribers of topic t must fit on those members."""
         group = self.group
         takers = {m for m in group.active if group.topics[t] in group.allowed(m)}
-        inside = {
-            topic for topic in group.topics if {m for m in group.active if topic in group.allowed(m)} <= takers
-        }  # fmt: skip
+        inside = {topic for topic in group.topics if {m for m in group.active if topic in group.allowed(m)} <= takers}
         lag = sum(self.lags[p] for p in group.here if group.partitions[p][0] in inside)
         return lag / sum((group.share[n] for n in takers), Fraction(0)), self.total
 

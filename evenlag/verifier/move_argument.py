@@ -30,7 +30,6 @@ def check_moves(
     ----------
     group, question
         A group without scenarios, and its question.
-    counts : Counts
     pair : (Fraction, Fraction)
         Lower bound on the largest load, upper bound on the smallest.
     fewest : int
@@ -39,7 +38,6 @@ def check_moves(
         Lower bound on the spread (makespan), at any number of moves.
     bound : Fraction
         In messages.
-    effort : Effort
     """
     price, budget = Fraction(question.price), question.max_moves
     scale = lcm(group.scale, price.denominator, bound.denominator)

@@ -32,14 +32,12 @@ class Question:
         "spread" or "makespan".
     balance : str
         "both", "topic", "group" or "none".
-    slack : int
     across : str
         "mean" or "worst" of the scenarios.
     price : int or Fraction
         Price of a move, in messages.
     max_moves : int or None
         Budget of moves. With `fewest` it is the fewest moves that the balance allows.
-    fewest : bool
     """
 
     kind: str

@@ -38,7 +38,6 @@ def reduced(
 
     Parameters
     ----------
-    lists : dict of member to list of Option
     partitions : int
         Number of partitions, the bits of a set.
     moves : int

@@ -21,14 +21,12 @@ class Group:
 
     Attributes
     ----------
-    name : str
     partitions : list of (str, int)
         Topic and number.
     lags : list of int (P,)
         Messages.
     futures : list of (Fraction, list of int)
         Weight and lags of each scenario.
-    members : list of str
     weights : list of Fraction (M,)
     caps : list of int or None (M,)
     topics_of : list of set of str (M,)

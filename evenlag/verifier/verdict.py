@@ -106,7 +106,6 @@ class Check(Answer):
     ----------
     document : dict
         The result.
-    group : Group
     effort : int
         Step limit for the whole check.
     """

@@ -21,7 +21,6 @@ class Entry:
 
     Attributes
     ----------
-    standing : Standing
     as_of : float
         Time of its data, in seconds since 1970.
     planned_at : float
@@ -92,14 +91,12 @@ class Board:
         Groups of the source at the last reading, sorted.
     chosen : list of str
         Groups to read, sorted.
-    entries : dict of str to Entry
     left_out : list of str
         Groups that the source has beyond `most`, sorted.
     failures : dict of str to str
         Groups that could not be read or planned at the last reading, with the reasons.
     unplanned : int
         Groups that got no turn in the last round.
-    reads : Reads
     tallies : dict of group to Tally
         Decisions to publish a plan or to wait, if the watch publishes plans.
     of_cluster : bool

@@ -23,7 +23,6 @@ class BoardCollector:
 
     Parameters
     ----------
-    board : Board
     every : float
         Seconds between readings.
     """
@@ -107,8 +106,7 @@ def registry_of(board: Board, every: float, *, process: bool) -> CollectorRegist
 
 def text_of(board: Board, every: float) -> str:
     """Return the metrics in Prometheus' text format, without those of this process."""
-    text: str = generate_latest(registry_of(board, every, process=False)).decode()
-    return text
+    return generate_latest(registry_of(board, every, process=False)).decode()
 
 
 def document_of(board: Board, name: str, now: float) -> dict[str, Any] | None:

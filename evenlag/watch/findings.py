@@ -29,8 +29,6 @@ class Finding:
 
     Attributes
     ----------
-    group : str
-    kind : Kind
     text : str
         The finding and its remedy, without the group's name.
     """
@@ -47,7 +45,6 @@ def findings(
 
     Parameters
     ----------
-    group : str
     figures : Figures
         `rebalance_pays` says whether another assignment saves as much as was asked for.
     deadline : Fraction or None

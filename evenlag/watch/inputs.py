@@ -114,7 +114,6 @@ class FileInput:
         Members table for an offsets table.
     form : str or None
         The format of `path`, as in `evenlag.read`.
-    auto_offset_reset : str
     subscribed : sequence of str
         Topics that members subscribe to although none of their partitions has an owner; a group may lack them.
     quiet : float

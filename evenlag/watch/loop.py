@@ -28,7 +28,6 @@ class Loop:
 
     Attributes
     ----------
-    caution : Caution
     place_of : callable (group) -> Plans
         Returns the place of a group's plans.
     source : Input
@@ -37,7 +36,6 @@ class Loop:
         Gets one line for each decision.
     writer : SoleWriter or None
         None for a dry run, which writes nothing.
-    tallies : dict of group to Tally
     now : callable () -> float
         Returns the time in seconds since 1970.
     """

@@ -44,8 +44,6 @@ class Sight:
 
     Attributes
     ----------
-    group : str
-    facts : Facts
     members : mapping of member to what is known of it
         By the names of a plan's `members`.
     owners : mapping of (topic, partition) to member or None

@@ -33,9 +33,6 @@ class Watcher:
 
     Attributes
     ----------
-    source : Input
-    board : Board
-    asked : Asked
     every : float
         Seconds from the beginning of one round to that of the next.
     group_time_limit : float

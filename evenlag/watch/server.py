@@ -57,7 +57,6 @@ def serving(board: Board, host: str, port: int, every: float) -> Iterator[str]:
 
     Parameters
     ----------
-    board : Board
     host, port
         The address to listen on; port 0 is any free one.
     every : float

@@ -72,7 +72,6 @@ class TopicWriter:
 
     Parameters
     ----------
-    topic : str
     config : mapping
         Properties of the client.
 

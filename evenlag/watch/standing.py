@@ -93,7 +93,6 @@ class Standing:
 
     Attributes
     ----------
-    figures : Figures
     record : tuple of Snapshot
         The latest snapshot and the one before.
     planned : Problem
@@ -136,10 +135,8 @@ def standing_of(
 
     Parameters
     ----------
-    now : GroupNow
     before : Standing or None
         The group as it was at an earlier reading.
-    asked : Asked
     seconds : float
         Time for the plan and the fewest members.
     stopped : int or None

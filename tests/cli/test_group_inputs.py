@@ -73,9 +73,7 @@ def test_every_command_takes_groups_with_little_to_choose(tmp_path: Path, what: 
 def test_other_solvers_read_the_model_of_such_a_group(tmp_path: Path, what: str, form: str) -> None:
     document, spread = FEW_CHOICES[what]
     model = tmp_path / f"model.{form}"
-    ended = run(
-        "export", problem_file(tmp_path, **document), "--format", form, "--out", model, "--stickiness", 0
-    )  # fmt: skip
+    ended = run("export", problem_file(tmp_path, **document), "--format", form, "--out", model, "--stickiness", 0)
     assert ended.returncode == 0, ended.stderr
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)

@@ -61,7 +61,9 @@ GROUPS: dict[str, tuple[str, Callable[[], evenlag.Diagnosis], str]] = {
         "plan",
         lambda: evenlag.diagnose(
             Problem.from_lags(
-                {"t": [900, 800, 10, 20]}, ["a", "b"], owned={"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]},
+                {"t": [900, 800, 10, 20]},
+                ["a", "b"],
+                owned={"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]},
                 assignor="lag-based",
             )
         ),
@@ -86,9 +88,7 @@ GROUPS: dict[str, tuple[str, Callable[[], evenlag.Diagnosis], str]] = {
         "setting",
         lambda: evenlag.diagnose(
             evenlag.read(
-                StringIO(
-                    "group,topic,partition,lag,consumer_id\ng,live,0,10,a\ng,live,1,11,b\ng,old,0,100000,\n"
-                )
+                StringIO("group,topic,partition,lag,consumer_id\ng,live,0,10,a\ng,live,1,11,b\ng,old,0,100000,\n")
             )
         ),
         "of the lag is of old, which has no owner, so it is assumed",
@@ -120,12 +120,10 @@ GROUPS: dict[str, tuple[str, Callable[[], evenlag.Diagnosis], str]] = {
     ),
     "unlike-members": (
         "weights",
-        lambda: diagnosed(
-            record([("a", 100_000, 1, 20)] * 6 + [("b", 100_000, 1, 5)] * 6)
-        ),
+        lambda: diagnosed(record([("a", 100_000, 1, 20)] * 6 + [("b", 100_000, 1, 5)] * 6)),
         "The members read at different speeds, 30 to 120 messages/s, and their weights are equal",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("cause", GROUPS)

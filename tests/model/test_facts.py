@@ -11,10 +11,8 @@ from evenlag.model.problem import Problem
 
 HEAD = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
 LEFT_OVER = HEAD + (
-    "g live 0 100 110 10 c-1 /192.0.2.1 c\n"
-    "g live 1 100 120 20 c-2 /192.0.2.2 c\n"
-    "g old 0 100 100100 100000 - - -\n"
-)  # fmt: skip
+    "g live 0 100 110 10 c-1 /192.0.2.1 c\ng live 1 100 120 20 c-2 /192.0.2.2 c\ng old 0 100 100100 100000 - - -\n"
+)
 STATE = "\nGROUP COORDINATOR (ID) ASSIGNMENT-STRATEGY STATE #MEMBERS\n"
 
 

@@ -93,9 +93,7 @@ def check_same(of_units: Plan, plan: Plan) -> None:
         each.loads.tolist() for each in plan.in_scenarios
     ]
     sizes = [1] * len(problem.lags) if problem.pairs.move_sizes is None else problem.pairs.move_sizes.tolist()
-    moved = [
-        p for p, (m, o) in enumerate(zip(plan.member_of, problem.owner, strict=True)) if o not in (NOBODY, m)
-    ]  # fmt: skip
+    moved = [p for p, (m, o) in enumerate(zip(plan.member_of, problem.owner, strict=True)) if o not in (NOBODY, m)]
     assert cost(of_units, "moves") == len(moved) == plan.moves
     if problem.pairs.move_sizes is not None:
         assert cost(of_units, "moved_size") == sum(sizes[p] for p in moved)

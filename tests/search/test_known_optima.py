@@ -119,9 +119,7 @@ def group_of_three_topics(seed: int) -> evenlag.Problem:
 @pytest.mark.parametrize("make", [sticky_group, group_of_three_topics])
 def test_deterministic_searches_are_identical(make: Callable[[int], evenlag.Problem]) -> None:
     problem = make(5)
-    first, second = (
-        evenlag.solve(problem, deterministic=True, time_limit=600, work=2, seed=3) for _ in range(2)
-    )  # fmt: skip
+    first, second = (evenlag.solve(problem, deterministic=True, time_limit=600, work=2, seed=3) for _ in range(2))
     assert first.assignment == second.assignment
     assert (first.bound, first.status, first.method) == (second.bound, second.status, second.method)
     assert first.stopped_by != "time"

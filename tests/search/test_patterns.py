@@ -20,9 +20,7 @@ def test_patterns_are_all_subsets_in_the_window(random: Random, kind: str, count
     array = np.array(lags, dtype=object if sum(lags) > HUGE else np.int64)
     centre = sum(random.sample(lags, min(size, count)))
     low, high = centre - random.choice([0, 1, 500, HUGE]), centre + random.choice([0, 1, 500, HUGE])
-    expected = [
-        subset for subset in combinations(range(count), size) if low <= sum(lags[i] for i in subset) <= high
-    ]  # fmt: skip
+    expected = [subset for subset in combinations(range(count), size) if low <= sum(lags[i] for i in subset) <= high]
     found = patterns_within(array, size, low, high, 1_000)
     assert found.shape == (len(expected), size)
     assert sorted(map(tuple, found.tolist())) == expected

@@ -128,9 +128,7 @@ def test_the_order_of_scenarios_does_not_matter(seed: int, by: str) -> None:
     Random(seed).shuffle(document["scenarios"])
     shuffled = evenlag.Problem.from_dict(document)
     with briefly():
-        one, other = (
-            unexplained(each, **chosen, time_limit=LIMIT, deterministic=True) for each in (problem, shuffled)
-        )  # fmt: skip
+        one, other = (unexplained(each, **chosen, time_limit=LIMIT, deterministic=True) for each in (problem, shuffled))
     assert by
     assert (one.objective, one.bound, one.assignment) == (other.objective, other.bound, other.assignment)
     assert sorted(one.scenario_spreads) == sorted(other.scenario_spreads)

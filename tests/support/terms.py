@@ -267,9 +267,7 @@ def united(problem: Problem) -> tuple[list[list[int]], Problem]:
         ]
         for m, member in enumerate(problem.members)
     }
-    pins = {
-        (*unit, problem.members[problem.pins[p]]) for unit in names for p in units[unit] if problem.pins[p] >= 0
-    }  # fmt: skip
+    pins = {(*unit, problem.members[problem.pins[p]]) for unit in names for p in units[unit] if problem.pins[p] >= 0}
     caps = {member: int(cap) for member, cap in zip(problem.members, problem.caps, strict=True)}
     most = len(problem.lags)
     by_hand = Problem.from_lags(

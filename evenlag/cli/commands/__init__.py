@@ -38,6 +38,6 @@ FLEET = {
         "audit": "Plan and audit every group of a fleet, and write the tables.",
         "replay": "Replay the recorded history of every group of a fleet.",
         "size": "Find how many members each group of a fleet needs.",
-    },
+    }
 }
 """The commands of `evenlag fleet`, in files that begin with `fleet_`."""

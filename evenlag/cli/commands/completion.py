@@ -27,8 +27,4 @@ def completion(shell: str) -> None:
 
 
 def _names() -> dict[str, str]:
-    return {
-        "complete_func": "_evenlag_completion",
-        "complete_var": "_EVENLAG_COMPLETE",
-        "prog_name": "evenlag",
-    }
+    return {"complete_func": "_evenlag_completion", "complete_var": "_EVENLAG_COMPLETE", "prog_name": "evenlag"}

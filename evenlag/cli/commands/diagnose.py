@@ -45,9 +45,7 @@ def diagnose(
     measured = past.capacity_of(problem.group)
     run = evenlag.diagnose  # imported before the clock runs
     with ending_searches() as watch, working(f"diagnosing {problem.group}"):
-        found = run(
-            problem, record=record, capacity=capacity, measured=measured, drain_seconds=deadline, **parameters
-        )  # fmt: skip
+        found = run(problem, record=record, capacity=capacity, measured=measured, drain_seconds=deadline, **parameters)
     notes = [*(note for note in notes if note not in found.assumed), *found.warnings, *notes_of(watch)]
     if as_json:
         print_json(report.diagnosis_document(found, notes))

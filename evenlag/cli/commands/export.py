@@ -44,9 +44,7 @@ def export(source: Source, form: str, out: Path | None, **parameters: Any) -> No
     problem, notes = source.read()
     asked = SolveOptions(**parameters)
     rule = count_rule(problem.units, asked.balance, asked.slack)
-    goal = resolve_objective(
-        rule, asked.objective, asked.stickiness, asked.max_moves, asked.across, asked.asked
-    )  # fmt: skip
+    goal = resolve_objective(rule, asked.objective, asked.stickiness, asked.max_moves, asked.across, asked.asked)
     if goal.first:
         raise click.UsageError(_SEVERAL, click.get_current_context())
     mip = formulate(problem.units, rule, goal)

@@ -57,9 +57,7 @@ def size(
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{source.path}: {error}") from error
     with ending_searches() as watch, progress("group sizes tried") as update:
-        found = evenlag.size(
-            problem, deadline, known.capacity.rate, rates=known.rates, progress=update, **parameters
-        )  # fmt: skip
+        found = evenlag.size(problem, deadline, known.capacity.rate, rates=known.rates, progress=update, **parameters)
     notes += [*problem.warnings, *notes_of(watch)]
     if plot is not None:
         report.draw_size(found, plot)

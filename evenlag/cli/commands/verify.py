@@ -16,10 +16,7 @@ from evenlag.cli.terminal import print_json, say, working
 STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
 
 
-@command(
-    "evenlag verify plan.json group.json",
-    "evenlag verify plan.json group.json --json",
-)
+@command("evenlag verify plan.json group.json", "evenlag verify plan.json group.json --json")
 @click.argument("result", metavar="RESULT", type=options.TABLE)
 @options.reading
 @options.horizon_or_auto
@@ -29,9 +26,7 @@ STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
     help="Multiply the work that the check may do to prove the bound.",
 )  # fmt: skip
 @options.as_json
-def verify(
-    result: Path, source: Source, capacity: float | None, effort: float, as_json: bool
-) -> None:  # fmt: skip
+def verify(result: Path, source: Source, capacity: float | None, effort: float, as_json: bool) -> None:
     """Check a result independently of the search.
 
     The check covers the plan, its figures and its bound. RESULT is the file that evenlag plan --out wrote; INPUT and

@@ -93,13 +93,10 @@ class Settings:
 
     Attributes
     ----------
-    group : str
-    options : SolveOptions
     limit : float
         Time limit of a plan in seconds.
     auto_offset_reset : str
         The consumers' setting, for partitions without a commit.
-    fetch_from : FetchFrom
     """
 
     group: str

@@ -132,12 +132,7 @@ class Brokers:
         return time.monotonic() < self._deadline
 
     async def ask_each(
-        self,
-        what: str,
-        by_node: Mapping[int, Sequence[Item]],
-        asked: Asked[Item],
-        size: int,
-        answers: Answers[Item],
+        self, what: str, by_node: Mapping[int, Sequence[Item]], asked: Asked[Item], size: int, answers: Answers[Item]
     ) -> None:
         """Add the nodes' answers to `answers`; ask all nodes concurrently, each by one request after the other."""
         total = len(answers) + sum(map(len, by_node.values()))

@@ -464,7 +464,8 @@ def _assembled(
     bare = [group.name for group in groups if not group.description.members and not group.commits.offsets]
     if bare:
         warnings.append(f"groups of which this user can see neither members nor committed offsets: {some(bare)}")
-    everything = cluster.topics() if any(_has_regex(group) for group in groups) else []
+    subscriptions = [member.subscription for group in groups for member in group.description.members]
+    everything = cluster.topics() if any(each and each.regex for each in subscriptions) else []
     subscribed = {}
     for group in groups:
         subscribed[group.name], unread = subscriptions_of(group, everything)
@@ -487,10 +488,6 @@ def _assembled(
         members += member_rows(now, present[group.name], subscribed[group.name])
     facts = {group.name: group.description.facts() for group in groups}
     return Snapshot(offsets, members, warnings, dict(cluster.requests), facts, unseen, missed)
-
-
-def _has_regex(group: Group) -> bool:
-    return any(member.subscription and member.subscription.regex for member in group.description.members)
 
 
 def _log_offsets(cluster: Cluster, layout: Layout, partitions: Collection[TopicPartition]) -> LogOffsets:

@@ -242,11 +242,7 @@ class Cluster:
         return answers
 
     async def _by_coordinator(
-        self,
-        what: str,
-        groups: Sequence[str],
-        asked: Asked[str],
-        size: int = GROUPS_A_REQUEST,
+        self, what: str, groups: Sequence[str], asked: Asked[str], size: int = GROUPS_A_REQUEST
     ) -> Answers[str]:
         """Ask the coordinators of these groups concurrently, in requests of up to `size` groups."""
         answers: Answers[str] = {}

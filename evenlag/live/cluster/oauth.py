@@ -32,7 +32,6 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
 
     Parameters
     ----------
-    endpoint : TokenEndpoint
     came : callable
         Called with each new token before it is used, so that it can be kept out of logs.
 

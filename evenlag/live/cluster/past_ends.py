@@ -51,7 +51,6 @@ class PastEnds:
 
     Parameters
     ----------
-    logs : Logs
     now : mapping of (topic, partition) to int
         Present log ends, which hold for all times after the last message.
     now_micros : int

@@ -35,7 +35,8 @@ def _solved(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report,
     started = time.monotonic()
     largest = sum(mip.upper[column] * abs(cost) for column, cost in mip.costs.items())
     if max(largest, *mip.upper) >= LARGEST_SUM:
-        return Outcome(stopped="failed", failure=f"{_large(mip)} are too large for CP-SAT's 64-bit integers")
+        factors = "lags times the scenarios' weights" if mip.problem.scenario_weights else "lags"
+        return Outcome(stopped="failed", failure=f"{factors} are too large for CP-SAT's 64-bit integers")
     program = IntegerProgram()
     for lower, upper in zip(mip.lower, mip.upper, strict=True):
         program.variable(lower, upper)
@@ -58,11 +59,6 @@ def _solved(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report,
         return Outcome(stopped="failed", failure="CP-SAT refuses the model as invalid")
     values = np.array(answer.values[: mip.booleans], dtype=np.int64) if answer.found else None
     return Outcome(values, round_up(answer.bound), stopped_by(answer, limits))
-
-
-def _large(mip: Mip) -> str:
-    """Return what makes the coefficients of the objective large."""
-    return "lags times the scenarios' weights" if mip.problem.scenario_weights else "lags"
 
 
 def stopped_by(answer: Answer, limits: Limits) -> Ended:

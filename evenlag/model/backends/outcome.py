@@ -26,8 +26,6 @@ class Limits:
     work : float or None
         Work limit of the deterministic mode, in seconds of CP-SAT's deterministic time; other backends convert it to
         nodes. None: no limit.
-    threads : int
-    seed : int
     """
 
     seconds: float

@@ -11,14 +11,12 @@ from math import lcm
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenlag.model.arrays import Ints
 from evenlag.model.explanation.solved_question import Decided
 from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY, Bools, Index
-
-Column = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class OtherPlaces:
         places = [self._best(p, *candidates, changing=changing) for candidates in kinds]
         return min((place for place in places if place is not None), key=lambda place: place.value, default=None)
 
-    def _best(self, p: int, members: Column, given: Column | None, *, changing: bool) -> Place | None:
+    def _best(self, p: int, members: Ints, given: Ints | None, *, changing: bool) -> Place | None:
         """Return the best of the candidates: members that take `p`, and what each gives for it."""
         source = int(self.plan.member_of[p])
         values, fits = self._values(p, source, members, given)
@@ -100,7 +98,7 @@ class OtherPlaces:
         whole = value.numerator if value.denominator == 1 else value
         return Place(p, int(members[best]), None if given is None else int(given[best]), whole)
 
-    def _single(self, p: int, source: int) -> tuple[Column, None]:
+    def _single(self, p: int, source: int) -> tuple[Ints, None]:
         """Return the members that may take `p` by the count rule, without giving anything."""
         problem, rule, topic = self.problem, self.asked.rule, int(self.problem.topic_of[p])
         members = np.flatnonzero(problem.allowed[topic])
@@ -114,7 +112,7 @@ class OtherPlaces:
             fits &= self.distance + change <= rule.topic_distance
         return members[fits], None
 
-    def _exchanges(self, p: int, source: int) -> tuple[Column, Column]:
+    def _exchanges(self, p: int, source: int) -> tuple[Ints, Ints]:
         """Return who may take `p`, and a partition that each gives for it, by subscriptions, pins and topic counts."""
         problem, rule, topic = self.problem, self.asked.rule, int(self.problem.topic_of[p])
         holder = self.plan.member_of
@@ -142,7 +140,7 @@ class OtherPlaces:
 
         return far(counts + step) - far(counts)
 
-    def _values(self, p: int, source: int, members: Column, given: Column | None) -> tuple[Column, Bools]:
+    def _values(self, p: int, source: int, members: Ints, given: Ints | None) -> tuple[Ints, Bools]:
         """Return the objective of each candidate, times `scale`, and a mask of those within budgets and ceiling."""
         goal, problem = self.asked.goal, self.problem
         fits = np.ones(len(members), dtype=bool)
@@ -170,7 +168,7 @@ class OtherPlaces:
                 fits &= (units <= pair.budget).astype(bool)
         return values, fits
 
-    def _change(self, after: Column, before: Any, given: Column | None, owner: Index, source: int) -> Column:
+    def _change(self, after: Ints, before: Any, given: Ints | None, owner: Index, source: int) -> Ints:
         """Return by how much moves change for each candidate."""
         change = after.astype(object) - int(before)
         if given is not None:
@@ -181,8 +179,8 @@ class OtherPlaces:
         return change
 
     def _ends(
-        self, loads: Column, lags: Column, p: int, source: int, members: Column, given: Column | None
-    ) -> tuple[Column, Column]:
+        self, loads: Ints, lags: Ints, p: int, source: int, members: Ints, given: Ints | None
+    ) -> tuple[Ints, Ints]:
         """Return the largest and the smallest load · factor after each change."""
         lag = lags[p] - (0 if given is None else lags[given])
         mine = (loads[source] - lag) * self.factors[source] + np.zeros(len(members), dtype=object)
@@ -198,6 +196,6 @@ class OtherPlaces:
         return np.maximum(high, most), np.minimum(low, least)
 
 
-def _leaves(owner: Index, p: int, members: Any) -> Column:
+def _leaves(owner: Index, p: int, members: Any) -> Ints:
     """Return True where `p` would leave its owner."""
     return np.asarray((owner[p] != NOBODY) & (owner[p] != np.asarray(members)))

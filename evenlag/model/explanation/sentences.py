@@ -329,7 +329,10 @@ def _idle(data: Data) -> str:
 
 
 def _gives(data: Data) -> str:
-    names = [f"{partition(each[:2])} ({number(each[2])}) to {_somebody(each[3])}" for each in data["listed"]]
+    names = [
+        f"{partition(each[:2])} ({number(each[2])}) to {'nobody' if each[3] is None else named(each[3])}"
+        for each in data["listed"]
+    ]
     return _given("gives", data, names)
 
 
@@ -344,10 +347,6 @@ def _gets(data: Data) -> str:
 def _given(verb: str, data: Data, names: Sequence[str]) -> str:
     number_of, lag = quantity(data["number"], "partition"), messages(data["lag"])
     return f"{named(data['member'])} {verb} {number_of} with {lag}: {listed(names, data['number'])}."
-
-
-def _somebody(member: str | None) -> str:
-    return "nobody" if member is None else named(member)
 
 
 def _count(data: Data) -> str:

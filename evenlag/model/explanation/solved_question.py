@@ -33,7 +33,6 @@ class Decided:
 
     Attributes
     ----------
-    result : Result
     proof : Proof
         The question and its bound.
     plan : Plan

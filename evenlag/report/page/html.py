@@ -34,7 +34,6 @@ def group_page(seen: Overview, document: Mapping[str, Any], made: datetime) -> s
 
     Parameters
     ----------
-    seen : Overview
     document : mapping
         As `group_document` returns.
     made : datetime

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import Bools, Whole, spans
 from evenlag.model.group_columns import sums_over
-from evenlag.search.columns.group_rules import CountRules, numbered, spans
+from evenlag.search.columns.group_rules import CountRules, numbered
 
 MOST_GIANTS = 512  # giants per group with several classes; further ones are differenced with the other partitions
 

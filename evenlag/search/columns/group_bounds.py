@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Whole, spans
 from evenlag.model.objective import ObjectiveKind
-from evenlag.search.columns.group_rules import CountRules, numbered, spans
+from evenlag.search.columns.group_rules import CountRules, numbered
 
 MOST_GIANTS = 32  # biggest partitions for which the topics of their holders are looked at
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import Bools, Whole, spans
 from evenlag.model.balance import Balance
 from evenlag.model.group_columns import GroupColumns, grouped, sums_over
 
@@ -105,12 +105,6 @@ class Classes:
     def of_groups(self, groups: Whole) -> tuple[Whole, Whole]:
         """Return the classes of these groups, and the index in `groups` of each class's group."""
         return spans(self.firsts[groups], np.diff(self.firsts)[groups])
-
-
-def spans(starts: Whole, sizes: Whole) -> tuple[Whole, Whole]:
-    """Return the numbers starts[k] … starts[k] + sizes[k] - 1 for each k in turn, and the k of each number."""
-    which = np.repeat(np.arange(len(sizes)), sizes)
-    return np.arange(len(which)) + (starts - np.cumsum(sizes) + sizes)[which], which
 
 
 def numbered(counts: Whole) -> tuple[Whole, Whole]:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import Bools, Whole, spans
 from evenlag.model.group_columns import alike, sums_over
 from evenlag.search.columns.giants import Columns, with_giants
-from evenlag.search.columns.group_rules import CountRules, spans
+from evenlag.search.columns.group_rules import CountRules
 
 MOST_CELLS = 1 << 18  # cells of all tables in use at a time: they fit in a processor's cache
 MOST_LAYERS = 64  # with more layers, those with the smallest ranges are merged in pairs first
@@ -151,8 +151,7 @@ class Table:
         link = self.link
         while not np.array_equal(link, further := link[link]):
             link = further
-        found: Whole = column[link]
-        return found
+        return column[link]
 
     def _range(self, groups: Whole, negated: Whole) -> Whole:
         """Return the largest minus the smallest load of layers of groups, one or several each."""
@@ -163,8 +162,7 @@ class Table:
     def _ranges(self, negated: Whole, height: Whole) -> Whole:
         """Return the range of each layer, `MISSING` for missing layers; shape (B, H)."""
         there = np.arange(negated.shape[1]) < height[:, None]
-        ranges: Whole = np.where(there, self._range(np.arange(len(negated)), negated), MISSING)
-        return ranges
+        return np.where(there, self._range(np.arange(len(negated)), negated), MISSING)
 
     def _merge_pairs(self, negated: Whole, cells: Whole, height: Whole) -> tuple[Whole, Whole]:
         """Merge neighbours in the order of ranges, except for the largest ones."""

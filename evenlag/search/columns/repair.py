@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenlag.model.arrays import NOBODY, Bools, Whole
+from evenlag.model.arrays import NOBODY, Bools, Whole, spans
 from evenlag.model.balance import Balance
 from evenlag.model.group_columns import alike, grouped
 from evenlag.search.columns.fill import FULL, lightest, longest_first
-from evenlag.search.columns.group_rules import CountRules, numbered, spans
+from evenlag.search.columns.group_rules import CountRules, numbered
 
 MOST_CELLS = 1 << 20  # cells of all count tables in use at a time, unless a single group has more
 MOST_COUNTS = 1 << 22  # classes times members of a group; a larger one is not repaired
@@ -19,8 +19,7 @@ def repairable(rules: CountRules) -> Bools:
     groups = rules.groups
     classes = np.diff(rules.classes.firsts)
     unowned = groups.count_rows(groups.owner == NOBODY)
-    able: Bools = (classes * groups.members <= MOST_COUNTS) & (unowned < groups.sizes)
-    return able
+    return (classes * groups.members <= MOST_COUNTS) & (unowned < groups.sizes)
 
 
 def repaired(rules: CountRules, chosen: Whole) -> Whole:
@@ -81,8 +80,7 @@ def _targets(rules: CountRules, here: Whole, counts: Whole, loads: Whole) -> Who
     several = np.flatnonzero(rules.even[here] & (np.diff(rules.classes.firsts)[here] > 1))
     if len(several):
         _even_out(more, counts > least, of, members, several)
-    targets: Whole = np.where(none[of], 0, least + more)
-    return targets
+    return np.where(none[of], 0, least + more)
 
 
 def _even_out(more: Bools, wanted: Bools, of: Whole, members: Whole, several: Whole) -> None:

@@ -7,9 +7,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import NOBODY, Bools, Whole
+from evenlag.model.arrays import NOBODY, Bools, Whole, spans
 from evenlag.model.group_columns import grouped
-from evenlag.search.columns.group_rules import CountRules, spans
+from evenlag.search.columns.group_rules import CountRules
 
 Number = TypeVar("Number", np.int64, np.int32, np.float32)
 Shares = NDArray[np.float32]
@@ -27,7 +27,6 @@ class Slots:
 
     Parameters
     ----------
-    rules : CountRules
     part : int64 array (B,)
         The groups: either all count topics, or none does.
     member_of : int64 array (N,)

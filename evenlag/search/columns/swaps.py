@@ -52,7 +52,6 @@ class Aim:
         An `ObjectiveKind`.
     price : int64 array (G,)
         Messages per move.
-    bounds : ColumnBounds
     deadline : float or None
         Time by `time.monotonic()`.
     """

@@ -24,17 +24,15 @@ one with the fewest moves: the assignment problem of Kuhn 1955, solved by OR-Too
 from __future__ import annotations
 
 import heapq
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.graph.python import linear_sum_assignment
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Ints, Whole
 from evenlag.model.balance import Balance, CountRule, count_rule
 from evenlag.model.flow import Cells
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NOBODY, Index, Ints, Problem
+from evenlag.model.problem import NOBODY, Index, Problem
 
 
 def fresh_plan(rule: CountRule) -> Plan:
@@ -43,8 +41,6 @@ def fresh_plan(rule: CountRule) -> Plan:
         return greedy(rule)
     return (lpt if rule.balance == Balance.NONE else differenced)(rule)
 
-
-Column = NDArray[Any]
 
 MOST_MEMBERS = 500  # for `relabel`, whose time grows with about the square of this number
 
@@ -77,7 +73,7 @@ def differenced(rule: CountRule) -> Plan:
 class _Columns:
     """Members as columns to fill; lags are sorted within each class, biggest first."""
 
-    def __init__(self, lags: Column, starts: Whole, columns: int, rule: CountRule) -> None:
+    def __init__(self, lags: Ints, starts: Whole, columns: int, rule: CountRule) -> None:
         self.lags, self.columns = lags.copy(), columns
         self.at = np.arange(len(lags))  # original index of the item at each place
         self.sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
@@ -164,7 +160,7 @@ class _Columns:
             for i in range(layers)
         ]
 
-    def _rest(self, over: Whole, width: int) -> tuple[Column, list[tuple[Whole, Whole]]]:
+    def _rest(self, over: Whole, width: int) -> tuple[Ints, list[tuple[Whole, Whole]]]:
         """Place the items beyond full layers, at most one per class and column; return loads, and places by class."""
         loads = np.zeros(width, dtype=self.lags.dtype)
         held = np.zeros(width, dtype=np.int64)
@@ -185,7 +181,7 @@ class _Columns:
             handed_out.append((items, takers))
         return loads, handed_out
 
-    def _lay(self, layers: list[Whole], rest: Column, handed_out: list[tuple[Whole, Whole]], left: Whole) -> None:
+    def _lay(self, layers: list[Whole], rest: Ints, handed_out: list[tuple[Whole, Whole]], left: Whole) -> None:
         """Merge the layers and record the column of every item."""
         loads = [self.lags[layer] for layer in layers]
         if handed_out:
@@ -197,7 +193,7 @@ class _Columns:
             self.column_of[items] = left[place[-1][takers]]
 
 
-def _differenced(layers: list[Column]) -> list[Whole]:
+def _differenced(layers: list[Ints]) -> list[Whole]:
     """Merge the two layers with the largest ranges, big on small, until one is left.
 
     Returns
@@ -325,10 +321,6 @@ def fewest_moves_plan(rule: CountRule) -> Plan:
     A min-cost flow gives the number of partitions of each topic for each member, so the number of moves is the least
     possible. An owner with too many partitions gives away the biggest ones. These and unowned partitions are placed as
     in `greedy`.
-
-    Parameters
-    ----------
-    rule : CountRule
     """
     problem = rule.problem
     _, counts = rule.fewest_moves()
@@ -363,8 +355,7 @@ def _fill_by_topic(problem: Problem, member_of: Index, counts: Cells) -> None:
 
 def _scaled(problem: Problem, member_of: Index) -> Ints:
     """Return loads · factors of an unfinished plan."""
-    loads: Ints = Plan(problem, member_of.copy()).loads * problem.load_factors
-    return loads
+    return Plan(problem, member_of.copy()).loads * problem.load_factors
 
 
 def _fill_in_rounds(problem: Problem, member_of: Index, partitions: Cells, room: Cells, loads: Ints) -> None:

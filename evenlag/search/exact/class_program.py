@@ -122,14 +122,12 @@ class ClassProgram:
     ----------
     task : Task
         Task without scenarios.
-    classes : MemberClasses
     value : number or None
         Objective of the best plan in messages. Bounds are for better plans.
     least : number
         Proven lower bound on the spread (makespan) at any cost, in messages.
     stop : Stop
         Called before each branch.
-    params : ProgramParams
     """
 
     def __init__(
@@ -441,7 +439,4 @@ def _least(costs: PairTable, partitions: Whole, members: Whole, may: Bools) -> I
     """Return the least cost of each partition on the members of a class that may take it (N, M)."""
     home = costs.home[partitions]
     at_home = np.isin(home, members) & may[np.arange(len(home)), home]
-    least: Ints = np.where(
-        at_home, costs.at_home[partitions], costs.table[partitions, costs.class_of[members[0]]]
-    )  # fmt: skip
-    return least
+    return np.where(at_home, costs.at_home[partitions], costs.table[partitions, costs.class_of[members[0]]])

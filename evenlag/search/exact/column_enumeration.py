@@ -36,11 +36,8 @@ class Options(ABC):
 
     Parameters
     ----------
-    members : list of MemberOptions
-    target : PlanTarget
     stop : callable
         Called before each step.
-    limits : JoinLimits
 
     Attributes
     ----------
@@ -86,23 +83,13 @@ class TargetOptions(Options):
     """
 
     def __init__(
-        self,
-        members: list[MemberOptions],
-        target: PlanTarget,
-        stop: Callable[[], bool],
-        limits: JoinLimits,
+        self, members: list[MemberOptions], target: PlanTarget, stop: Callable[[], bool], limits: JoinLimits
     ) -> None:
         super().__init__(members, target, stop, limits)
         self._blocks: dict[tuple[int, Shape], tuple[Bits, Whole]] = {}
 
     def narrow(self) -> bool:
-        """Raise the least gives and takes of members to a fixed point; return False if a member has no exchange.
-
-        Raises
-        ------
-        EnumerationLimitError
-            More than one member exceeds the enumeration limits, or `stop` ended the search.
-        """
+        """Raise the least gives and takes of members to a fixed point; return False if a member has no exchange."""
         changed = True
         while changed:
             changed = False
@@ -181,8 +168,6 @@ class PricedOptions(Options):
     ----------
     members, target, stop, limits
         As in `Options`; members with plain lags.
-    patterns : MovePatterns
-    window : Window
     alike : bool
         True if a member can take what the others leave, as long as counts are kept. One member may then be unlisted.
     """
@@ -206,13 +191,7 @@ class PricedOptions(Options):
         self._listed: list[Exchanges | None] = [None] * len(members)
 
     def narrow(self) -> bool:
-        """Enumerate the patterns of each member; return False if a member has no pattern or prices exclude the window.
-
-        Raises
-        ------
-        EnumerationLimitError
-            More than one member exceeds the enumeration limits, or `stop` ended the search.
-        """
+        """Enumerate the patterns of each member; return False if one has none, or if prices exclude the window."""
         if self.slack < 0:
             return False
         pricing, prices = self._patterns.pricing, self._prices[0][1]
@@ -311,7 +290,6 @@ class Completion:
 
     Parameters
     ----------
-    members : list of MemberOptions
     lists : list of Exchanges or None
         None for an unlisted member, which can make any exchange at no reduced cost.
     slack : int
@@ -336,7 +314,6 @@ class Completion:
 
         Parameters
         ----------
-        rest : list of int
         changed : uint64 array (W, N)
             Partitions that the other members give or take. The rest must take what they give, and give what they take.
         lost : int64 array (N,)
@@ -349,5 +326,4 @@ class Completion:
             able |= self._changes[i] & (self._members[i].inside | ~theirs)
         called_for = changed ^ self._members[0].unowned_bits[:, None]  # with unowned ones, unless they are taken
         never = (called_for & ~able[:, None]).any(axis=0)
-        possible: Bools = ~never & (lost <= self._slack - sum(self._least[i] for i in rest))
-        return possible
+        return ~never & (lost <= self._slack - sum(self._least[i] for i in rest))

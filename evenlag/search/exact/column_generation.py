@@ -64,8 +64,6 @@ def by_prices(windows: Windows, grid: Grid, bounds: LoadBounds, bound: Number) -
     ----------
     windows : Windows
         Windows, with the prices that excluded some.
-    grid : Grid
-    bounds : LoadBounds
     bound : number
         Bound on the spread (makespan), in messages.
     """
@@ -94,8 +92,6 @@ class Kind:
 
     Attributes
     ----------
-    members : int
-    fewest : int
     most : int or None
         None for any number; then there is one kind only.
     """
@@ -272,7 +268,6 @@ class Left:
 
     Attributes
     ----------
-    items : Items
     members : tuple of int
         Number of members of each kind.
     """
@@ -302,12 +297,7 @@ class Left:
 
 @dataclass(frozen=True)
 class ColumnGeneration(Stage):
-    """Column generation, as a stage.
-
-    Attributes
-    ----------
-    params : ColumnParams
-    """
+    """Column generation, as a stage."""
 
     params: ColumnParams = ColumnParams()
     name: str = "column generation"

@@ -164,7 +164,6 @@ class Used(NamedTuple):
 
     Attributes
     ----------
-    member : int
     places : list of int
         Partitions that the member holds, without idle ones.
     amount : float
@@ -210,8 +209,6 @@ class PatternPool(ColumnPool[tuple[int, Places]]):
 
         Parameters
         ----------
-        tables : list of OwnTable
-        window : Window
         values : int64 array
             Price of each partition, by place.
         of_members : int64 array

@@ -201,8 +201,6 @@ class Classes(Stage):
         The stage ends at branch 2·n + `vain` if n is the last branch that raised the bound notably.
     worth : Fraction
         Share of the mean load by which a bound must rise to count.
-    program : ProgramParams
-    split : SplitParams
     """
 
     most_columns: int = 20_000
@@ -257,11 +255,8 @@ class Split:
     ----------
     members : list of int64 arrays
         Members of each class.
-    task : Task
-    best : Incumbent
     stop : callable
         Called before each step.
-    params : SplitParams
     """
 
     def __init__(

@@ -80,7 +80,6 @@ def deepened(
         Returns the best plan up to an objective, with its objective first, or None. Raises EnumerationLimitError.
     stop : callable
         Called after each step beyond the enumeration limits.
-    pace : Pace
     """
     first, excess, growth = bound, (value - 1 - bound) * pace.first, pace.growth
     while bound < value:
@@ -122,7 +121,6 @@ class PlanTarget:
     ----------
     min_load_ub, max_load_lb : int
         Upper bound on the smallest load, and lower bound on the largest load.
-    objective, price : int
     most_moves : int
         Moves allowed besides the `lost` ones; negative if no plan can meet the target.
     lost : int
@@ -163,8 +161,7 @@ class PlanTarget:
 
     def cost(self, low: Whole, high: Whole, moves: Whole | int) -> Whole:
         """Return the objectives of plans with these smallest loads, largest loads and moves."""
-        cost: Whole = high - low + self.price * (moves + self.lost)
-        return cost
+        return high - low + self.price * (moves + self.lost)
 
 
 def plan_target(
@@ -174,10 +171,7 @@ def plan_target(
 
     Parameters
     ----------
-    rule : CountRule
-    goal : Objective
     loads : (min_load_ub, max_load_lb)
-    objective : int
     least : int
         Proven lower bound on the spread (makespan) alone.
     reduced : int64 array

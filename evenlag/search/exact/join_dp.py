@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Whole, spans
 from evenlag.model.plan import Plan
 from evenlag.search.exact.column_enumeration import NOTHING, Options, completed
 from evenlag.search.exact.member_options import Exchanges
-from evenlag.search.subsets import Bits, EnumerationLimitError, runs, sizes_of, undominated, unpacked
+from evenlag.search.subsets import Bits, EnumerationLimitError, sizes_of, undominated, unpacked
 
 AT_ONCE = 1 << 18  # pairs compared in one step of the clock
 
@@ -134,7 +134,7 @@ def equal_pairs(mine: Bits, theirs: Bits) -> tuple[Whole, Whole]:
     my_number, their_number = np.split(number, [mine.shape[1]])
     order = np.argsort(their_number, kind="stable")
     begin, end = (np.searchsorted(their_number[order], my_number, side=side) for side in ("left", "right"))
-    i, at = runs(end - begin, begin)
+    at, i = spans(begin, end - begin)
     return i, order[at]
 
 
@@ -143,7 +143,6 @@ class JoinDP:
 
     Parameters
     ----------
-    options : Options
     stop : callable
         Called before each step.
     most : float
@@ -302,9 +301,7 @@ class JoinDP:
         """Return the rows whose loads meet the target with `moves` moves."""
         return rows[self.target.cost(plans.low[rows], plans.high[rows], moves) <= self.target.objective]
 
-    def _within(
-        self, one: PartialPlans, i: Whole, two: PartialPlans, j: Whole, moves: int
-    ) -> tuple[Whole, Whole]:  # fmt: skip
+    def _within(self, one: PartialPlans, i: Whole, two: PartialPlans, j: Whole, moves: int) -> tuple[Whole, Whole]:
         """Return the pairs that may still meet the target with `moves` moves."""
         rest = len(self.members) - len(one.members) - len(two.members)
         low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
@@ -336,9 +333,7 @@ class JoinDP:
         assert self.options.unlisted is not None
         last, idle = self.members[self.options.unlisted], self._idle_left(plans)
         inside = last.inside[:, None]
-        left = last.loads_of(
-            plans.open ^ inside ^ self.unowned[:, None], idle, self.target.reduced_total - plans.load
-        )  # fmt: skip
+        left = last.loads_of(plans.open ^ inside ^ self.unowned[:, None], idle, self.target.reduced_total - plans.load)
         moves = plans.gives + sizes_of(plans.open & inside) - np.minimum(idle, 0)
         cost = self.target.cost(np.minimum(plans.low, left), np.maximum(plans.high, left), moves)
         return self._best_of(cost, [(plans, np.arange(len(plans)))])

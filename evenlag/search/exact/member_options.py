@@ -16,7 +16,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import Bools, Whole, spans
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
@@ -28,7 +28,6 @@ from evenlag.search.subsets import (
     bits_of,
     holds,
     packed,
-    runs,
     subsets,
     unpacked,
     weights_of,
@@ -106,9 +105,7 @@ class Exchanges:
 
     def take(self, kept: Bools) -> Exchanges:
         """Return the exchanges that the mask keeps."""
-        return Exchanges(
-            self.bits[:, kept], self.idle[kept], self.reduced[kept], self.gives[kept], self.lost[kept]
-        )  # fmt: skip
+        return Exchanges(self.bits[:, kept], self.idle[kept], self.reduced[kept], self.gives[kept], self.lost[kept])
 
 
 class MemberOptions:
@@ -116,14 +113,11 @@ class MemberOptions:
 
     Parameters
     ----------
-    rule : CountRule
-    member : int
     reduced : int64 array
         Reduced lags (model/bounds.py) of the assignable partitions. The sum of every member is at least the smallest
         load, and little is left to share beyond that.
     price : int
         Price of a move, in messages.
-    limits : JoinLimits
 
     Attributes
     ----------
@@ -200,8 +194,7 @@ class MemberOptions:
 
     def loads_of(self, held: Bits, more: Whole | int, reduced: Whole) -> Whole:
         """Return the loads of sets of partitions by their sums of reduced lags and the change `more` in idle ones."""
-        loads: Whole = reduced - self.reduced_idle(more) + weights_of(held, self.beyond)
-        return loads
+        return reduced - self.reduced_idle(more) + weights_of(held, self.beyond)
 
     @cached_property
     def _later(self) -> tuple[Whole, Bits]:
@@ -269,7 +262,8 @@ class MemberOptions:
             hits[here] = np.searchsorted(ascending, high - base[here], side="right") - begin[here]
         if hits.sum() > self.limits.hits:
             raise EnumerationLimitError
-        return runs(hits, begin)
+        right, left = spans(begin, hits)
+        return left, right
 
     def _subsets(self, kind: int, size: int, stop: Callable[[], bool]) -> Subsets:
         """Return the subsets of one kind and size, one of each class of equivalent subsets.

@@ -97,7 +97,6 @@ class Topic:
     Attributes
     ----------
     places : int64 array
-    fewest, most : int
     counted : bool
         True if a table must distinguish numbers of partitions.
     slots : int64 array

@@ -48,7 +48,6 @@ class ExchangeRows:
 
     Parameters
     ----------
-    topic : Topic
     owned : int
         Number of partitions that the member owns.
     taken : list of range
@@ -103,7 +102,6 @@ class Rounding:
 
     Parameters
     ----------
-    share : Share
     lags : int64 array (P,)
         In messages.
     unit : int
@@ -204,7 +202,6 @@ class TopicsTable:
 
     Parameters
     ----------
-    rounding : Rounding
     values : int64 array (P,)
     capacity : int
         Largest load that will be queried.

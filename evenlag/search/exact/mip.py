@@ -33,7 +33,6 @@ class MipStage(Stage):
 
     Attributes
     ----------
-    backend : str
     note_too_large : bool
         True to report a program that is too large; False to skip it silently.
     least_seconds : float

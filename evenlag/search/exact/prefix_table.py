@@ -106,7 +106,6 @@ class PrefixTable:
         True if levels are numbers of partitions held; False for a single level.
     layer : int32 or int64 array (capacity + 1, beyond, levels and the impossible one)
         Highest values of patterns of the partitions added.
-    steps : list of Added
     before : list of array
         The cells before each partition was added, if the table is kept whole.
     left : int64 array
@@ -277,7 +276,6 @@ class BlockTable:
 
     Parameters
     ----------
-    items : Items
     values : int64 array (K,)
         Value of each lag.
     capacity : int
@@ -312,7 +310,6 @@ class BlockTable:
             Limits of the load.
         count : int or None
             Number of partitions, at least 1; None for any number.
-        least : int
         """
         level, levels = 0 if count is None else count - 1, self._table.layer.shape[-1]
         least = max(least, IMPOSSIBLE[self._table.layer.dtype] // 2)

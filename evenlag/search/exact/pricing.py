@@ -122,10 +122,8 @@ class Pricing:
 
     Parameters
     ----------
-    rule : CountRule
     shares : list of Share
         Share of each member that may hold partitions.
-    idle : Idle
     unit : int
         Unit of loads, in messages.
     largest : int
@@ -165,8 +163,7 @@ class Pricing:
 
     def worth(self, values: Whole, n: int) -> Whole:
         """Return the value of each partition to one of the members, less one move where it comes from another."""
-        less: Whole = values - UNIT * self.moved[n]
-        return less
+        return values - UNIT * self.moved[n]
 
     def by_place(self, of_rows: Whole) -> Whole:
         """Return per-row numbers by place; 0 for places without a row."""
@@ -238,12 +235,10 @@ class Subgradient:
 
     Parameters
     ----------
-    pricing : Pricing
     add : callable
         Receives the number of a member and each of its patterns that is to become a column.
     stop : callable
         Called before each step.
-    params : SubgradientParams
     """
 
     def __init__(
@@ -278,8 +273,6 @@ class Subgradient:
 
         Parameters
         ----------
-        best : Prices
-        window : Window
         known : int
             Number of moves. A window that takes more is excluded.
         """
@@ -327,5 +320,4 @@ class Subgradient:
 
     def _changed(self, values: Whole, by: NDArray[np.float64]) -> Whole:
         """Return values changed by amounts that are given by row."""
-        changed: Whole = values + self._pricing.by_place(np.rint(by).astype(np.int64))
-        return changed
+        return values + self._pricing.by_place(np.rint(by).astype(np.int64))

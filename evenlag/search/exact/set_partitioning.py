@@ -209,8 +209,6 @@ class PartitionDP:
 
     Parameters
     ----------
-    candidates : Candidates
-    patterns : Patterns
     spread : int
         In messages.
     most : int
@@ -339,7 +337,6 @@ def best_partitioning(
         Spread of the best known plan, in messages.
     stop : callable
         Called before each step of the dynamic programming.
-    params : PartitioningParams
 
     Returns
     -------
@@ -367,7 +364,6 @@ class SetPartitioning(Stage):
     ----------
     full_seconds : float
         With at least this much time the enumeration limits are highest.
-    params : PartitioningParams
     """
 
     full_seconds: float = 0.3

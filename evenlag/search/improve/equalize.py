@@ -23,12 +23,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from math import lgamma, log
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Ints, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
@@ -91,7 +89,6 @@ class EqualizeParams:
     ----------
     steps_of_a_turn : int
         Steps for each member in the first turn.
-    pairs : PairParams
     best_pair, three_way, repair : BestPairParams, ThreeWayParams and RepairParams, or None
         None leaves the search out.
     exchanges : bool
@@ -121,13 +118,10 @@ def equalize(
     ----------
     plan : Plan
         Must keep the rule.
-    rule : CountRule
     window : (low, high)
         Target window of loads per weight, in messages. A plan inside it is optimal (model/bounds.py).
     stop : callable
         Stop criterion, called before each step.
-    seed : int
-    params : EqualizeParams
     """
     state, alike = SearchState(plan, rule, window, seed), repairs_keep(rule, plan)
     by_pair, by_threes, repair = (params.best_pair, params.three_way, params.repair) if alike else (None, None, None)
@@ -192,12 +186,7 @@ def _destroy_and_repair(
 
 @dataclass(frozen=True)
 class Equalize(Stage):
-    """Equalize a fresh plan, for any number of moves.
-
-    Attributes
-    ----------
-    params : EqualizeParams
-    """
+    """Equalize a fresh plan, for any number of moves."""
 
     params: EqualizeParams = EqualizeParams()
     name: str = "equalize"
@@ -223,7 +212,6 @@ class Restarts(Stage):
     ----------
     most_idle : int
         Draws without a better plan before the stage gives up.
-    params : EqualizeParams
     """
 
     most_idle: int = 100
@@ -253,8 +241,6 @@ class Restarts(Stage):
 
 MOST_HELD = 40  # most partitions per member
 
-Column = NDArray[Any]
-
 
 class _Repair(Enum):
     """Outcome of one repair."""
@@ -275,11 +261,6 @@ def repairs_keep(rule: CountRule, plan: Plan) -> bool:
 
 class NeighbourhoodSearch:
     """Destroy and repair on one state for which `repairs_keep` holds; `step` repairs one neighbourhood.
-
-    Parameters
-    ----------
-    state : SearchState
-    params : RepairParams
 
     Attributes
     ----------
@@ -334,7 +315,7 @@ class NeighbourhoodSearch:
         self.target = min(self.worst - 1, self.target + 1 + self.target // 8)
         return True
 
-    def _destroy(self, bad: Column) -> Whole:
+    def _destroy(self, bad: Ints) -> Whole:
         """Return the worst few members, and others that compensate for them."""
         state = self.state
         outside = np.flatnonzero(bad > self.target)

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.model.arrays import Bools, Floats, Whole
+from evenlag.model.arrays import Bools, Floats, Ints, Whole
 from evenlag.model.objective import ObjectiveKind
 from evenlag.model.pair_table import PairTable
 from evenlag.model.problem import NOBODY
 from evenlag.search.improve import kernel
-from evenlag.search.improve.state import NO_LIMIT, Column, SearchState
+from evenlag.search.improve.state import NO_LIMIT, SearchState
 
 LEAST_GAIN = 1e-9  # as a share of the distances; less may be rounding, because squares are floats
 ALL = 2**31  # width that includes all partitions of each other member
@@ -91,10 +91,7 @@ def by_distance(
 
     Parameters
     ----------
-    state : SearchState
-    me : int
     others : int64 array (N,)
-    acceptance : Acceptance
     budget : float
         Highest cost, in moves, or in messages if the goal has terms beyond loads and moves.
     width : int
@@ -170,7 +167,7 @@ class Exchanges:
         self.costs = [self._change(costs) for costs in state.costs]
         for each, budget, used in zip(self.costs, state.budgets, state.used, strict=True):
             self.fits &= each <= max(budget - used, 0)
-        delta: Column = state.table[self.theirs][None] - state.table[self.ours][:, None]  # (R, C, S)
+        delta: Ints = state.table[self.theirs][None] - state.table[self.ours][:, None]  # (R, C, S)
         self.mine = state.loads[me] + delta * state.factors[me]
         self.other = state.loads[self.holder] - delta * state.factors[self.holder][:, None]
         self.delta = delta
@@ -196,17 +193,17 @@ class Exchanges:
             off_give = self._off(t, me, -1)[:, None] + self._off(t[:, None], self.holder, 1)
             off_take = self._off(u, self.holder, -1) + self._off(u, me, 1)
             same = (t[:, None] == u) & ~nothing & ~no_return
-            off: Column = np.where(nothing, 0, off_give) + np.where(no_return, 0, off_take)
+            off: Ints = np.where(nothing, 0, off_give) + np.where(no_return, 0, off_take)
             fits &= same | (off <= rule.topic_distance - state.sums[1])
         return fits
 
-    def _off(self, topics: Column, members: Column | int, step: int) -> Column:
+    def _off(self, topics: Ints, members: Ints | int, step: int) -> Ints:
         """Return the change in the distance of topic counts from their bounds when they change by `step`."""
         bounds, counts = self.state.rule.topic_bounds, self.state.topic_counts[topics, members]
         assert bounds is not None
         lo, hi = bounds.lo[topics, members], bounds.hi[topics, members]
 
-        change: Column = _outside(counts + step, lo, hi) - _outside(counts, lo, hi)
+        change: Ints = _outside(counts + step, lo, hi) - _outside(counts, lo, hi)
         return change
 
     def _moves(self) -> Whole:
@@ -216,12 +213,11 @@ class Exchanges:
         moves: Whole = ((ours == me).astype(np.int64)[:, None] + taken) - (ours[:, None] == self.holder)
         return moves
 
-    def _change(self, costs: PairTable) -> Column:
+    def _change(self, costs: PairTable) -> Ints:
         """Return the change of a pair cost for every exchange."""
         ours, theirs, me = self.ours, self.theirs, self.me
         give = np.where(ours[:, None] == NOBODY, 0, costs.at(ours[:, None], self.holder) - costs.at(ours, me)[:, None])
-        change: Column = give + np.where(theirs == NOBODY, 0, costs.at(theirs, me) - costs.at(theirs, self.holder))
-        return change
+        return give + np.where(theirs == NOBODY, 0, costs.at(theirs, me) - costs.at(theirs, self.holder))
 
     def cost(self, per_move: float) -> Floats:
         """Return the cost of every exchange: moves times `per_move`, plus pair costs in messages."""
@@ -248,11 +244,10 @@ class Exchanges:
             gain, before = (gain + of_one, before + weight * both) if s else (of_one, weight * both)
         return gain, before, closer
 
-    def _distance(self, s: int, loads: Column) -> Floats:
+    def _distance(self, s: int, loads: Ints) -> Floats:
         loads, state = loads[..., s], self.state
         far = np.maximum(state.lows[s] - loads, loads - state.highs[s], dtype=state.dtype)
-        distance: Floats = np.asarray(np.maximum(far, 0, dtype=state.dtype)).astype(np.float64)
-        return distance
+        return np.asarray(np.maximum(far, 0, dtype=state.dtype)).astype(np.float64)
 
     def drawn(self, rows: Whole, columns: Whole, seed: int) -> Floats:
         """Return a number in [0, 1) per exchange that depends only on its partitions, its other member and the seed."""
@@ -262,16 +257,15 @@ class Exchanges:
         )
         mixed = (give[rows] ^ take[columns]) * np.uint64(MIX_BOTH)
         mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(MIX_ROW)
-        drawn: Floats = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        return drawn
+        return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     # ---- by the objective --------------------------------------------------------------------------------------------
 
-    def change_of_objective(self) -> Column:
+    def change_of_objective(self) -> Ints:
         """Return the exact change of the objective for every exchange, in units of the state."""
         state, loads = self.state, self.state.loads
         spread = state.goal.kind == ObjectiveKind.SPREAD
-        change: Column = state.move_price * self.moves.astype(state.dtype)
+        change: Ints = state.move_price * self.moves.astype(state.dtype)
         for price, each in zip(state.pair_prices, self.costs, strict=True):
             change = change + price * each.astype(state.dtype)
         if not state.unit:
@@ -300,11 +294,10 @@ class Exchanges:
 
 
 def _outside(counts: Any, lo: Any, hi: Any) -> Any:
-    far: Any = np.maximum(lo - counts, 0) + np.maximum(counts - hi, 0)
-    return far
+    return np.maximum(lo - counts, 0) + np.maximum(counts - hi, 0)
 
 
-def _beside(loads: Column, active: Whole, me: int, holder: Whole) -> tuple[Any, Any]:
+def _beside(loads: Ints, active: Whole, me: int, holder: Whole) -> tuple[Any, Any]:
     """Return the highest and lowest load of each scenario over all members except the pair; (C, S) each.
 
     With only two members, return values that leave the decision to the loads of the pair.

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Ints, Whole
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.improve.state import Column, SearchState, Stagnation
+from evenlag.search.improve.state import SearchState, Stagnation
 
 EXACT = 2.0**50  # loads below this are exact as doubles
 
@@ -82,7 +82,6 @@ def best_pair_search(
         A state for which `best_pair_applies` holds.
     stop : callable
         Stop criterion, called before each repartition; a large one counts as several steps.
-    params : BestPairParams
     briefly : bool
         Stop after a round that reduces the total distance by less than a quarter. A round has one step per member.
     """
@@ -196,9 +195,7 @@ def three_way_applies(state: SearchState, params: ThreeWayParams = ThreeWayParam
     return bool(fits and np.ptp(counts) <= 1 and 1 < counts.max() <= params.most_held)
 
 
-def three_way_search(
-    state: SearchState, stop: Callable[[], bool], params: ThreeWayParams = ThreeWayParams()
-) -> None:  # fmt: skip
+def three_way_search(state: SearchState, stop: Callable[[], bool], params: ThreeWayParams = ThreeWayParams()) -> None:
     """Reduce the worst distance from the window, round by round, until nothing helps.
 
     A round aims to bring all members within `reach` of the window. If some stay outside, the reach is relaxed. At last,
@@ -210,7 +207,6 @@ def three_way_search(
         A state for which `three_way_applies` holds.
     stop : callable
         Stop criterion, called before each look-up; a large one counts as several steps.
-    params : ThreeWayParams
     """
     search = _ThreeWay(state, params)
     stop = in_steps_of(1 + len(search.loads) // params.members_of_a_step, stop)
@@ -251,10 +247,9 @@ class _ThreeWay(_Slots):
         self.low, self.high = float(state.low), float(state.high)
         self.draw()
 
-    def violations(self) -> Column:
+    def violations(self) -> Ints:
         """Return the distance of each load outside the window."""
-        bad: Column = np.maximum(np.maximum(self.low - self.loads, self.loads - self.high), 0)
-        return bad
+        return np.maximum(np.maximum(self.low - self.loads, self.loads - self.high), 0)
 
     def score(self) -> tuple[float, int]:
         """Return the worst distance and the number of members outside."""
@@ -314,7 +309,7 @@ class _ThreeWay(_Slots):
                 return True
         return False
 
-    def _try_sizes(self, a: int, first: Column, sizes: Sizes, window: tuple[float, float, float]) -> bool:
+    def _try_sizes(self, a: int, first: Ints, sizes: Sizes, window: tuple[float, float, float]) -> bool:
         """Try all shares of `a` with i of its own slots, j of a member in `first` and n of a third one."""
         low, high, most = window
         i, j, n = sizes
@@ -336,7 +331,7 @@ class _ThreeWay(_Slots):
         others = [self.held[m[:, None], outside[s][pick]] for s, (m, pick) in enumerate(places)]
         return self._split(a, b, c, np.concatenate(ours, axis=1), np.concatenate(others, axis=1), rest[fine], low, high)
 
-    def _look_up(self, size: int, wanted: Column, width: float) -> tuple[Column, Column]:
+    def _look_up(self, size: int, wanted: Ints, width: float) -> tuple[Ints, Ints]:
         """Find for each entry of `wanted` the subsets of `size` slots with a sum in [wanted, wanted + width].
 
         Returns
@@ -356,9 +351,7 @@ class _ThreeWay(_Slots):
         which = np.searchsorted(ends, at, side="right")
         return near[which], self.order[size][start[which] + at - np.append(0, ends)[which]]
 
-    def _split(
-        self, a: int, b: Column, c: Column, ours: Column, others: Column, rest: Column, low: float, high: float
-    ) -> bool:
+    def _split(self, a: int, b: Ints, c: Ints, ours: Ints, others: Ints, rest: Ints, low: float, high: float) -> bool:
         """Split the rest between the two others and apply one split that fits; return False if none does."""
         splits = _subsets(2 * self.slots, self.slots)
         if self.slots == self.held.shape[1]:
@@ -388,7 +381,7 @@ class _ThreeWay(_Slots):
 
 
 @lru_cache(maxsize=32)
-def _parts(slots: int, size: int) -> tuple[Column, Column]:
+def _parts(slots: int, size: int) -> tuple[Ints, Ints]:
     """Return the positions in each subset of `size` slots, and those outside it."""
     inside = list(combinations(range(slots), size))
     outside = [[s for s in range(slots) if s not in subset] for subset in inside]

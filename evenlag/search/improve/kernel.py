@@ -114,7 +114,6 @@ def anneal(
 
     Parameters
     ----------
-    prepared : handle
     best_of : int32 array (P,)
         Receives the holders of the best plan.
     windows : float array (2, S)
@@ -125,7 +124,6 @@ def anneal(
         Weight of a unit beyond each limit.
     best : int
         Value of the best plan.
-    steps, seed : int
     heat, cooler : float
         Length of worsenings that are likely, in scaled loads, and its factor from step to step.
     """

@@ -35,8 +35,6 @@ def local_search(plan: Plan, rule: CountRule, objective: Objective, stop: Callab
     ----------
     plan : Plan
         Must keep the rule and the budgets.
-    rule : CountRule
-    objective : Objective
     stop : callable
         Stop criterion, called before each evaluation of a member with a few others.
     """

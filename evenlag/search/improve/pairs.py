@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import rank_within
+from evenlag.model.arrays import Ints, rank_within
 from evenlag.model.problem import NOBODY
-from evenlag.search.improve.state import BestState, Column, SearchState, Stagnation
+from evenlag.search.improve.state import BestState, SearchState, Stagnation
 from evenlag.search.subsets import nearest_subset, subset_of_size
 
 
@@ -44,13 +44,7 @@ class PairParams:
 
 
 class PairSearch:
-    """Search over pairs of members of one state.
-
-    Parameters
-    ----------
-    state : SearchState
-    params : PairParams
-    """
+    """Search over pairs of members of one state."""
 
     def __init__(self, state: SearchState, params: PairParams = PairParams()) -> None:
         self.state, self.params = state, params
@@ -116,7 +110,7 @@ class PairSearch:
         if int(state.violations().max()) >= best.score[0]:
             best.restore()
 
-    def _step(self, bad: Column, worst: int, failures: NDArray[np.int64]) -> None:
+    def _step(self, bad: Ints, worst: int, failures: NDArray[np.int64]) -> None:
         """Repartition the worst member, or one that failed less often, with a partner.
 
         If that does not help, the partner repartitions with a random third member, within the worst distance. This
@@ -226,7 +220,7 @@ class PairSearch:
 
 FEW_HELD = 20  # for fewer partitions, lists are faster than arrays, and a sample of them is split in every way
 
-Exchange = tuple[Column, Column]  # partitions that the first of two members gives and takes
+Exchange = tuple[Ints, Ints]  # partitions that the first of two members gives and takes
 
 
 def repartition(state: SearchState, a: int, b: int, most: int, around: int = 0) -> bool:
@@ -234,7 +228,6 @@ def repartition(state: SearchState, a: int, b: int, most: int, around: int = 0) 
 
     Parameters
     ----------
-    state : SearchState
     a, b : int
         Members.
     most : int
@@ -280,7 +273,7 @@ def force_inside(state: SearchState, a: int, b: int, more: int, most: int) -> bo
 
 
 def _nearest(
-    state: SearchState, a: int, b: int, change: Any, within: Any, most: int, ours: Column | None = None
+    state: SearchState, a: int, b: int, change: Any, within: Any, most: int, ours: Ints | None = None
 ) -> Exchange | None:
     """Return the exchange that reduces the load difference most nearly by `change`, off by at most `within`.
 
@@ -308,7 +301,7 @@ def _loads_after(state: SearchState, a: int, b: int, exchange: Exchange) -> tupl
     return state.scaled[a] - moved * state.factors[a], state.scaled[b] + moved * state.factors[b]
 
 
-def _sample(rng: np.random.Generator, changes: Column, wanted: Any, most: int) -> tuple[Column, Column]:
+def _sample(rng: np.random.Generator, changes: Ints, wanted: Any, most: int) -> tuple[Ints, Ints]:
     """Return the positions of exchanges that are always applied, and of those from which a subset is chosen.
 
     If many are needed, the biggest are always applied, as long as their total stays below what is wanted. The choice
@@ -355,21 +348,19 @@ def _disjoint_exchanges(state: SearchState, a: int, b: int, held: Exchange) -> E
     return give, take
 
 
-def _without(items: Column, positions: Column) -> Column:
+def _without(items: Ints, positions: Ints) -> Ints:
     """Return the items without those at these positions; faster than the more general numpy.delete."""
     left = np.ones(len(items), dtype=bool)
     left[positions] = False
     return items[left]
 
 
-def _swaps_within_kinds(
-    state: SearchState, a: int, b: int, ours: Column, theirs: Column
-) -> tuple[Column, Column]:  # fmt: skip
+def _swaps_within_kinds(state: SearchState, a: int, b: int, ours: Ints, theirs: Ints) -> tuple[Ints, Ints]:
     """Return positions of partitions to swap within their kind at no cost, each used once, in order of kind."""
     if max(len(ours), len(theirs)) < FEW_HELD or state.priced:
         return _few_swaps(_kinds(state, a, b, ours), _kinds(state, a, b, theirs))
 
-    def keys(items: Column) -> Column:
+    def keys(items: Ints) -> Ints:
         topics = state.problem.topic_of[items].astype(np.int64)
         return topics * len(state.lags) + rank_within(topics)
 
@@ -377,7 +368,7 @@ def _swaps_within_kinds(
     return x, y
 
 
-def _kinds(state: SearchState, a: int, b: int, items: Column) -> list[Any]:
+def _kinds(state: SearchState, a: int, b: int, items: Ints) -> list[Any]:
     """Return for each partition what a swap must keep: its topic, if topics count, and its extra cost on b over a."""
     topics = state.problem.topic_of[items].tolist() if state.by_topic else [0] * len(items)
     if not state.priced:
@@ -385,7 +376,7 @@ def _kinds(state: SearchState, a: int, b: int, items: Column) -> list[Any]:
     return list(zip(topics, *(more.tolist() for more in state.prices_between(items, a, b)), strict=True))
 
 
-def _few_swaps(ours: list[Any], theirs: list[Any]) -> tuple[Column, Column]:
+def _few_swaps(ours: list[Any], theirs: list[Any]) -> tuple[Ints, Ints]:
     """Return paired positions of equal kinds; for few partitions, lists are faster than arrays."""
     places: dict[Any, list[int]] = {}
     for y, kind in enumerate(theirs):
@@ -401,15 +392,14 @@ def _few_swaps(ours: list[Any], theirs: list[Any]) -> tuple[Column, Column]:
     return np.array([pair[2] for pair in pairs], dtype=np.int64), np.array([pair[3] for pair in pairs], dtype=np.int64)
 
 
-def _free_of_cost(state: SearchState, a: int, b: int, items: Column) -> Column:
+def _free_of_cost(state: SearchState, a: int, b: int, items: Ints) -> Ints:
     """Return the `items` that cost the same on both members."""
     if not state.priced:
         return items
-    free: Column = items[np.all([more == 0 for more in state.prices_between(items, a, b)], axis=0)]
-    return free
+    return items[np.all([more == 0 for more in state.prices_between(items, a, b)], axis=0)]
 
 
-def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column) -> Column:
+def _shifts_by_topic(state: SearchState, source: int, target: int, items: Ints) -> Ints:
     """Return at most one of `items` for each topic whose counts allow a shift."""
     if not state.by_topic:
         return items

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Ints, Whole
 from evenlag.model.backends import fits
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import CEILING, PAIRS, Objective
@@ -39,7 +39,7 @@ from evenlag.search.clock import in_steps_of
 from evenlag.search.construct.start_plans import Greedy
 from evenlag.search.improve.exchanges import ALL, LEAST_GAIN, Acceptance, Exchange, by_distance, ways_home
 from evenlag.search.improve.local_search import LocalSearch, local_search
-from evenlag.search.improve.state import LOADS_ALONE, Column, SearchState
+from evenlag.search.improve.state import LOADS_ALONE, SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.stage import Stage
 from evenlag.search.task import Task
@@ -99,18 +99,14 @@ def relocate(
     ----------
     plan : Plan
         Start; must keep the rule. The fewer moves it has, the better.
-    rule : CountRule
     window : (low, high)
         Target window of loads per weight, in messages; see `SearchState`.
     stop : callable
         Stop criterion, called before each step.
-    seed : int
-    way : Way
     most_moves : int, optional
         Most moves; in messages if the goal has terms beyond loads and moves.
     goal : Objective
         Minimizes the spread or the makespan. Its budgets and ceiling are kept, and pair costs count as costs.
-    params : DescentParams
 
     Returns
     -------
@@ -156,7 +152,7 @@ class _Relocation:
         self.state, self.problem = state, state.problem
         self.acceptance, self.params = acceptance, params
         self.stuck, self.changed = np.zeros(len(state.counts), dtype=bool), False
-        self.by_lag: dict[int, tuple[Whole, Column]] = {}  # free partitions by rising lag, and their lags
+        self.by_lag: dict[int, tuple[Whole, Ints]] = {}  # free partitions by rising lag, and their lags
 
     def undo(self, share: float, stop: Callable[[], bool]) -> None:
         """Send a share of the moved partitions home, as far as the rule allows, or until `stop`."""
@@ -221,11 +217,11 @@ class _Relocation:
 
     def _worst_scenario(self, me: int) -> int:
         state = self.state
-        outside: Column = np.maximum(state.lows - state.loads[me], state.loads[me] - state.highs)
-        weighed: Column = outside.astype(np.float64) * state.weights
+        outside: Ints = np.maximum(state.lows - state.loads[me], state.loads[me] - state.highs)
+        weighed: Ints = outside.astype(np.float64) * state.weights
         return int(weighed.argmax())
 
-    def _holders_of_best_fits(self, me: int, scenario: int) -> Column:
+    def _holders_of_best_fits(self, me: int, scenario: int) -> Ints:
         """Return the holders of the partitions whose swap brings a member nearest to the window."""
         state, mine = self.state, self.state.held[me]
         if not len(mine):
@@ -240,7 +236,7 @@ class _Relocation:
         wanted = state.table[mine, scenario] - over // int(state.factors[me])
         reach = min(len(mine), self.params.reach) + 1  # more than its own partitions, so that others are found
         near = np.searchsorted(lags, wanted)[:, None] + np.arange(-reach, reach)
-        holders: Column = state.member_of[free[np.minimum(np.maximum(near, 0), len(free) - 1)]]
+        holders: Ints = state.member_of[free[np.minimum(np.maximum(near, 0), len(free) - 1)]]
         return holders
 
     def _rotate(self, me: int, budget: float) -> bool:
@@ -264,7 +260,7 @@ class _Relocation:
                 return True
         return False
 
-    def _best_rotation(self, me: int, back: Column, instead: Column, budget: float) -> tuple[int, int] | None:
+    def _best_rotation(self, me: int, back: Ints, instead: Ints, budget: float) -> tuple[int, int] | None:
         """Return which of `back` goes home and which of `instead` its holder takes; None if no rotation gains."""
         state, problem = self.state, self.problem
         most = max(self.params.most_exchanges // len(back), 1)
@@ -298,16 +294,14 @@ class _Relocation:
         row, column = divmod(int(np.where(fits, gain, -1.0).argmax()), len(instead))
         return int(back[row]), int(instead[column])
 
-    def _sample(self, theirs: Column, most: int) -> Column:
+    def _sample(self, theirs: Ints, most: int) -> Ints:
         """Return positions of `most` partitions, spread evenly over the sorted lags."""
         order = np.argsort(self.state.lag_of(theirs), kind="stable")
-        kept: Column = order[np.unique(np.linspace(0, len(order) - 1, most).astype(np.int64))]
-        return kept
+        return order[np.unique(np.linspace(0, len(order) - 1, most).astype(np.int64))]
 
 
-def _distance(state: SearchState, scaled: Column) -> Column:
-    distance: Column = state.distance(scaled).astype(np.float64)
-    return distance
+def _distance(state: SearchState, scaled: Ints) -> Ints:
+    return state.distance(scaled).astype(np.float64)
 
 
 # ---- the stage -------------------------------------------------------------------------------------------------------
@@ -341,7 +335,6 @@ class Relocation(Stage):
         Prices of budgeted costs for the cheapest plan, as shares of the mean load.
     polish_share, last_share : float
         Shares of the time left for local search: after each relocation with a better plan, and at the end.
-    descent : DescentParams
     """
 
     most_idle: int = 100

@@ -42,7 +42,6 @@ class Scenarios(Stage):
         Reductions of the target windows compared with the loads, in thousandths; one is drawn for each.
     undone, greeds : tuple of float
         Values of `Way` if moves cost something; one is drawn.
-    noise : float
     """
 
     again: bool = False
@@ -128,9 +127,7 @@ def perturbed(plan: Plan, task: Task, seed: int, exchanges: int) -> Plan:
     return state.plan()
 
 
-def _narrower(
-    plan: Plan, goal: Objective, rng: Random, thousandths: tuple[int, ...]
-) -> tuple[list[int], list[int]]:  # fmt: skip
+def _narrower(plan: Plan, goal: Objective, rng: Random, thousandths: tuple[int, ...]) -> tuple[list[int], list[int]]:
     """Return windows for each scenario slightly narrower than the range of the plan's loads, in messages.
 
     If the worst scenario counts, the windows of the others may be as wide as its window.

@@ -28,7 +28,6 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index
 from evenlag.search.improve import kernel
 
-Column = NDArray[Any]
 Score = tuple[int, int]
 
 NO_LIMIT = 2**62
@@ -61,11 +60,9 @@ class SearchState:
     ----------
     plan : Plan
         Must keep the rule.
-    rule : CountRule
     window : (low, high)
         Target window of loads per weight, in messages: the same for every scenario, or a pair of sequences with an
         entry for each.
-    seed : int
     goal : Objective
         Terms to count in addition to loads: moves, pair costs, budgets and a ceiling.
 
@@ -112,13 +109,7 @@ class SearchState:
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        rule: CountRule,
-        window: tuple[Any, Any],
-        seed: int,
-        *,
-        goal: Objective = LOADS_ALONE,
+        self, plan: Plan, rule: CountRule, window: tuple[Any, Any], seed: int, *, goal: Objective = LOADS_ALONE
     ) -> None:
         problem = self.problem = plan.problem
         self.rule, self.goal = rule, goal
@@ -126,7 +117,7 @@ class SearchState:
         self.active = np.flatnonzero(problem.active)
         lags = problem.scenario_lags if problem.futures else problem.lags[None]
         self._take_prices(int(lags.sum(axis=1).max(initial=0)))
-        self.table: Column = np.zeros((len(problem.lags) + 1, len(lags)), self.dtype)
+        self.table: Ints = np.zeros((len(problem.lags) + 1, len(lags)), self.dtype)
         self.table[:-1] = lags.T
         self.lags, self.factors = self.table[:-1, 0], problem.load_factors.astype(self.dtype)
         self.aim_at(window)
@@ -140,7 +131,7 @@ class SearchState:
         self.least_companion = int(positive.min()) if len(positive) else 0
         members = len(problem.members)
         self.member_of = plan.member_of.copy()
-        self.loads: Column = np.zeros((members, len(lags)), self.dtype)
+        self.loads: Ints = np.zeros((members, len(lags)), self.dtype)
         self.scaled = self.loads[:, 0]
         self.counts = np.zeros(members, np.int64)
         self.topic_counts = np.zeros((len(problem.topics), members), np.int64)
@@ -179,7 +170,7 @@ class SearchState:
         wide = most >= NO_LIMIT or any(pair.costs.wide for pair in goal.pairs)
         self.costs = tuple(pair.costs for pair in goal.pairs)
         budgets = [most if pair.budget is None else min(pair.budget, most) for pair in goal.pairs]
-        self.budgets: Column = np.array(budgets, object if wide else np.int64)
+        self.budgets: Ints = np.array(budgets, object if wide else np.int64)
         self.rates = np.array([float(pair.price) for pair in goal.pairs])  # in messages
 
     def aim_at(self, window: tuple[Any, Any]) -> None:
@@ -216,17 +207,17 @@ class SearchState:
 
     # ---- the window ----------------------------------------------------------------------------------------------
 
-    def violations(self) -> Column:
+    def violations(self) -> Ints:
         """Return the distance of each active member's load outside the window, as a weighted mean over scenarios."""
         if len(self.weights) == 1:
             return self.distance(self.scaled[self.active])
         outside = np.maximum(np.maximum(self.lows - self.loads, self.loads - self.highs), 0)
-        mean: Column = outside[self.active].astype(np.float64) @ self.weights
+        mean: Ints = outside[self.active].astype(np.float64) @ self.weights
         return mean
 
-    def distance(self, scaled: Column) -> Column:
+    def distance(self, scaled: Ints) -> Ints:
         """Return the distance of scaled loads outside the window of the first scenario."""
-        outside: Column = np.maximum(np.maximum(self.low - scaled, scaled - self.high), 0)
+        outside: Ints = np.maximum(np.maximum(self.low - scaled, scaled - self.high), 0)
         return outside
 
     def base(self) -> int:
@@ -234,15 +225,14 @@ class SearchState:
         loads = self.loads[self.active]
         return self.base_of(loads.max(axis=0) - (loads.min(axis=0) if self.goal.kind == ObjectiveKind.SPREAD else 0))
 
-    def base_of(self, each: Column) -> int:
+    def base_of(self, each: Ints) -> int:
         """Combine the spreads (makespans) of all scenarios (S,), priced by `units`."""
         priced = each * self.units
         return int(priced.max() if self.worst_counts else priced.sum())
 
     def may_be_partner(self) -> Bools:
         """Return a mask of the active members that may be burdened: not tabu and without an oversized partition."""
-        able: Bools = ~(self.tabu | self.oversized[self.active])
-        return able
+        return ~(self.tabu | self.oversized[self.active])
 
     @property
     def oversized(self) -> Bools:
@@ -349,8 +339,7 @@ class SearchState:
             return owner
         least, at = self._cheapest_member().astype(np.int32), np.arange(len(owner))
         owned = self.prices_at(at, owner) <= self.prices_at(at, least)
-        home: Index = np.where((owner != NOBODY) & owned, owner, least)
-        return home
+        return np.where((owner != NOBODY) & owned, owner, least)
 
     def prices_between(self, items: Whole, a: int, b: int) -> list[Ints]:
         """Return the extra cost of each partition on `b` over `a`: in moves, if they count, and in each pair cost."""
@@ -370,8 +359,7 @@ class SearchState:
         away = (home != NOBODY) & (home != self.member_of)
         if self.goal.terms:
             away &= self.prices_at(at, self.member_of) > self.prices_at(at, home)
-        found: Whole = np.flatnonzero(self.free & away & self.problem.active[home])
-        return found
+        return np.flatnonzero(self.free & away & self.problem.active[home])
 
     # ---- changes -------------------------------------------------------------------------------------------------
 
@@ -434,7 +422,7 @@ class SearchState:
         for k, costs in enumerate(self.costs):
             self.used[k] += (costs.at(items, target) - costs.at(items, source)).sum()
 
-    def carry_out(self, a: int, b: int, give: Column, take: Column) -> None:
+    def carry_out(self, a: int, b: int, give: Ints, take: Ints) -> None:
         """Let `a` give the partitions `give` to `b` and take `take`."""
         self._account(give, a, b)
         self._account(take, b, a)
@@ -449,7 +437,7 @@ class SearchState:
         if self._stale is not None:
             self._stale |= {a, b}
 
-    def share_out(self, members: Sequence[int], shares: Sequence[Column]) -> None:
+    def share_out(self, members: Sequence[int], shares: Sequence[Ints]) -> None:
         """Redistribute the free partitions of some members among them: each gets exactly its share.
 
         The partitions must be interchangeable under the rule.
@@ -471,9 +459,9 @@ class SearchState:
         """Return the plan of the state."""
         return Plan(self.problem, self.member_of.copy())
 
-    def lag_of(self, items: Column) -> Column:
+    def lag_of(self, items: Ints) -> Ints:
         """Return the lags of partitions; 0 for NOBODY."""
-        lags: Column = self.table[items, 0]
+        lags: Ints = self.table[items, 0]
         return lags
 
     def draw_up_to(self, whole: int) -> int:
@@ -489,7 +477,7 @@ class BestState:
         self.score = _score(state.violations())
         self.member_of = state.member_of.copy()
 
-    def update(self, bad: Column | None = None) -> bool:
+    def update(self, bad: Ints | None = None) -> bool:
         """Store the state if it is better and return True; `bad` is its violation if known."""
         score = _score(self.state.violations() if bad is None else bad)
         if score >= self.score:
@@ -503,7 +491,7 @@ class BestState:
             self.state.start_from(self.member_of)
 
 
-def _score(bad: Column) -> Score:
+def _score(bad: Ints) -> Score:
     return int(bad.max(initial=0)), int(np.count_nonzero(bad > 0))
 
 

@@ -35,7 +35,6 @@ def check_executors(
 
     Parameters
     ----------
-    spark : SparkSession
     place : Place, optional
         Place that executors write to and the driver reads.
     method : str

@@ -26,7 +26,6 @@ def check_local_out(out: str | Path | None, tables: Sequence[str], overwrite: bo
         A `Path` is a folder on this machine.
     tables : sequence of str
         Names of the tables.
-    overwrite : bool
 
     Raises
     ------

@@ -117,7 +117,6 @@ def needs_java(spark: SparkSession, what: str, instead: str) -> None:
 
     Parameters
     ----------
-    spark : SparkSession
     what : str
         The call, or the path to read or write, for the message.
     instead : str

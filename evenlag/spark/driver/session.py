@@ -61,7 +61,7 @@ def java_home() -> str | None:
 
 
 def _shim(java: Path) -> Path:
-    home = _cache_folder() / "java"
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenlag" / "java"
     script = home / "bin" / "java"
     text = _SHIM.format(java=shlex.quote(str(java)))
     try:
@@ -75,10 +75,6 @@ def _shim(java: Path) -> Path:
     except OSError as error:
         raise SourceError(f"{script}: cannot be written ({error.strerror}); set JAVA_HOME or XDG_CACHE_HOME") from error
     return home
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenlag"
 
 
 def _is_java(path: Path) -> bool:

@@ -17,10 +17,7 @@ from evenlag.errors import SourceError
 ATTEMPTS = 3  # attempts at a task; Spark's default in local mode is one
 DEFAULT_MASTER = "local[*]"  # set by Spark's launcher if the user sets none
 
-_LAUNCHER = {
-    "spark.app.name": "evenlag",
-    "spark.ui.showConsoleProgress": "false",
-}
+_LAUNCHER = {"spark.app.name": "evenlag", "spark.ui.showConsoleProgress": "false"}
 # The quick compiler has 48 MB for compiled code by default. After a few jobs, Java would compile the same methods again
 # and again.
 _COMMON_JAVA = "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"

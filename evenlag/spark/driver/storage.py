@@ -48,7 +48,6 @@ class Storage:
 
     Parameters
     ----------
-    spark : SparkSession
     path : str or Path
         A `Path` is local. A text without a scheme is local if Spark's default file system is.
 

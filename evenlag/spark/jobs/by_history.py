@@ -60,7 +60,6 @@ def by_whole_histories(
     ----------
     offsets_df, members_df
         As in `plans`.
-    options : FleetOptions
     work, failure : callable
         As in `ByHistory`.
     table : Table

@@ -27,7 +27,6 @@ class Commits:
 
     Parameters
     ----------
-    spark : SparkSession
     out : str or Path
         A folder that is missing, empty, or has earlier commits.
     tables : tuple of str

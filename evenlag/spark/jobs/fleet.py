@@ -39,13 +39,10 @@ class Fleet:
 
     Attributes
     ----------
-    tables : RawTables
-    rules : TableRules
     recorded : bool
         True if a task has all snapshots of its groups and needs the earlier ones.
     groups : int or None
         Number of groups, counted once for each snapshot; None if not counted.
-    packing : TaskPacking
     slots : int
         Number of tasks that the cluster runs concurrently.
     """
@@ -89,7 +86,6 @@ def check_tables(
     ----------
     offsets_df, members_df
         As in `solve`.
-    options : FleetOptions
     whole : bool
         Put all snapshots of a group into one task, if any group has several; otherwise each snapshot is placed alone.
     until : float, optional

@@ -54,7 +54,6 @@ class FleetOptions:
         Options of each group.
     data : FleetData
         Sizes, traffic and units in addition to those in the tables, and the drain time.
-    want : Want
 
     Raises
     ------

@@ -42,15 +42,19 @@ class Solved:
     ----------
     running : Running
         The job that writes them.
-    place : Place
     planned_late : callable (DataFrame) -> DataFrame
         Returns first plans of the groups that are not among given results; they are made when the table is used.
+
+    Attributes
+    ----------
+    late : DataFrame or None
+        First plans for the groups of tasks that `table` lacks; None if it has all.
     """
 
     def __init__(self, running: Running[None], place: Place, planned_late: Callable[[DataFrame], DataFrame]) -> None:
         self._running, self._place, self._planned_late = running, place, planned_late
         self._whole: DataFrame | None = None
-        self._late: DataFrame | None = None
+        self.late: DataFrame | None = None
 
     def table(self, patience: float) -> DataFrame:
         """Return the results that tasks have returned; wait for their job, and after `patience` seconds cancel it."""
@@ -59,20 +63,15 @@ class Solved:
                 self._running.result()
             elif not self._running.cancel():
                 done = self._place.read()
-                self._whole, self._late = done, self._planned_late(done)
+                self._whole, self.late = done, self._planned_late(done)
                 return done
             self._whole = self._place.read()
         return self._whole
 
-    @property
-    def late(self) -> DataFrame | None:
-        """First plans for the groups of tasks that `table` lacks; None if it has all."""
-        return self._late
-
     def all(self, patience: float = PATIENCE) -> DataFrame:
         """Return `table` and `late`."""
         table = self.table(patience)
-        return table if self._late is None else table.unionByName(self._late)
+        return table if self.late is None else table.unionByName(self.late)
 
 
 class FleetSolver:
@@ -80,7 +79,6 @@ class FleetSolver:
 
     Parameters
     ----------
-    options : FleetOptions
     part : bool
         True if the tables are a part of the fleet, which need not have every topic named in the call.
     """
@@ -126,11 +124,6 @@ class FleetSolver:
         """The time (epoch) at which running jobs are cancelled; tasks that got to start end earlier."""
         limit = self.options.time_limit
         return None if limit is None else self.started + limit * (1 + BEYOND) + GRACE
-
-    @property
-    def over(self) -> bool:
-        """True if running jobs are cancelled by now."""
-        return self.until is not None and time.time() >= self.until
 
     def run(self, fleet: Fleet, place: Place) -> Solved:
         """Solve all groups once, and keep the results (`outputs.SOLVED`) in a place.

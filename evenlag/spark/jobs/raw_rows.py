@@ -30,7 +30,6 @@ class RawTables:
     ----------
     offsets, members : DataFrame
         `members` is None without a members table.
-    offset_names, member_names : mapping of column to heading
     """
 
     offsets: DataFrame

@@ -122,7 +122,8 @@ def report_of(
         The rows read are not those written.
     """
     rejected = Counter({row["source"]: row["count"] for row in rejects.groupBy("source").count().collect()})
-    rows, member_rows, past = _sums(solved, *(_total(name) for name in ("offsets", "members", "log_ends")))
+    totals = (sf.coalesce(sf.sum(name), sf.lit(0)) for name in ("offsets", "members", "log_ends"))
+    rows, member_rows, past = _sums(solved, *totals)
     written, planned, unassigned, without_plan, owned = _sums(
         plans,
         sf.count("*"),
@@ -168,10 +169,6 @@ def report_of(
         late=sum(row["late"] for row in counts.values()),
         not_compared=sum(row["not_compared"] for row in counts.values()),
     )
-
-
-def _total(name: str) -> Column:
-    return sf.coalesce(sf.sum(name), sf.lit(0))
 
 
 def _sums(df: DataFrame, *columns: Column) -> list[Any]:

@@ -159,8 +159,6 @@ class StreamJob(ABC, Generic[B]):
 
     Parameters
     ----------
-    spark : SparkSession
-    commits : Commits
     audit : callable (`Audit`)
     report : callable
         Called with the figures of each commit.

@@ -208,7 +208,4 @@ def _near(rows: DataFrame, made: DataFrame, time: str, key: list[str]) -> DataFr
 def _around(time: str) -> list[Column]:
     """Return the seconds from the last commit before a time, and until the first one at it or after it."""
     wait = (sf.col("at") - sf.col(time)) / 1000
-    return [
-        sf.min(sf.when(wait < 0, -wait)).alias("before"),
-        sf.min(sf.when(wait >= 0, wait)).alias("after"),
-    ]
+    return [sf.min(sf.when(wait < 0, -wait)).alias("before"), sf.min(sf.when(wait >= 0, wait)).alias("after")]

@@ -34,7 +34,8 @@ def keep_in_tasks(sizes: Sizes, tasks: int, limit: int, cap: int, least: int, ho
     waiting = {partition: records for partition, records in sizes.items() if partition not in shares}
     waiting |= _evict(shares, loads, limit, least, whole)
     fill(waiting, tasks, cap, least, shares, loads)
-    shares = {partition: own for partition, before in shares.items() if (own := _without_zeros(before))}
+    used = {p: {task: records for task, records in own.items() if records} for p, own in shares.items()}
+    shares = {partition: own for partition, own in used.items() if own}
     _unite(shares, task_loads(shares, tasks), limit)
     _cancel_cycles(shares)
     return shares
@@ -51,10 +52,6 @@ def _as_before(records: int, before: Mapping[int, int]) -> dict[int, int]:
     own = {task: records * read // total for task, read in before.items()}
     own[next(iter(own))] += records - sum(own.values())
     return own
-
-
-def _without_zeros(own: dict[int, int]) -> dict[int, int]:
-    return {task: records for task, records in own.items() if records}
 
 
 def _relieve(shares: Shares, loads: list[int], limit: int) -> None:

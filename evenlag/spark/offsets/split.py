@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.plan import Plan
@@ -49,7 +49,7 @@ def pack(sizes: Sizes, tasks: int, cap: int, least: int) -> Shares | None:
     shares: Shares = {}
     rest: dict[Partition, int] = {}
     filled = 0
-    for partition, records in _largest_first(sizes):
+    for partition, records in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):  # largest first
         own = shares[partition] = {}
         while records > cap:
             taken = cap if records - cap >= least else records - least
@@ -93,7 +93,6 @@ def fill(
 
     Parameters
     ----------
-    sizes : mapping of partition to records
     tasks, cap, least : int
         As in `pack`.
     shares, loads : optional
@@ -179,7 +178,3 @@ def task_loads(shares: Shares, tasks: int) -> list[int]:
 def count_cuts(shares: Shares) -> int:
     """Return the number of ranges beyond one for each partition."""
     return sum(len(own) - 1 for own in shares.values())
-
-
-def _largest_first(sizes: Sizes) -> Iterator[tuple[Partition, int]]:
-    yield from sorted(sizes.items(), key=lambda item: (-item[1], item[0]))

@@ -65,8 +65,6 @@ class FirstResults:
 
     Attributes
     ----------
-    table : GroupTable
-    ordinary : OrdinaryGroups
     groups : int64 array (K,)
         Their numbers in the table.
     starts : int64 array (K + 1,)
@@ -85,7 +83,6 @@ class FirstResults:
         True if a published heuristic's plans were asked for, unchanged.
     keeps : bool array (K,)
         True if the plan keeps the balance.
-    balance : str
     seconds : float
         Time for all of them.
     """
@@ -114,7 +111,6 @@ class FirstResults:
 
         Parameters
         ----------
-        table : GroupTable
         options : SolveOptions
             As `apply_to` accepts.
         moves : bool
@@ -215,7 +211,6 @@ class FirstResults:
         ----------
         chosen : int64 array
             Places of the groups here.
-        schema : pyarrow.Schema
         audits : bool
             Return an audit, with a row for the plan alone.
         notes : sequence of str

@@ -27,14 +27,7 @@ from evenlag.search.cache import Caches, SolveCache
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.entry import with_payoff
 from evenlag.search.options import AUTO, NET, SolveOptions
-from evenlag.search.portfolio import (
-    FIRST,
-    FIRST_TERMS,
-    LEAST,
-    LEAST_TERMS,
-    WITHOUT_MOVES,
-    Haste,
-)
+from evenlag.search.portfolio import FIRST, FIRST_TERMS, LEAST, LEAST_TERMS, WITHOUT_MOVES, Haste
 from evenlag.search.solver import Steps, search
 from evenlag.spark.worker.packed_plans import MOVE_WORDS
 from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
@@ -70,10 +63,7 @@ class Effort(Name):
 Start = Callable[[Problem], Plan]
 """A function that returns a plan of a problem."""
 
-_HASTE = {
-    Effort.LEAST: Haste(LEAST, LEAST_TERMS),
-    Effort.FIRST: Haste(FIRST, FIRST_TERMS),
-}
+_HASTE = {Effort.LEAST: Haste(LEAST, LEAST_TERMS), Effort.FIRST: Haste(FIRST, FIRST_TERMS)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +72,6 @@ class GroupResult:
 
     Attributes
     ----------
-    rows : GroupRows
-    want : Want
     balance : str
         Balance of the plan.
     seconds : float
@@ -98,7 +86,6 @@ class GroupResult:
         True if no plan within the limits was found yet, but more time may find one.
     result : Result or None
         Result of the plan.
-    audited : Audit or None
     diagnosis : Summary or None
         Cause of the group's state, and what to change; only with an audit.
     error : str or None
@@ -235,11 +222,9 @@ class Turn:
 
     Attributes
     ----------
-    rows : GroupRows
     time_limit : float
         Seconds for plan and audit together; the audit gets the time left by the plan, but at least half. With
         `deterministic`, each gets half the work, and the clock stops neither before `NET` times the limit.
-    effort : Effort
     late : bool
         True if the call's time limit has passed, which a warning states.
     earlier : GroupResult, optional
@@ -274,8 +259,6 @@ def solve_group(
 
     Parameters
     ----------
-    turn : Turn
-    options : SolveOptions
     want : Want
         For an audit alone, `status` is that of the optimum under the requested balance.
     past : Past, optional

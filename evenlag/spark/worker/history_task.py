@@ -38,7 +38,6 @@ class ByHistory:
 
     Attributes
     ----------
-    rules : TableRules
     work : callable
         Returns the row of a group from its rows in all snapshots, in order of `snapshot_ts`.
     failure : callable

@@ -106,7 +106,6 @@ def recoverable(lags: NDArray[np.int64], holders: NDArray[np.int64], members: in
     holders : int64 array (P,)
         Index of the member that holds each partition, −1 for none. If no partition has an owner, they are assumed to be
         assigned round-robin.
-    members : int
 
     Returns
     -------
@@ -142,10 +141,6 @@ class TaskGroups:
 
     Parameters
     ----------
-    table : GroupTable
-    options : SolveOptions
-    want : Want
-    data : FleetData
     recorded : bool
         True if a group's earlier snapshots count.
     foresee : bool
@@ -198,11 +193,8 @@ class Together:
 
     Attributes
     ----------
-    first : FirstResults
     chosen : int64 array
         Places of the groups in it.
-    late : bool
-    want : Want
     notes : tuple of str
         Further warnings of each group.
     """
@@ -239,8 +231,6 @@ def take_turns(groups: TaskGroups, budget: Budget, task: int, solve: Solve) -> I
 
     Parameters
     ----------
-    groups : TaskGroups
-    budget : Budget
     task : int
         Number of the task.
     solve : callable (Turn) -> GroupResult

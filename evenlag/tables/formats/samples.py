@@ -23,8 +23,6 @@ class Sample(NamedTuple):
         Line number in the text, or number of its series.
     name : str or None
         Name of the series; None if it is the result of a calculation.
-    labels : mapping
-    value : float
     at : float or None
         Time in seconds since 1970.
     """

@@ -48,13 +48,11 @@ def add_group(
 
     Parameters
     ----------
-    reading : Reading
     group : str or None
         None if the tool does not name it.
     rows : sequence of (int, mapping)
     clients : sequence of Client or None
         None if the text does not list the members.
-    facts : Facts
     tool : str
         Name of the tool in notes.
     """

@@ -307,9 +307,7 @@ def test_bounds_proven_before_a_stop_are_kept() -> None:
 # ---- the stage ---------------------------------------------------------------------------------------------------
 
 
-def stage_alone(
-    problem: evenlag.Problem, params: ColumnParams | None = None, **options: object
-) -> Incumbent:  # fmt: skip
+def stage_alone(problem: evenlag.Problem, params: ColumnParams | None = None, **options: object) -> Incumbent:
     task = task_of(problem, SolveOptions(**{"time_limit": 60.0, "stickiness": 0, "objective": "makespan"} | options))
     best = begin(Incumbent(task))
     stage = ColumnGeneration(params or ColumnParams())

@@ -132,9 +132,7 @@ def test_stopped_set_partitioning_has_a_true_bound() -> None:
     best = int(by_cp_sat(problem, Goal("group", 0)).objective)
     for steps in range(0, 40, 4):
         left = iter(range(steps))
-        proof = best_partitioning(
-            rule, load_bounds(rule), best + 500, lambda left=left: next(left, None) is None
-        )  # fmt: skip
+        proof = best_partitioning(rule, load_bounds(rule), best + 500, lambda left=left: next(left, None) is None)
         assert proof.bound <= best
         assert proof.plan is None or proof.plan.spread >= best
 

@@ -121,9 +121,7 @@ def three_way_alone(
 @pytest.mark.parametrize("search", [equalize, pairs_alone, three_way_alone])
 @pytest.mark.parametrize("kind", ["none", "pins", "caps", "weights", "slack"])
 @pytest.mark.parametrize("seed", seeds(25))
-def test_equalizing_keeps_pins_caps_weights_and_slack(
-    seed: int, kind: str, search: Callable[..., Plan]
-) -> None:  # fmt: skip
+def test_equalizing_keeps_pins_caps_weights_and_slack(seed: int, kind: str, search: Callable[..., Plan]) -> None:
     rule = restricted_rule(seed, kind)
     window = target_window(rule)
     for start in (greedy(rule), *random_plans(rule, Random(seed), 2)):

@@ -50,9 +50,7 @@ def test_nearest_subset_is_nearest(drawn: tuple[list[int], int, int, Any], seed:
 
 @settings(max_examples=cases(300), derandomize=True)
 @given(subset_sums(lowest=0), st.integers(0, 9), st.integers(0, 99))
-def test_subset_of_size_is_nearest_of_its_size(
-    drawn: tuple[list[int], int, int, Any], size: int, seed: int
-) -> None:  # fmt: skip
+def test_subset_of_size_is_nearest_of_its_size(drawn: tuple[list[int], int, int, Any], size: int, seed: int) -> None:
     values, target, within, dtype = drawn
     size = min(size, len(values))
     least = min(distance_to_target(values, target, chosen) for chosen in combinations(range(len(values)), size))

@@ -75,7 +75,6 @@ def described_lines(text: str, kind: TableKind, *, source: str, group: str) -> I
 
     Parameters
     ----------
-    text : str
     kind : {"offsets", "members"}
     source : str
         Name of the text in errors.

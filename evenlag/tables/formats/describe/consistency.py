@@ -43,7 +43,6 @@ def sound(values: Sequence[str], layout: Layout, *, given: bool = False) -> Fiel
     ----------
     values : sequence of str
         A value for each column.
-    layout : Layout
     given : bool
         True if the layout fixes where each field begins and ends, so that a host may have any form.
     """

@@ -46,8 +46,6 @@ class Parsed:
 
     Attributes
     ----------
-    source : str
-    lines : list of Line
     offsets, members : list of (Line, Fields)
         Rows of partitions; rows of members, from members tables or from the offsets, each once. `group` is None if
         neither the row nor the text above it names the group.
