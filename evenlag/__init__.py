@@ -44,5 +44,32 @@ if TYPE_CHECKING:
 
 __version__ = "0.6.0.dev0"
 
-if not TYPE_CHECKING:  # type checkers use the imports above, and `lazily` reads their text
-    __all__, __getattr__, __dir__ = lazily(__name__)
+_HOMES = {
+    "evenlag.compare": "compare",
+    "evenlag.compare.before_after": "whatif",
+    "evenlag.compare.budgets": "frontier",
+    "evenlag.compare.change": "Change",
+    "evenlag.compare.diagnosis": "Diagnosis diagnose",
+    "evenlag.compare.members_needed": "size",
+    "evenlag.compare.migration": "migrate",
+    "evenlag.compare.simulation": "replay",
+    "evenlag.compare.strategies": "audit",
+    "evenlag.door": "read read_groups read_history",
+    "evenlag.errors": "errors",
+    "evenlag.heuristics": "assign heuristics",
+    "evenlag.live": "live",
+    "evenlag.model.explanation.reasons": "Explanation",
+    "evenlag.model.payoff": "Payoff",
+    "evenlag.model.phases": "Phase Rebalance rebalance",
+    "evenlag.model.plan": "Plan",
+    "evenlag.model.problem": "Problem",
+    "evenlag.model.result": "Result",
+    "evenlag.pipeline": "pipeline",
+    "evenlag.search.entry": "solve",
+    "evenlag.spark": "spark",
+    "evenlag.tables.measured": "read_past",
+    "evenlag.verifier": "Verdict check_claims check_diagnosis verify",
+}
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

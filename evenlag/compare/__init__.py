@@ -31,5 +31,25 @@ if TYPE_CHECKING:
     from evenlag.compare.unlike_members import unlike_speeds as unlike_speeds
     from evenlag.compare.unlike_members import with_speeds as with_speeds
 
-if not TYPE_CHECKING:  # type checkers use the imports above, and `lazily` reads their text
-    __all__, __getattr__, __dir__ = lazily(__name__, inner="Weighing catch_up simulation speeds unlike_speeds")
+_HOMES = {
+    "evenlag.compare.before_after": "WhatIf whatif",
+    "evenlag.compare.budgets": "frontier",
+    "evenlag.compare.change": "Change changed",
+    "evenlag.compare.curve": "Frontier FrontierPoint",
+    "evenlag.compare.history": "Snapshot",
+    "evenlag.compare.members_needed": "Size SizeRow size",
+    "evenlag.compare.migration": "Migration migrate",
+    "evenlag.compare.replay_result": "Replay",
+    "evenlag.compare.simulation": "replay",
+    "evenlag.compare.strategies": "Audit AuditRow audit",
+    "evenlag.compare.unlike_members": "member_speeds with_speeds",
+}
+_INNER = {
+    "evenlag.compare.catch_up": "catch_up",
+    "evenlag.compare.simulation": "simulation",
+    "evenlag.compare.speeds": "speeds",
+    "evenlag.compare.unlike_members": "Weighing unlike_speeds",
+}
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES, _INNER)

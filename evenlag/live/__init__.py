@@ -18,5 +18,16 @@ if TYPE_CHECKING:
     from evenlag.live.cluster.past_record import Recorded as Recorded
     from evenlag.live.cluster.past_record import snapshot_since as snapshot_since
 
-if not TYPE_CHECKING:  # type checkers use the imports above, and `lazily` reads their text
-    __all__, __getattr__, __dir__ = lazily(__name__, inner="check_login java_names partitions_of_topic topic_ids")
+_HOMES = {
+    "evenlag.live.cluster.capture": "Snapshot snapshot topic_names write_snapshot",
+    "evenlag.live.cluster.client_config": "read_client_config",
+    "evenlag.live.cluster.cluster_logs": "ClusterLogs",
+    "evenlag.live.cluster.past_record": "Recorded snapshot_since",
+}
+_INNER = {
+    "evenlag.live.cluster.capture": "check_login partitions_of_topic topic_ids",
+    "evenlag.live.cluster.java_names": "java_names",
+}
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES, _INNER)

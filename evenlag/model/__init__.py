@@ -9,5 +9,11 @@ if TYPE_CHECKING:
     from evenlag.model import rates as rates
     from evenlag.model.explanation.reasons import named_part as named_part
 
-if not TYPE_CHECKING:  # type checkers use the imports above, and `lazily` reads their text
-    __all__, __getattr__, __dir__ = lazily(__name__)
+_HOMES = {
+    "evenlag.model.explanation.reasons": "named_part",
+    "evenlag.model.problem_files": "problem_files",
+    "evenlag.model.rates": "rates",
+}
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -46,5 +46,33 @@ if TYPE_CHECKING:
     from evenlag.report.whatif_text import whatif_report as whatif_report
     from evenlag.report.whatif_text import whatif_traffic as whatif_traffic
 
-if not TYPE_CHECKING:  # type checkers use the imports above, and `lazily` reads their text
-    __all__, __getattr__, __dir__ = lazily(__name__)
+_HOMES = {
+    "evenlag.report.costs_text": "traffic_document",
+    "evenlag.report.diagnosis_text": "diagnosis_report",
+    "evenlag.report.documents": (
+        "audit_document diagnosis_document explanation_document migration_document plan_document size_document "
+        "whatif_document"
+    ),
+    "evenlag.report.explanation_text": "explanation_report",
+    "evenlag.report.figure_files": "KINDS check_kind",
+    "evenlag.report.fleet_text": "batch_line commit_batch_line",
+    "evenlag.report.frontier_picture": "draw_frontier",
+    "evenlag.report.migration_text": "migration_lines migration_report",
+    "evenlag.report.page.fleet": "fleet_document",
+    "evenlag.report.page.group_document": "group_document",
+    "evenlag.report.page.html": "fleet_page group_page",
+    "evenlag.report.past_text": "past_document past_table",
+    "evenlag.report.payoff_text": "payoff_report",
+    "evenlag.report.plain": "plain_text",
+    "evenlag.report.progress": "progress_bar spinner",
+    "evenlag.report.progress_log": "progress_lines",
+    "evenlag.report.replay_picture": "draw_replay",
+    "evenlag.report.replay_text": "replay_report",
+    "evenlag.report.size_picture": "draw_size",
+    "evenlag.report.size_text": "size_report speed_lines",
+    "evenlag.report.text": "audit_report frontier_document frontier_report phases_report plan_report",
+    "evenlag.report.whatif_text": "whatif_report whatif_traffic",
+}
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -61,5 +61,28 @@ if TYPE_CHECKING:
     from evenlag.tables.schemas import OFFSETS as OFFSETS
     from evenlag.tables.schemas import Schema as Schema
 
-if not TYPE_CHECKING:  # type checkers use the imports above, and `lazily` reads their text
-    __all__, __getattr__, __dir__ = lazily(__name__)
+_HOMES = {
+    "evenlag.report.progress": "progress_bar",
+    "evenlag.spark.driver.kafka": "add_connector",
+    "evenlag.spark.driver.session": "local_session",
+    "evenlag.spark.driver.sources": "read_table",
+    "evenlag.spark.jobs.api": "SolvedFleet audit plans rejects solve",
+    "evenlag.spark.jobs.batch": "run",
+    "evenlag.spark.jobs.by_history": "Replays replay size",
+    "evenlag.spark.jobs.commit_stream": "CommitBatch stream_commits",
+    "evenlag.spark.jobs.history": "History history",
+    "evenlag.spark.jobs.micro_batches": "Batch stream",
+    "evenlag.spark.jobs.run_report": "Note RunReport",
+    "evenlag.spark.jobs.summary": "AuditSummary summary",
+    "evenlag.spark.jobs.table_checks": "check_members check_offsets with_rates",
+    "evenlag.spark.offsets.packed_source": "read_packing",
+    "evenlag.spark.offsets.packing": "OffsetRange Packing Task pack_offset_ranges",
+    "evenlag.tables.outputs": (
+        "AUDIT COMMITS GROUPS PASSED_OVER PAST_GROUPS PLANS REBALANCES REJECTS REPLAYS REPLAY_STEPS REPLAY_SUMMARY "
+        "SIZES SUMMARY_BINDING SUMMARY_GROUPS SUMMARY_REMEDIES SUMMARY_STRATEGIES"
+    ),
+    "evenlag.tables.schemas": "MEMBERS OFFSETS Schema",
+}
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

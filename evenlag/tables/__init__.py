@@ -13,5 +13,13 @@ if TYPE_CHECKING:
     from evenlag.tables.writing import replay_document as replay_document
     from evenlag.tables.writing import write_replay as write_replay
 
-if not TYPE_CHECKING:  # type checkers use the imports above, and `lazily` reads their text
-    __all__, __getattr__, __dir__ = lazily(__name__, inner="both_tables")
+_HOMES = {
+    "evenlag.tables.read": "read_group read_recorded_group read_snapshots records",
+    "evenlag.tables.writing": "replay_document write_replay",
+}
+_INNER = {
+    "evenlag.tables.read": "both_tables",
+}
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES, _INNER)

@@ -9,5 +9,11 @@ if TYPE_CHECKING:
     from evenlag.live.assignor.deciding import Decision as Decision
     from evenlag.live.assignor.evenlag_assignor import EvenlagAssignor as EvenlagAssignor
 
-if not TYPE_CHECKING:  # type checkers use the imports above, and `lazily` reads their text
-    __all__, __getattr__, __dir__ = lazily(__name__)
+_HOMES = {
+    "evenlag.live.assignor.aiokafka_assignor": "AioEvenlagAssignor",
+    "evenlag.live.assignor.deciding": "Decision",
+    "evenlag.live.assignor.evenlag_assignor": "EvenlagAssignor",
+}
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)

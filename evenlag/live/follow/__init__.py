@@ -11,5 +11,10 @@ if TYPE_CHECKING:
     from evenlag.live.followed_plan import PlanTopic as PlanTopic
     from evenlag.live.followed_plan import publish as publish
 
-if not TYPE_CHECKING:  # type checkers use the imports above, and `lazily` reads their text
-    __all__, __getattr__, __dir__ = lazily(__name__)
+_HOMES = {
+    "evenlag.live.follow.consumer_loop": "Follow",
+    "evenlag.live.followed_plan": "FollowedPlan PlanFile PlanTopic publish",
+}
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__, __getattr__, __dir__ = lazily(__name__, _HOMES)
