@@ -24,7 +24,7 @@ from evenlag.errors import InvalidPlanError, SourceError
 from evenlag.live.followed_plan import FollowedPlan, PlanTopic, publish
 from tests.support.broker import Broker, running_broker
 from tests.support.members import wait_until
-from tests.support.readings import KeptFollowers, faults_of, processed, uncommitted
+from tests.support.readings import KeptFollowers, faults_of, processed, story_of, uncommitted
 from tests.support.traffic import create_topics, ends
 from tests.support.watched_loops import LEAST, Watch
 
@@ -382,7 +382,7 @@ def test_one_loop_of_two_goes_on_publishing_in_chaos(tmp_path: Path) -> None:
         history = all_.followers.history()
         done = processed(history)
         assert done.keys() == wanted
-        assert faults_of(history) == []
+        assert not (faults := faults_of(history)), story_of(faults, history)
         assert ends(broker.bootstrap, PLANS, 1) == [written]
         wait_until(lambda: len(all_.record.entries) == written, all_.story)
         moves, unlogged, by_hand = all_.check_plans()

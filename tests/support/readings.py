@@ -78,6 +78,18 @@ def faults_of(history: Iterable[tuple[float, str, Event]]) -> list[str]:
     return faults
 
 
+def story_of(faults: Iterable[str], history: Iterable[tuple[float, str, Event]]) -> str:
+    """Return what happened to the partitions of faults, from half a minute before the first on, a line each."""
+    found = [each.split() for each in faults]  # 12.34: c1 reads 3@56 …
+    partitions, since = {int(words[3].partition("@")[0]) for words in found}, float(found[0][0][:-1]) - 30
+
+    def of_them(event: Event) -> bool:
+        named = [event["partition"]] if "partition" in event else [number for number, _ in event.get("offsets", ())]
+        return not named or not partitions.isdisjoint(named)
+
+    return "\n".join(f"{t:.2f} {name} {event}" for t, name, event in history if t >= since and of_them(event))
+
+
 def processed(history: Iterable[tuple[float, str, Event]]) -> Counter[tuple[int, int]]:
     """Return how often each message, a partition and an offset, was processed."""
     return Counter((event["partition"], event["offset"]) for _, _, event in history if event["event"] == "processed")
