@@ -12,5 +12,13 @@ def test_every_test_keeps_its_first_case_and_a_share_of_the_others() -> None:
     assert kept == chosen(NAMES, 10)
 
 
+def test_a_quick_test_with_few_cases_keeps_all() -> None:
+    few = [f"test_c.py::test_few[{case}]" for case in "abcdefghijklmnop"]
+    assert chosen([*few, *NAMES], 3) == [*few, *chosen(NAMES, 3)]
+    assert len(chosen(few, 3, slow=few[:1])) < len(few)
+    assert len(chosen([*few, "test_c.py::test_few[q]"], 3)) < len(few)
+    assert len(chosen(few, 30)) < len(few)
+
+
 def test_a_share_of_one_is_everything() -> None:
     assert chosen(NAMES, 1) == NAMES
