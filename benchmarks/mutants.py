@@ -71,6 +71,21 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "_ask_ends",
         "window.low + window.high → window.low - window.high",
     ): "only decides which ends are asked about; each answer holds",
+    (
+        "evenlag/tables/read.py",
+        "latest",
+        "len(group.times) > 1 → len(group.times) >= 1",
+    ): "a record of one time changes no problem",
+    (
+        "evenlag/search/exact/prefix_table.py",
+        "begin",
+        "lags[topic.places] < capacity → lags[topic.places] <= capacity",
+    ): "a lag as large as the table fits no load of it",
+    (
+        "evenlag/search/improve/local_search.py",
+        "_LocalSearch._best",
+        "state.starts[others + 1] - state.starts[others] → state.starts[others + 1] + state.starts[others]",
+    ): "only decides how many exchanges are looked at together",
     ("evenlag/search/exact/prefix_table.py", "Listing.words", "1 → 2"): "another word of a bit set stays empty",
     ("evenlag/search/exact/windows.py", "Prices.least_highs", "1 → 2"): "one more load, which no range reaches",
 }
