@@ -3,8 +3,11 @@
 Each mutant runs in a copy of the checkout, in a process forked from this one, which has imported the large libraries.
 The tests that name the mutant's module run first, then the others of its room; the first failure ends them. Constants
 of modules, messages and annotations are never changed: most of those mutants only change the time that a search takes.
+
+`python -m benchmarks.mutants COMMIT` compares the tests of a commit with today's, on mutants that both have.
 """
 
+import argparse
 import ast
 import copy
 import importlib
@@ -12,12 +15,14 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = (".git", ".venv", ".cache", "site", "build", "__pycache__", ".*_cache", ".hypothesis")
@@ -36,11 +41,8 @@ LIBRARIES = (
 LIMIT = 300  # seconds of processor time for the tests of one mutant
 MEMORY = 8 << 30  # bytes of address space
 OF_EACH_ROOM = 20
-ROOMS = {  # folder of the code: folders and files of its tests
-    "model": ("tests/model",),
-    "search/exact": ("tests/search/exact", "tests/search/test_patterns.py", "tests/search/test_rounded_plans.py"),
-    "tables": ("tests/tables",),
-}
+ONE_OF = 3  # further cases of a test, as in scripts/test.sh
+ROOMS = ("model", "heuristics", "search", "tables", "compare", "verifier")  # each a folder of evenlag and of tests
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -51,6 +53,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }  # fmt: skip
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "argmin": "argmax", "argmax": "argmin"}
 Code = ast.expr | ast.stmt
+Drawn = TypeVar("Drawn")
 # Mutants that change no result: file, function, the change, and the reason.
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     (
@@ -68,6 +71,21 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "_ask_ends",
         "window.low + window.high → window.low - window.high",
     ): "only decides which ends are asked about; each answer holds",
+    (
+        "evenlag/tables/read.py",
+        "latest",
+        "len(group.times) > 1 → len(group.times) >= 1",
+    ): "a record of one time changes no problem",
+    (
+        "evenlag/search/exact/prefix_table.py",
+        "begin",
+        "lags[topic.places] < capacity → lags[topic.places] <= capacity",
+    ): "a lag as large as the table fits no load of it",
+    (
+        "evenlag/search/improve/local_search.py",
+        "_LocalSearch._best",
+        "state.starts[others + 1] - state.starts[others] → state.starts[others + 1] + state.starts[others]",
+    ): "only decides how many exchanges are looked at together",
     ("evenlag/search/exact/prefix_table.py", "Listing.words", "1 → 2"): "another word of a bit set stays empty",
     ("evenlag/search/exact/windows.py", "Prices.least_highs", "1 → 2"): "one more load, which no range reaches",
 }
@@ -84,6 +102,11 @@ class Mutant:
     end: int
     before: str
     after: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The file, the function and the change, which identify a mutant in another state of the code."""
+        return self.path, self.function, self.change
 
     @property
     def change(self) -> str:
@@ -154,30 +177,46 @@ def mutants_of(path: str, source: bytes) -> Iterator[Mutant]:
             yield Mutant(path, node.lineno, function, start, end, source[start:end].decode(), whole)
 
 
-def sample(room: str, seed: int, count: int = OF_EACH_ROOM) -> list[Mutant]:
-    """Return a random sample of the mutants of a room, in the order of files and lines."""
-    every = [
+def mutants_of_room(room: str, checkout: Path = ROOT) -> list[Mutant]:
+    """Return every mutant of a room, by file."""
+    return [
         mutant
-        for path in sorted((ROOT / "evenlag" / room).rglob("*.py"))
-        for mutant in mutants_of(path.relative_to(ROOT).as_posix(), path.read_bytes())
+        for path in sorted((checkout / "evenlag" / room).rglob("*.py"))
+        for mutant in mutants_of(path.relative_to(checkout).as_posix(), path.read_bytes())
     ]
-    drawn = Random(f"{seed} {room}").sample(every, min(count, len(every)))
-    return sorted(drawn, key=lambda mutant: (mutant.path, mutant.line, mutant.start))
 
 
-def tests_of(room: str, path: str) -> tuple[list[str], list[str]]:
+def sample(every: list[Drawn], room: str, seed: int, count: int = OF_EACH_ROOM) -> list[Drawn]:
+    """Return a random sample of a room's mutants, in their order."""
+    places = Random(f"{seed} {room}").sample(range(len(every)), min(count, len(every)))
+    return [every[place] for place in sorted(places)]
+
+
+def mutants_of_both(room: str, before: Path, after: Path) -> list[tuple[Mutant, Mutant]]:
+    """Return the mutants that make the same change in the same function of two checkouts, in pairs."""
+    former: dict[tuple[str, str, str], list[Mutant]] = {}
+    latter: dict[tuple[str, str, str], list[Mutant]] = {}
+    for checkout, by_key in ((before, former), (after, latter)):
+        for mutant in mutants_of_room(room, checkout):
+            by_key.setdefault(mutant.key, []).append(mutant)
+    return [
+        pair
+        for key, mutants in latter.items()
+        if len(mutants) == len(former.get(key, []))
+        for pair in zip(former[key], mutants, strict=True)
+    ]
+
+
+def tests_of(room: str, path: str, checkout: Path) -> tuple[list[str], list[str]]:
     """Return the test files of a room that name a module, and the others."""
-    files = [
-        file.relative_to(ROOT).as_posix()
-        for place in ROOMS[room]
-        for file in ([ROOT / place] if place.endswith(".py") else sorted((ROOT / place).rglob("test_*.py")))
-    ]
-    name = Path(path).stem
-    naming = [file for file in files if name in (ROOT / file).read_text()]
-    return naming, [file for file in files if file not in naming]
+    files = {
+        file.relative_to(checkout).as_posix(): Path(path).stem in file.read_text()
+        for file in sorted((checkout / "tests" / room).rglob("test_*.py"))
+    }
+    return [file for file, names in files.items() if names], [file for file, names in files.items() if not names]
 
 
-def run_tests(checkout: Path, files: list[str]) -> str:
+def run_tests(checkout: Path, files: list[str], one_of: int = ONE_OF) -> str:
     """Run quick tests in a forked process until the first fails; return `passed`, `failed` or `ended`, at a limit."""
     if not files:
         return "passed"
@@ -196,54 +235,63 @@ def run_tests(checkout: Path, files: list[str]) -> str:
         os.environ["PYTHONPATH"] = str(checkout)
         marks = "not slow and not spark and not broker and not cluster"
         words = ["-x", "-q", "-m", marks, "-p", "no:cacheprovider", "-p", "no:xdist"]
-        words += ["-W", "ignore::pytest.PytestAssertRewriteWarning", *files]  # of plugins that are imported already
-        os._exit(importlib.import_module("pytest").main(words))
+        words += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of plugins that are imported already
+        words += ["--share", str(one_of)] if one_of > 1 else []
+        os._exit(importlib.import_module("pytest").main(words + files))
     _, status, _ = os.wait4(child, 0)
     if os.WIFSIGNALED(status):
         return "ended"
     return {0: "passed", 5: "passed"}.get(os.WEXITSTATUS(status), "failed")
 
 
-def outcome(mutant: Mutant, room: str, checkout: Path) -> str:
-    """Return what the tests of the room make of a mutant."""
+def outcome(mutant: Mutant, room: str, checkout: Path, one_of: int = ONE_OF) -> str:
+    """Return the outcome of a room's tests on a mutant."""
     path = checkout / mutant.path
     source = path.read_bytes()
     path.write_bytes(mutant.applied(source))
     try:
-        for files in tests_of(room, mutant.path):
-            if (found := run_tests(checkout, files)) != "passed":
+        for files in tests_of(room, mutant.path, checkout):
+            if (found := run_tests(checkout, files, one_of)) != "passed":
                 return found
         return "passed"
     finally:
         path.write_bytes(source)
 
 
-def mutants(seed: int, judge: Callable[[Mutant, str, Path], str] = outcome) -> Iterator[str]:
+def outcomes_of(
+    mutants: list[Mutant], room: str, checkout: Path, judge: Callable[[Mutant, str, Path, int], str], one_of: int
+) -> list[str]:
+    """Return the outcome of each mutant; raise RuntimeError if the room's tests fail without any."""
+    outcomes = [judge(mutant, room, checkout, one_of) for mutant in mutants]
+    if "passed" not in outcomes:  # where one survives, all tests have passed
+        naming, others = tests_of(room, room, checkout)
+        if run_tests(checkout, naming + others, one_of) != "passed":
+            raise RuntimeError(f"tests of {room} fail without any mutant; run them by hand")
+    return outcomes
+
+
+def mutants(seed: int, judge: Callable[[Mutant, str, Path, int], str] = outcome) -> Iterator[str]:
     """Killed mutants of each room, and those that survive."""
     yield "# Mutants: changes to the code that tests notice\n"
     yield (
         f"{OF_EACH_ROOM} mutants of each room, drawn at random from all changes to comparisons, operators, numbers, "
-        "conditions and statements inside functions.\n\n* **killed**: a quick test of the room fails, or takes more "
-        f"than {LIMIT} s of processor time or {MEMORY >> 30} GiB\n* **equivalent**: changes no result; the share "
-        "leaves it out\n"
+        "conditions and statements inside functions.\n\n* **killed**: a quick test of the room that `make test` runs "
+        f"fails, or takes more than {LIMIT} s of processor time or {MEMORY >> 30} GiB\n* **equivalent**: changes no "
+        "result; the share leaves it out\n"
     )
     yield "| room | mutants | killed | equivalent | survived | share killed |"
     yield "|---" * 6 + "|"
-    for library in LIBRARIES:
-        importlib.import_module(library)
     survivors = []
     with tempfile.TemporaryDirectory(prefix="evenlag-mutants-") as folder:
-        checkout = Path(folder) / "evenlag"
-        shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        checkout = copied(Path(folder))
         for room in ROOMS:
-            if run_tests(checkout, [file for files in tests_of(room, room) for file in files]) != "passed":
-                raise RuntimeError(f"tests of {room} fail without any mutant; run them by hand")
-            outcomes = {mutant: judge(mutant, room, checkout) for mutant in sample(room, seed)}
-            left = [mutant for mutant, found in outcomes.items() if found == "passed"]
-            same = [mutant for mutant in left if (mutant.path, mutant.function, mutant.change) in EQUIVALENT]
-            killed, judged = len(outcomes) - len(left), len(outcomes) - len(same)
+            drawn = sample(mutants_of_room(room), room, seed)
+            outcomes = outcomes_of(drawn, room, checkout, judge, ONE_OF)
+            left = [mutant for mutant, found in zip(drawn, outcomes, strict=True) if found == "passed"]
+            same = [mutant for mutant in left if mutant.key in EQUIVALENT]
+            killed, judged = len(drawn) - len(left), len(drawn) - len(same)
             survived = len(left) - len(same)
-            yield f"| {room} | {len(outcomes)} | {killed} | {len(same)} | {survived} | {killed / judged:.0%} |"
+            yield f"| {room} | {len(drawn)} | {killed} | {len(same)} | {survived} | {killed / judged:.0%} |"
             survivors += left
     yield from listed(survivors)
 
@@ -254,6 +302,61 @@ def listed(survivors: list[Mutant]) -> Iterator[str]:
         yield "\n| survived | in | change | equivalent |"
         yield "|---" * 4 + "|"
     for mutant in survivors:
-        reason = EQUIVALENT.get((mutant.path, mutant.function, mutant.change), "no")
+        reason = EQUIVALENT.get(mutant.key, "no")
         change = mutant.change.replace("|", "\\|")
         yield f"| {mutant.path.removeprefix('evenlag/')}:{mutant.line} | `{mutant.function}` | `{change}` | {reason} |"
+
+
+def copied(folder: Path, commit: str | None = None) -> Path:
+    """Copy the checkout, or a commit of it with its extensions compiled, into a folder."""
+    checkout = folder / (commit or "checkout")
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    if commit is None:
+        return shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    checkout.mkdir()
+    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    subprocess.run(["tar", "x"], cwd=checkout, input=archive.stdout, check=True)
+    subprocess.run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=checkout, check=True)
+    return checkout
+
+
+def before_and_after(commit: str, rooms: Sequence[str], seed: int, count: int) -> Iterator[str]:
+    """Yield a table of the mutants that the tests of a commit kill, each case run, and that today's kill."""
+    yield "| room | mutants | killed before | killed now | only before | only now | equivalent | survived | seconds |"
+    yield "|---" * 9 + "|"
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="evenlag-mutants-") as folder:
+        checkouts = copied(Path(folder), commit), copied(Path(folder))
+        for room in rooms:
+            pairs = sample(mutants_of_both(room, *checkouts), room, seed, count)
+            killed, seconds = [], []
+            for checkout, drawn, one_of in zip(checkouts, zip(*pairs, strict=True), (1, ONE_OF), strict=True):
+                began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+                found = outcomes_of(list(drawn), room, checkout, outcome, one_of)
+                killed.append({place for place, each in enumerate(found) if each != "passed"})
+                seconds.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began)
+            former, latter = killed
+            left = [mutant for place, (_, mutant) in enumerate(pairs) if place not in latter]
+            same = [mutant for mutant in left if mutant.key in EQUIVALENT]
+            cells = len(pairs), len(former), len(latter), len(former - latter), len(latter - former), len(same)
+            processor = " → ".join(f"{each:.0f}" for each in seconds)
+            yield f"| {room} | {' | '.join(map(str, cells))} | {len(left) - len(same)} | {processor} |"
+            survivors += left
+    yield from listed(survivors)
+
+
+def main() -> None:
+    """Compare the tests of a commit with today's."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants")
+    parser.add_argument("commit", help="the state before, of which every case runs")
+    parser.add_argument("--rooms", nargs="*", default=ROOMS)
+    parser.add_argument("--each", type=int, default=10, help="mutants of each room")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    for line in before_and_after(options.commit, options.rooms, options.seed, options.each):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,8 +4,8 @@
 # Spark session, then Sparks of their own. The others wait much of their time, for Java or for a group to settle; more
 # lines at once would wait for processors only. Arguments go to all tests. The last lines sum up: what ran in which
 # line, for how long, and the slowest tests.
-# Without the variable `all`, tests marked `long` do not run, nor two of three further cases of a test, and random
-# cases are half as many.
+# Without the variable `all`, tests marked `long` do not run, nor two of three further cases of a test that is slow, has
+# more than 100 or takes a seed, and random cases are half as many.
 set -u
 if [ "${all:-}" ]; then
   share=0.2 rest="" one_of=1

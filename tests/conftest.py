@@ -48,12 +48,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="of a test with many cases, run the first and about one in N of the others",
+        help="of a test with many cases, run the first and about one in N of the others; quick ones by hand stay",
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kept = set(chosen([item.nodeid for item in items], config.getoption("--share")))
+    thinned = [
+        item.nodeid
+        for item in items
+        if "seed" in getattr(item, "fixturenames", ()) or any(map(item.get_closest_marker, ("slow", *MARKS)))
+    ]
+    kept = set(chosen([item.nodeid for item in items], config.getoption("--share"), thinned))
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
     items[:] = [item for item in items if item.nodeid in kept]
 

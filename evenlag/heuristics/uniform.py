@@ -110,7 +110,6 @@ def _heterogeneous(problem: Problem) -> Index:
             takers = fewest_first(counts, members[np.argsort(counts[members], kind="stable")], len(free))
             member_of[free] = takers
             counts += np.bincount(takers, minlength=len(counts))
-    topics = [topic for topic in topics if readers[topic] > 1]
     last = None  # the last topic that changed
     for _ in range(MOST_ROUNDS):
         for topic in topics:

@@ -1,12 +1,13 @@
 """Mutants: changes inside functions, drawn from a seed, and judged by tests that run in a forked process."""
 
 import ast
+import shutil
 from pathlib import Path
 
 import pytest
 
 from benchmarks import mutants
-from benchmarks.mutants import ROOMS, ROOT, Mutant, mutants_of, run_tests, sample
+from benchmarks.mutants import ROOMS, ROOT, Mutant, mutants_of, mutants_of_both, mutants_of_room, run_tests, sample
 
 SOURCE = '''
 """A module whose constants stay."""
@@ -61,16 +62,31 @@ def test_every_mutant_differs_in_one_place_and_compiles() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_sample_follows_from_its_seed(room: str) -> None:
-    drawn = sample(room, 1, 5)
-    assert drawn == sample(room, 1, 5)
-    assert drawn != sample(room, 2, 5)
+    every = mutants_of_room(room)
+    drawn = sample(every, room, 1, 5)
+    assert drawn == sample(every, room, 1, 5)
+    assert drawn != sample(every, room, 2, 5)
     assert len(set(drawn)) == 5
     for mutant in drawn:
         ast.parse(mutant.applied((ROOT / mutant.path).read_bytes()))
 
 
+def test_mutants_of_both_states_make_the_same_change_in_the_same_function(tmp_path: Path) -> None:
+    (module := tmp_path / "before/evenlag/model/m.py").parent.mkdir(parents=True)
+    module.write_text(SOURCE)
+    shutil.copytree(tmp_path / "before", tmp_path / "after")
+    latter = SOURCE.replace("values[-1] < LIMIT", "values[-1] < 4")
+    (tmp_path / "after/evenlag/model/m.py").write_text("import os\n" + latter)
+    pairs = mutants_of_both("model", tmp_path / "before", tmp_path / "after")
+    assert sorted(former.change for former, _ in pairs) == sorted(
+        change for change in changes_of(SOURCE) if "values[-1] < LIMIT" not in change
+    )
+    for former, latter in pairs:
+        assert (former.change, former.line + 1) == (latter.change, latter.line)
+
+
 def test_tests_that_name_the_module_come_first() -> None:
-    naming, others = mutants.tests_of("model", "evenlag/model/payoff.py")
+    naming, others = mutants.tests_of("model", "evenlag/model/payoff.py", ROOT)
     assert "tests/model/test_payoff.py" in naming
     assert "tests/model/test_balance.py" in others
     assert not set(naming) & set(others)
@@ -79,26 +95,24 @@ def test_tests_that_name_the_module_come_first() -> None:
 @pytest.mark.parametrize(("check", "expected"), [("1 == 1", "passed"), ("1 == 2", "failed"), ("[][0]", "failed")])
 def test_outcomes_of_tests_in_a_forked_process(check: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(f"def test_it():\n    assert {check}\n")
-    assert run_tests(tmp_path, ["test_it.py"]) == expected
+    assert run_tests(tmp_path, ["test_it.py"], one_of=1) == expected
 
 
 @pytest.mark.slow
 def test_an_endless_loop_is_ended_by_its_processor_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mutants, "LIMIT", 2)
     (tmp_path / "test_it.py").write_text("def test_it():\n    while True:\n        pass\n")
-    assert run_tests(tmp_path, ["test_it.py"]) == "ended"
+    assert run_tests(tmp_path, ["test_it.py"], one_of=1) == "ended"
 
 
 def test_the_table_counts_killed_equivalent_and_surviving_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = sample("tables", 3, 4)
-    monkeypatch.setattr(mutants, "ROOMS", {"tables": ROOMS["tables"]})
-    monkeypatch.setattr(mutants, "OF_EACH_ROOM", 4)
+    known = sample(mutants_of_room("tables"), "tables", 3, 4)
+    monkeypatch.setattr(mutants, "ROOMS", ["tables"])
     monkeypatch.setattr(mutants, "sample", lambda *_: known)
     monkeypatch.setattr(mutants, "LIBRARIES", ())
-    monkeypatch.setattr(mutants, "run_tests", lambda *_: "passed")
     monkeypatch.setitem(mutants.EQUIVALENT, (known[0].path, known[0].function, known[0].change), "the same")
 
-    def judge(mutant: Mutant, _room: str, checkout: Path) -> str:
+    def judge(mutant: Mutant, _room: str, checkout: Path, _one_of: int) -> str:
         assert (checkout / mutant.path).read_bytes() == (ROOT / mutant.path).read_bytes()
         return "passed" if mutant in known[:2] else "failed"
 

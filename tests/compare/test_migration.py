@@ -95,6 +95,11 @@ def test_each_restart_of_a_dynamic_member_moves_at_least_what_it_holds(assignor:
             assert found.moves[0] >= 2 * fewest * (len(problem.members) - 1)
 
 
+def test_the_spreads_after_restarts_are_a_range() -> None:
+    (uniform,) = (each for each in migrated(group()).forecasts if each.rolling and each.rolling.spread[0] == 890)
+    assert (uniform.spread(restarted=True), uniform.spread(restarted=False)) == ("890 to 1,680", "1,690")
+
+
 def test_the_ids_of_restarts_are_drawn_by_the_seed() -> None:
     problem = Problem.from_lags({"t": [2**i for i in range(30)]}, [f"c{i}" for i in range(12)])
     one, same, *others = (rolling(problem, "uniform", {}, seed=seed) for seed in (1, 1, 2, 3, 4))
@@ -122,7 +127,7 @@ def test_a_group_without_members_has_neither_forecast_of_restarts_nor_remarks() 
     assert found.online is Online.NO_MEMBERS
     document = found.to_dict()
     assert {document["bound"], *(each["spread"] for each in document["forecasts"])} == {None}
-    assert found.remarks == ()
+    assert found.remarks == found.steps == ()
     assert all(each.rolling is None and each.counts is None for each in found.forecasts)
     assert (found.problem.owner == NOBODY).all()
 

@@ -89,6 +89,7 @@ def by_source(problem: Problem) -> list[int]:
     [
         ([[109, 1], [91]], [110, 91]),  # within 10 percent of the average, as far as whole numbers go
         ([[100, 19], [81]], [100, 100]),  # 19 are more than 60 percent of the excess: the smallest is taken anyway
+        ([[3134, 100, 99], [2667]], [3134, 2866]),  # 199 are just below 60 percent of the excess: both go
         ([[200], [0]], [200, 0]),  # one partition cannot be divided
         ([[60, 45, 45], [50], []], [105, 50, 45]),
     ],

@@ -67,7 +67,6 @@ class Chaos:
             "evenlag.plan.topic": PLANS,
             "evenlag.plan.rebalance.interval.ms": "1000",
             "session.timeout.ms": "10000",
-            "heartbeat.interval.ms": "500",
         }
         java = JavaConsumers(self._broker.bootstrap, GROUP, [TOPIC], self._log, **settings)
         self._running.callback(java.end)

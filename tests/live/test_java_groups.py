@@ -37,6 +37,7 @@ def test_each_published_plan_is_soon_in_force_and_nothing_is_lost(
     place = PlanFile(tmp_path / "plan.json", group) if kind == "file" else PlanTopic(plans, config, group)
     settings = {"evenlag.plan.file": str(tmp_path / "plan.json")} if kind == "file" else {"evenlag.plan.topic": plans}
     settings |= {"evenlag.plan.protocol": protocol, "evenlag.plan.rebalance.interval.ms": "0"}
+    settings |= {} if PLANS == FEW else {"heartbeat.interval.ms": "3000"}  # the default, for the times
     random, brokers, log = Random(topic), Brokers(broker.bootstrap, group), tmp_path / "java.log"
     owners = random_owners(topic, partitions, random, {})
     published(place, owners)

@@ -204,6 +204,7 @@ def test_cooperative_sticky_of_librdkafka_is_upgraded_by_way_of_range(broker: Br
     create_topics(broker.bootstrap, {topic: 6})
     seen = Observed(broker.bootstrap, group, {topic: 6})
     config = {"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0}
+    classic = {"heartbeat.interval.ms": "500"}
     running: dict[str, ThreadedConsumer] = {}
 
     def start(name: str, **settings: str) -> None:
@@ -211,7 +212,7 @@ def test_cooperative_sticky_of_librdkafka_is_upgraded_by_way_of_range(broker: Br
 
     try:
         for number, name in enumerate(NAMES, 1):
-            start(name, **{"partition.assignment.strategy": "cooperative-sticky"})
+            start(name, **classic, **{"partition.assignment.strategy": "cooperative-sticky"})
             seen.settled(number, "classic")
         document = migrated(broker, group)
         assert (document["online_upgrade"], document["remarks"][0]["topic"]) == ("refused", "user-data")
@@ -220,7 +221,7 @@ def test_cooperative_sticky_of_librdkafka_is_upgraded_by_way_of_range(broker: Br
         )
         for number, name in enumerate(NAMES, 1):
             running[name].close()
-            start(name, **{"partition.assignment.strategy": "range"})
+            start(name, **classic, **{"partition.assignment.strategy": "range"})
             seen.settled(len(NAMES) if number == len(NAMES) else len(NAMES) - number, "classic")
         assert "user-data" not in {each["topic"] for each in migrated(broker, group)["remarks"]}
         for name in NAMES:

@@ -135,6 +135,11 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str, int, str]] = {
         "one member holds t-0 (96) and as many of the smallest partitions as counts require, and the other members "
         "share the rest of 104 by weight",
     ),
+    # two of the four must share a member
+    "pigeonholes": (
+        {"lags": {"t": [50, 50, 50, 50]}, "members": THREE}, "largest load", 100,
+        "with 3 members, 2 of the 4 biggest partitions must share one",
+    ),
     # `c` must take three of them
     "uneven": (
         {"lags": {"t": [5, 5, 5, 6, 6]}, "members": THREE, "max_partitions": {"a": 1, "b": 1}}, "largest load", 15,
@@ -169,6 +174,7 @@ def test_numbers_of_one_have_singular_nouns_and_ranges_from_none_say_at_most() -
     text = f"{one.explain()} {one.explain('a')} {one.explain('b')}"
     assert "some member has at least 1 message:" in text
     assert "with 1 message: t-0 (1)" in text
+    assert "the largest load less the smallest, is 1 message" in text
     assert " 1 messages" not in text
     idle = evenlag.solve(evenlag.Problem.from_lags({"t": [1, 5, 3]}, list("abcd")))
     assert "hold at most 1 partition; it holds 1" in str(idle.explain("a"))

@@ -27,11 +27,7 @@ evenlag.plan.client.sasl.mechanism=PLAIN
 evenlag.plan.client.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
 username="{{user}}" password="{{password}}";
 """
-KIP_848 = {
-    "partition.assignment.strategy": None,
-    "group.protocol": "consumer",
-    "group.remote.assignor": "evenlag-plan",
-}
+KIP_848 = {"group.protocol": "consumer", "group.remote.assignor": "evenlag-plan"}
 
 
 @contextmanager

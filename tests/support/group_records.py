@@ -42,7 +42,8 @@ def leave_records(bootstrap: str, prefix: str) -> None:
     produce(bootstrap, topic, [MESSAGES] * 4)
     classic = {"c0": [topic], "c1": [topic]}
     offsets = {(topic, number): 10 + number for number in range(4)}
-    with running_group(bootstrap, f"{prefix}-static", classic, {"c0": {"group.instance.id": "node-0"}}) as members:
+    static = {"group.instance.id": "node-0", "session.timeout.ms": "6000"}  # the least that brokers allow by default
+    with running_group(bootstrap, f"{prefix}-static", classic, {"c0": static}) as members:
         commit_own(members, offsets)
     with running_group(
         bootstrap, f"{prefix}-cooperative", classic, partition_assignment_strategy="cooperative-sticky"
@@ -58,13 +59,13 @@ def leave_records(bootstrap: str, prefix: str) -> None:
     for end in ("commit", "abort"):
         transact(bootstrap, f"{prefix}-{end}", {(topic, 0): 7, (topic, 1): 8}, end)
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    static = f"{prefix}-static"  # its static member has not left: its session ends after a while
+    group = f"{prefix}-static"  # its static member has not left: its session ends after a while
 
     def empty() -> bool:
-        return bool(admin.describe_consumer_groups([static])[static].result().state is ConsumerGroupState.EMPTY)
+        return bool(admin.describe_consumer_groups([group])[group].result().state is ConsumerGroupState.EMPTY)
 
-    wait_until(empty, f"{static} is empty")
-    admin.delete_consumer_groups([static])[static].result()
+    wait_until(empty, f"{group} is empty")
+    admin.delete_consumer_groups([group])[group].result()
 
 
 def commit_own(members: dict[str, Any], offsets: dict[tuple[str, int], int]) -> None:

@@ -19,6 +19,8 @@ Partition = tuple[str, int]
 PLAN_ASSIGNOR = "io.evenlag.PlanAssignor"
 RANGE = "org.apache.kafka.clients.consumer.RangeAssignor"
 STICKY = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
+# Members learn of a rebalance with a heartbeat, every 3 s by default. KIP-848 refuses both settings.
+CLASSIC = {"partition.assignment.strategy": PLAN_ASSIGNOR, "heartbeat.interval.ms": "500"}
 
 
 class JavaConsumers:
@@ -34,7 +36,6 @@ class JavaConsumers:
             "enable.auto.commit": "false",
             "key.deserializer": strings,
             "value.deserializer": strings,
-            "partition.assignment.strategy": PLAN_ASSIGNOR,
         } | properties
         self.events: list[dict[str, Any]] = []
         self.read: set[int] = set()
@@ -63,12 +64,14 @@ class JavaConsumers:
 
     def start(self, *names: str, watched: bool = True, **properties: str | None) -> None:
         """Start consumers with these client ids; None takes a property away."""
+        own = self._properties | properties
+        kept = {} if own.get("group.protocol") == "consumer" else CLASSIC
         for name in names:
             config = {
                 "name": name,
                 "topics": self._topics,
                 "watched": watched,
-                "properties": {k: v for k, v in (self._properties | properties).items() if v is not None},
+                "properties": {k: v for k, v in (kept | own).items() if v is not None},
             }
             self._say(json.dumps(config))
             self.alive.add(name)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evenlag.errors import SourceError
 from evenlag.tables.formats.describe.consistency import Fields
@@ -78,18 +78,18 @@ def stamp_of(line: Line) -> Stamp | None:
     return None if compact is None else Stamp(line.number, datetime.fromisoformat(compact), "")
 
 
-def _stamp(number: int, parts: Mapping[str, str | None]) -> Stamp | None:
-    month, hour, half = parts.get("month"), int(parts["hour"] or 0), (parts["half"] or "").lower()
+def _stamp(number: int, parts: Mapping[str, str | Any]) -> Stamp | None:
+    month, hour, half = parts.get("month"), int(parts["hour"]), (parts["half"] or "").lower()
     if half:
         hour = hour % 12 + (12 if half == "p" else 0)
     zone = parts["zone"] or "Z"
     try:
         at = datetime(
-            int(parts["year"] or 0),
-            int(month) if month else 1 + _MONTHS.index((parts["name"] or "").lower()[:3]),
-            int(parts["day"] or 0),
+            int(parts["year"]),
+            int(month) if month else 1 + _MONTHS.index(parts["name"].lower()[:3]),
+            int(parts["day"]),
             hour,
-            int(parts["minute"] or 0),
+            int(parts["minute"]),
             int(parts["second"] or 0),
             tzinfo=_offset(zone) if zone[0] in "+-" else UTC,
         )
