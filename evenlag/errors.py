@@ -51,6 +51,15 @@ CHECK_LOGIN = "check sasl.mechanism, sasl.username and sasl.password in the clie
 """Advice if a broker refuses a login."""
 
 
+def no_broker(servers: str, why: object, waited: float | None = None) -> str:
+    """Return the error of an address without a broker, with advice; `waited` is the limit if it has passed."""
+    within = "" if waited is None else f" within {waited:g} s"
+    return (
+        f"no Kafka broker answers at {servers}{within} ({why}); check the address, and security.protocol and its "
+        "properties in the client configuration"
+    )
+
+
 def exists_already(place: object, kind: str = "folder") -> SourceError:
     """Return the error of a place for results that has some; `kind` is what to choose another of."""
     return SourceError(f"{place}: exists already; choose another {kind}, or give --overwrite (overwrite=True)")

@@ -118,11 +118,11 @@ class OnSpark:
     settings : dict of str to str
         Settings of Spark.
     config : dict of str to str
-        Properties of the client, by librdkafka's names.
+        Properties of evenlag's own client.
     kafka : dict of str to str
         Options of Spark's Kafka source.
     complete : bool
-        True if `config` has all properties of the client; `--option` may add some to `kafka` alone.
+        False if `--option` has a login that only Spark's client can use.
     """
 
     settings: dict[str, str]
@@ -139,22 +139,29 @@ class OnSpark:
         config = client_config(command_config)
         client = {f"kafka.{name}": value for name, value in live.java_names(config).items()}
         more = option or {}
-        complete = not any(name.startswith("kafka.") for name in more)
-        return cls(conf | ({} if master is None else {"spark.master": master}), config, client | more, complete)
+        own = live.own_properties(
+            {name.removeprefix("kafka."): more[name] for name in more if name.startswith("kafka.")}
+        )
+        config |= own
+        return cls(
+            conf | ({} if master is None else {"spark.master": master}), config, client | more,
+            complete=not own or live.can_log_in(config),
+        )  # fmt: skip
 
     def session(self, *places: str | Path | None, native: bool = False) -> SparkSession:
         """Start Spark to read from these places; see `session_for`.
 
-        Brokers of topics are asked first, because Spark waits for minutes where nobody answers or a login fails.
+        Brokers are asked for topics first, because Spark takes minutes to report a missing answer, login or topic.
 
         Raises
         ------
         SourceError
-            No broker of a topic answers, or it refuses the login; and as in `session_for`.
+            No broker of a topic answers, it refuses the login, or it has no such topic for the user; and as in
+            `session_for`.
         """
         if self.complete and find_spec("kafka") is not None:
-            for topic in (each for each in places if each is not None and is_topic(each)):
-                live.check_login(topic_address(str(topic)).servers, timeout=FIRST_ANSWER, config=self.config)
+            for place in (each for each in places if each is not None and is_topic(each)):
+                partitions_of(topic_address(str(place)), self.config)
         from evenlag.spark.driver.kafka import session_for  # PySpark takes a second to import; help does not need it
 
         return session_for(places, self.settings, self.kafka, native=native)
@@ -165,10 +172,14 @@ def client_config(path: Path | None) -> dict[str, str]:
     return {} if path is None else live.read_client_config(path)
 
 
+def partitions_of(address: TopicAddress, config: dict[str, str]) -> dict[str, list[int]]:
+    """Return the partitions of topics, as the brokers report them."""
+    return live.partitions_of_topics(address.topics.split(","), address.servers, timeout=FIRST_ANSWER, config=config)
+
+
 def assigned(address: TopicAddress, config: dict[str, str]) -> dict[str, str]:
-    """Return the option of Spark's Kafka source that names the partitions of a topic, as the brokers report them."""
-    partitions = live.partitions_of_topic(address.topics, address.servers, timeout=FIRST_ANSWER, config=config)
-    return {"assign": json.dumps({address.topics: partitions})}
+    """Return the option of Spark's Kafka source that names the partitions of topics."""
+    return {"assign": json.dumps(partitions_of(address, config))}
 
 
 auto_offset_reset = click.option(

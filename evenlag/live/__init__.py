@@ -6,12 +6,13 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.live.cluster.capture import Snapshot as Snapshot
-    from evenlag.live.cluster.capture import check_login as check_login
-    from evenlag.live.cluster.capture import partitions_of_topic as partitions_of_topic
+    from evenlag.live.cluster.capture import partitions_of_topics as partitions_of_topics
     from evenlag.live.cluster.capture import snapshot as snapshot
     from evenlag.live.cluster.capture import topic_ids as topic_ids
     from evenlag.live.cluster.capture import topic_names as topic_names
     from evenlag.live.cluster.capture import write_snapshot as write_snapshot
+    from evenlag.live.cluster.client_config import can_log_in as can_log_in
+    from evenlag.live.cluster.client_config import own_properties as own_properties
     from evenlag.live.cluster.client_config import read_client_config as read_client_config
     from evenlag.live.cluster.cluster_logs import ClusterLogs as ClusterLogs
     from evenlag.live.cluster.java_names import java_names as java_names
@@ -25,7 +26,8 @@ _HOMES = {
     "evenlag.live.cluster.past_record": "Recorded snapshot_since",
 }
 _INNER = {
-    "evenlag.live.cluster.capture": "check_login partitions_of_topic topic_ids",
+    "evenlag.live.cluster.capture": "partitions_of_topics topic_ids",
+    "evenlag.live.cluster.client_config": "can_log_in own_properties",
     "evenlag.live.cluster.java_names": "java_names",
 }
 

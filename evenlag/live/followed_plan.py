@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from evenlag.errors import EvenlagError, InvalidPlanError, SourceError, to_get
+from evenlag.errors import EvenlagError, InvalidPlanError, SourceError, no_broker, to_get
 from evenlag.live import time_source
 from evenlag.live.bearers import note_on_names
 from evenlag.live.group_state import TopicPartition
-from evenlag.live.wording import login_fails, missing_acl, no_broker
+from evenlag.live.wording import CHECK_NAME, login_fails, missing_acl
 from evenlag.model.problem_files import unique, write_json
 from evenlag.tables.topics import is_topic, topic_address
 
@@ -267,11 +267,16 @@ class PlanTopic:
         """Return the text of a client's error, with advice if no broker answers."""
         from confluent_kafka import KafkaError
 
-        text = f"{self}: cannot be read ({_permitted(error, 'Read')})"
+        text = f"{self}: cannot be read ({self._permitted(error, 'Read')})"
         if error.code() not in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT):
             return text
         servers = self.config.get("bootstrap.servers")
         return f"{text}; check that a Kafka broker answers at {servers}"
+
+    def _permitted(self, error: Any, of_topic: str) -> str:
+        """Return the text of a client's error, with the ACL that the user lacks, if any."""
+        text: str = error.str().rstrip(".")
+        return text + missing_acl(error.name(), of_topic, self.group)
 
     def write(self, plan: FollowedPlan) -> None:
         """Append a plan, and write the newest one again if it is not the last record.
@@ -332,7 +337,7 @@ class PlanTopic:
             value = json.dumps(plan.to_dict())
             producer.produce(self.topic, value, plan.group, on_delivery=delivered)
             if producer.flush(2 * ANSWER_LIMIT) or trouble:
-                why = _permitted(trouble[0], "Write") if trouble else "no answer in time"
+                why = self._permitted(trouble[0], "Write") if trouble else "no answer in time"
                 raise UnacknowledgedError(f"{self}: the plan was not written ({why})")
         except KafkaException as error:
             raise SourceError(f"{self}: the plan was not written ({error.args[0].str()})") from error
@@ -372,9 +377,11 @@ class PlanTopic:
         self._reader = self._consumer(reading | {"error_cb": self._note_error})
         found = self._described()
         if found.error is not None:
-            absent = found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-            advice = "; create it with cleanup.policy=compact" if absent else ""
-            raise SourceError(f"{self}: {_permitted(found.error, 'Describe')}{advice}")
+            advice = {
+                KafkaError.UNKNOWN_TOPIC_OR_PART: "; create it with cleanup.policy=compact",
+                KafkaError.TOPIC_AUTHORIZATION_FAILED: CHECK_NAME,
+            }.get(found.error.code(), "")
+            raise SourceError(f"{self}: {self._permitted(found.error, 'Describe')}{advice}")
         self._unread = set(found.partitions)
         self._reader.assign([TopicPartition(self.topic, number, OFFSET_BEGINNING) for number in found.partitions])
 
@@ -480,12 +487,6 @@ def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
         to.close()
     note = note_on_names(published, to.admin(), ANSWER_LIMIT) if isinstance(to, PlanTopic) else None
     return published if note is None else replace(published, warnings=(note,))
-
-
-def _permitted(error: Any, of_topic: str) -> str:
-    """Return the text of a client's error, with the ACL that the user needs if the topic or the group is refused."""
-    text: str = error.str().rstrip(".")
-    return text + missing_acl(error.name(), of_topic)
 
 
 def _partition(member: str, key: Any) -> TopicPartition:

@@ -5,6 +5,7 @@ here may change with any release. `make versions kafka=newest` tests the newest 
 """
 
 import math
+import re
 import sys
 import time
 from collections.abc import Coroutine, Iterable, Mapping
@@ -49,6 +50,8 @@ __all__ = [
 
 BOOTSTRAP_PAUSE = 0.2  # seconds
 PATIENCE = 1.5  # seconds after which brokers that are absent at all addresses are not tried again
+CLASSES = re.compile(r"^(\[Error \d+\] )?(\w+Error: )*")
+"""The number and the classes that kafka-python writes before the reason of an error."""
 HANDSHAKE = "Handshake failed"  # part of kafka-python's error if TLS fails
 ABSENT = {
     "ECONNREFUSED": "connection refused",
@@ -191,7 +194,7 @@ class Connections:
 def _refusal(error: Exception, connection: Any) -> Exception | None:
     """Return the error of a connection if a retry would fail in the same way, else None."""
     if isinstance(error, errors.SaslAuthenticationFailedError | errors.UnsupportedSaslMechanismError):
-        return LoginError(str(error))
+        return LoginError(CLASSES.sub("", str(error)))
     if isinstance(error, errors.IllegalSaslStateError):
         return AbsentError("the port takes no SASL login")
     if HANDSHAKE in str(error):
@@ -199,7 +202,7 @@ def _refusal(error: Exception, connection: Any) -> Exception | None:
     lost = isinstance(error, errors.KafkaConnectionError) and connection is not None
     if lost and connection.sasl_enabled and connection.broker_version_data and not connection.init_future.succeeded():
         # kafka-python drops an answer that arrives just before the connection is closed
-        return LoginError("closed at login")
+        return LoginError("the broker closes the connection")
     return None
 
 

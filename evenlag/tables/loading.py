@@ -98,7 +98,8 @@ def _json_form(path: File, text: str) -> str | None:
         return None
     if _is_result(document):
         raise SourceError(
-            f"{path}: is a result of evenlag plan; give the input it was made from (verify and publish take results)"
+            f"{path}: is a result of evenlag plan; give the input it was made from (publish takes a result; verify "
+            "takes the result first, then its input)"
         )
     is_problem = _is_problem(document)
     found = PROBLEM if is_problem and {"topics", "members"} <= set(document) else _recognised(text)

@@ -84,7 +84,10 @@ def verify(result: Given, problem: Given, *, effort: float = 1.0) -> Verdict:
     InvalidProblemError
         `result` or `problem` is not such a document.
     """
-    document, group = document_of(result, "result"), read_group(document_of(problem, "problem"))
+    document, stated = document_of(result, "result"), document_of(problem, "problem")
+    if "certificate" in stated and "certificate" not in document:
+        raise InvalidProblemError("the problem is a result; pass the result first: verify(result, problem)")
+    group = read_group(stated)
     try:
         return Check(document, group, int(EFFORT * effort)).verdict()
     except RefusedError as error:

@@ -363,3 +363,4 @@ def test_a_result_file_is_recognised_as_such(tmp_path: Path, verb: str, suffix: 
     assert run("plan", source, "--out", result.with_suffix(".json")).returncode == 0
     other = result.with_suffix(".json").rename(f"{result}{suffix}")
     refused(run(verb, other), f"{other}: is a result of evenlag plan; give the input it was made from")
+    refused(run("verify", source, other), "verify takes the result first, then its input")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NoReturn
 
 import pyspark
@@ -37,8 +38,8 @@ def test_master_and_settings_reach_spark(command: str, place: str, monkeypatch: 
         raise SourceError(f"asked for {sorted(settings.items())}")
 
     monkeypatch.setattr(kafka, "local_session", start)
-    monkeypatch.setattr(kafka, "reach", lambda *_: None)
-    monkeypatch.setattr("evenlag.live.check_login", lambda *_, **__: None)
+    monkeypatch.setattr(kafka, "unreachable", lambda *_: None)
+    monkeypatch.setattr("evenlag.live.partitions_of_topics", lambda *_, **__: {})
     places = (place,)
     places += ("--drain", "5m") if command == "size" else ()
     packages = {"spark.jars.packages": PACKAGE} if place == TOPIC else {}
@@ -72,3 +73,23 @@ def test_options_for_topics_need_a_topic(tmp_path: Path) -> None:
     config.write_text("security.protocol\n")
     done = evenlag("fleet", "replay", TOPIC, "--command-config", config)
     refused(done, "client.properties, line 1: not a property; write name=value")
+
+
+@pytest.mark.parametrize(("failed", "status"), [(2, 1), (1, 0), (0, 0)])
+def test_a_stream_whose_audits_all_fail_ends_with_status_1(
+    failed: int, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenlag.cli.options import OnSpark
+    from evenlag.spark.jobs import commit_stream, micro_batches
+
+    commits = SimpleNamespace(groups=2, failed=failed)
+    monkeypatch.setattr(OnSpark, "session", lambda *_: None)
+    monkeypatch.setattr("evenlag.live.partitions_of_topics", lambda *_, **__: {})
+    monkeypatch.setattr(micro_batches, "stream", lambda *_, **__: [SimpleNamespace(snapshots=2, failed=failed)])
+    monkeypatch.setattr(
+        commit_stream, "stream_commits", lambda *_, **__: [SimpleNamespace(groups=0, failed=0), commits]
+    )
+    for more in ((), ("--from-commits",)):
+        done = evenlag("stream", TOPIC, "--once", "--out", "out", *more)
+        assert done.returncode == status, done
+        assert ("evenlag: all audits failed (2 snapshots); the table rejects" in done.stderr) == bool(status)

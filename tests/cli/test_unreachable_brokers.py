@@ -4,13 +4,14 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from evenlag.cli import options
 from evenlag.errors import SourceError
-from evenlag.live import check_login, followed_plan, kafka_python
+from evenlag.live import followed_plan, kafka_python, snapshot
+from evenlag.spark.driver import error_lines
 from tests.support.command import evenlag, refused
 
 GROUP = ("{address}", "--group", "g", "--timeout", "0.5")
@@ -102,12 +103,40 @@ def test_addresses_that_never_answer_share_the_time(silent: str, monkeypatch: py
 
     monkeypatch.setattr(kafka_python.Connections, "wait_for", noted)
     with pytest.raises(SourceError, match=r"within 0\.6 s \(no answer\)"):
-        check_login(f"{silent},{silent.replace('127.0.0.1', 'localhost')}", timeout=0.6, config={})
+        snapshot(f"{silent},{silent.replace('127.0.0.1', 'localhost')}", timeout=0.6)
     assert len(asked) == 2
     assert asked[0] <= 0.3
 
 
-def test_brokers_are_not_asked_first_if_options_complete_the_login(servers: str, tmp_path: Path) -> None:
-    """Only Spark knows these options."""
-    words = ("stream", f"kafka://{servers}/rows", "--once", "--out", tmp_path, "--option", "kafka.client.id=x")
-    refused(evenlag(*words), "no broker accepts a connection")
+def test_a_login_that_only_java_can_use_is_left_to_spark(
+    silent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's own check, before it starts, finds a broker that does not answer whatever the login is."""
+    monkeypatch.setattr(error_lines, "ANSWER_LIMIT", 0.2)
+    monkeypatch.setattr("evenlag.live.partitions_of_topics", lambda *_, **__: pytest.fail("evenlag asked the brokers"))
+    words = ("stream", f"kafka://{silent}/rows", "--once", "--out", tmp_path, "--option")
+    for option in ("kafka.ssl.truststore.location=store.jks", "kafka.sasl.mechanism=AWS_MSK_IAM"):
+        for protocol in ("SASL_PLAINTEXT", "SSL"):
+            done = evenlag(*words, option, "--option", f"kafka.security.protocol={protocol}")
+            refused(done, f"kafka://{silent}/rows: no Kafka broker answers at {silent} ({silent}: ")
+            assert "timed out" in done.stderr
+
+
+def test_evenlag_logs_in_as_the_options_of_spark_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login may be in the file, in the options, or in both; options that only Spark has do not matter."""
+    asked: list[dict[str, str]] = []
+
+    def ask(*_: object, config: dict[str, str], **__: object) -> NoReturn:
+        asked.append(config)
+        raise SourceError("no broker here")
+
+    monkeypatch.setattr("evenlag.live.partitions_of_topics", ask)
+    path = tmp_path / "client.properties"
+    path.write_text("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n")
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'
+    options = (f"kafka.sasl.jaas.config={jaas}", "kafka.max.poll.records=5", "startingOffsets=latest")
+    more = ("--command-config", path, *(word for option in options for word in ("--option", option)))
+    for words in (("history",), ("stream", "--from-commits"), ("stream",), ("fleet", "audit")):
+        refused(evenlag(*words, "kafka://h:9092/rows", "--out", tmp_path / "out", *more), "no broker here")
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
+    assert asked == [login] * 4

@@ -164,7 +164,7 @@ def test_plans_are_kept_in_a_file_or_in_one_topic() -> None:
         ),
         (
             KafkaError.TOPIC_AUTHORIZATION_FAILED,
-            "Broker: Topic authorization failed (the user needs the ACL Describe on the topic)",
+            "Broker: Topic authorization failed (the user needs the ACL Describe on the topic); check its name",
         ),
     ],
 )

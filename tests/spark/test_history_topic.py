@@ -2,16 +2,18 @@
 
 import json
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
 from evenlag.live import snapshot, write_snapshot
 from tests.support.broker import Broker
-from tests.support.command import evenlag
+from tests.support.command import evenlag, evenlag_alone, refused
 from tests.support.group_records import commit_own, transact
-from tests.support.traffic import create_topics, produce, running_group
+from tests.support.traffic import allow, allow_describe, commit, create_topics, produce, running_group
 
 KEY = ("group", "topic", "partition")
 OFFSETS = ("log_start_offset", "log_end_offset", "current_offset", "lag", "consumer_id", "client_id", "host")
@@ -63,3 +65,34 @@ def test_the_last_snapshot_is_what_the_brokers_describe(broker: Broker, tmp_path
     known = by_key([row for row in rows if row["snapshot_ts"] == times[-1] and row["group"] in groups], KEY, ends)
     assert known == by_key(taken.offsets, KEY, ends)
     assert {row["log_end_offset"] for row in rows if row["snapshot_ts"] < times[-1]} <= {0, 30, 50, 70, None}
+
+
+@pytest.mark.long
+@pytest.mark.broker
+def test_a_user_with_the_rights_on_the_page_reads_commits(broker: Broker, tmp_path: Path) -> None:
+    """The options of Spark's source log in here, to evenlag's own client too."""
+    create_topics(broker.bootstrap, {"permitted": 1})
+    produce(broker.bootstrap, "permitted", [3])
+    commit(broker.bootstrap, "permitted", {("permitted", 0): 1})
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    login = (
+        "kafka.security.protocol=SASL_PLAINTEXT", "kafka.sasl.mechanism=PLAIN",
+        f'kafka.sasl.jaas.config={module} required username="{broker.user}" password="{broker.password}";',
+    )  # fmt: skip
+
+    def run(*words: str) -> tuple[Path, CompletedProcess[str]]:
+        out = tmp_path / words[0]
+        options = (word for option in login for word in ("--option", option))
+        return out, evenlag_alone(words[0], f"kafka://{broker.sasl_bootstrap}", *words[1:], "--out", out, *options)
+
+    stream = ("stream", "--from-commits", "--once")
+    refused(run(*stream)[1], "topic __consumer_offsets")
+    allow(broker.bootstrap, broker.user, ResourceType.TOPIC, "__consumer_offsets", AclOperation.READ)
+    refused(run(*stream)[1], "the user needs the ACL Describe on all groups whose names begin with spark-kafka-")
+    prefixed = (AclOperation.DESCRIBE, ResourcePatternType.PREFIXED)
+    allow(broker.bootstrap, broker.user, ResourceType.GROUP, "spark-kafka-", *prefixed)
+    allow_describe(broker.bootstrap, broker.user, ResourceType.TOPIC, "permitted")
+    for words in (("history",), stream):
+        out, done = run(*words)
+        assert done.returncode == 0, done
+        assert "permitted" in {row["group"] for row in pq.read_table(out / "offsets").to_pylist()}

@@ -1,5 +1,6 @@
 """Spark's settings: a given master is used or refused, and settings that are not given are ours."""
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenlag.errors import SourceError
-from evenlag.spark.driver import kafka
+from evenlag.spark.driver import error_lines, kafka
 from evenlag.spark.driver.kafka import connected
 from evenlag.spark.driver.settings import ATTEMPTS, launch_settings, session_settings
 
@@ -109,6 +110,7 @@ def test_an_unreachable_master_is_one_line() -> None:
     [
         ("SaslAuthenticationException: Authentication failed", "check sasl.mechanism, sasl.username and sasl.password"),
         ("TopicAuthorizationException: Topic t.", "the user needs the ACLs Describe and Read on the topic"),
+        ("Not authorized to access group: spark-kafka-1.", "the user needs the ACL Describe on all groups whose names"),
     ],
 )
 def test_a_stream_that_kafka_refuses_says_what_to_change(failure: str, message: str) -> None:
@@ -122,5 +124,15 @@ def test_a_stream_that_kafka_refuses_says_what_to_change(failure: str, message: 
 
 def test_brokers_that_refuse_are_found_before_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka, "local_session", lambda **_: pytest.fail("Spark was started"))
-    with pytest.raises(SourceError, match="no broker accepts a connection"):
+    with pytest.raises(SourceError, match=r"^kafka://127\.0\.0\.1:1/t: no Kafka broker answers at 127\.0\.0\.1:1 \("):
         kafka.session_for(["kafka://127.0.0.1:1/t"], None, None)
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SASL_SSL"])
+def test_spark_is_not_given_a_port_that_never_answers(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark would wait for it without end."""
+    monkeypatch.setattr(error_lines, "ANSWER_LIMIT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        servers = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(SourceError, match=rf"no Kafka broker answers at {servers} \({servers}: .*timed out"):
+            kafka.topic_options(f"kafka://{servers}/t", {"kafka.security.protocol": protocol})

@@ -77,10 +77,13 @@ def allow_describe(bootstrap: str, user: str, kind: ResourceType, name: str) -> 
     allow(bootstrap, user, kind, name, AclOperation.DESCRIBE)
 
 
-def allow(bootstrap: str, user: str, kind: ResourceType, name: str, operation: AclOperation) -> None:
+def allow(
+    bootstrap: str, user: str, kind: ResourceType, name: str, operation: AclOperation,
+    pattern: ResourcePatternType = ResourcePatternType.LITERAL,
+) -> None:  # fmt: skip
     """Allow a user an operation on a group or topic, and wait until the broker applies the rule."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    rule = (kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", operation)
+    rule = (kind, name, pattern, f"User:{user}", "*", operation)
     binding = AclBinding(*rule, AclPermissionType.ALLOW)
     admin.create_acls([binding])[binding].result()
     filter_ = AclBindingFilter(*rule, AclPermissionType.ALLOW)

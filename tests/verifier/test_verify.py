@@ -479,6 +479,8 @@ def test_other_documents_are_refused() -> None:
         evenlag.verify([], problem)
     with pytest.raises(InvalidProblemError, match="cannot read"):
         evenlag.verify({}, {"topics": 3})
+    with pytest.raises(InvalidProblemError, match=r"pass the result first: verify\(result, problem\)"):
+        evenlag.verify(problem, solution("enumeration"))
 
 
 def test_the_command_reports_its_verdict(tmp_path: Path) -> None:

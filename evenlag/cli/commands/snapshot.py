@@ -11,6 +11,7 @@ from evenlag import live
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
 from evenlag.cli.decorators import into
+from evenlag.cli.ending import FAILED
 from evenlag.cli.terminal import print_json, say, warn, working
 from evenlag.figures import quantity
 from evenlag.tables.cluster_address import Brokers
@@ -65,28 +66,36 @@ def snapshot(
     written = live.write_snapshot(taken, out, form, append=append) if recorded is None else recorded.files
     files = [str(path) for path in written]
     names = sorted({str(row["group"]) for row in [*taken.offsets, *taken.members]})
-    partitions, members = len(taken.offsets), len(taken.members)
     if as_json:
         print_json(
             {
                 "groups": names,
-                "partitions": partitions,
-                "members": members,
+                "partitions": len(taken.offsets),
+                "members": len(taken.members),
                 "requests": taken.requests,
                 "warnings": taken.warnings,
                 "files": files,
             }
             | ({} if recorded is None else {"past": _past(recorded)})
         )
-        return
-    said = [quantity(len(names), "group"), quantity(partitions, "partition"), quantity(members, "member")]
-    say(", ".join(said))
+    else:
+        _report(taken, names, files, recorded, out if append else None)
+    if all(row["log_end_offset"] is None for row in taken.offsets):  # a warning says why
+        raise click.exceptions.Exit(FAILED)
+
+
+def _report(
+    taken: live.Snapshot, names: list[str], files: list[str], recorded: live.Recorded | None, record: Path | None
+) -> None:
+    """Print what was read, the first files, and warnings; `record` is the folder that files were added to."""
+    counts = {"group": len(names), "partition": len(taken.offsets), "member": len(taken.members)}
+    say(", ".join(quantity(count, what) for what, count in counts.items()))
     for path in files[:MOST_FILES]:
         say(f"  {path}")
     if recorded is not None:
         say(_past_line(recorded, sum(taken.requests.values()), len(files) - MOST_FILES))
-    if append:
-        say(f"to read the whole record: {out / 'offsets'} --members {out / 'members'}")
+    if record is not None:
+        say(f"to read the whole record: {record / 'offsets'} --members {record / 'members'}")
     warn(taken.warnings)
 
 

@@ -9,8 +9,10 @@ import click
 from evenlag import live, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
+from evenlag.cli.ending import FAILED
 from evenlag.cli.options import OnSpark
 from evenlag.cli.terminal import print_json, say
+from evenlag.figures import quantity
 from evenlag.model.defaults import FLEET_GAP
 from evenlag.tables.topics import topic_address
 
@@ -76,7 +78,8 @@ def stream(
     if not from_commits:
         from evenlag.spark.jobs import micro_batches
 
-        micro_batches.stream(on.session(topic), topic, options=on.kafka, **parameters)
+        batches = micro_batches.stream(on.session(topic), topic, options=on.kafka, **parameters)
+        _end(sum(batch.failed for batch in batches), sum(batch.snapshots for batch in batches))
         return
     from evenlag.spark.jobs.commit_stream import stream_commits
     from evenlag.spark.jobs.group_records import topic_of
@@ -85,4 +88,12 @@ def stream(
     address = topic_address(records)
     assign = options.assigned(address, on.config)
     logs = live.ClusterLogs(address.servers, config=on.config)
-    stream_commits(on.session(records), topic, logs, options=assign | on.kafka, **parameters)
+    commits = stream_commits(on.session(records), topic, logs, options=assign | on.kafka, **parameters)
+    _end(sum(batch.failed for batch in commits), sum(batch.groups for batch in commits))
+
+
+def _end(failed: int, audited: int) -> None:
+    """Exit with status 1 if all audits failed, of which there are none without `--once`."""
+    if failed and failed == audited:
+        say(f"evenlag: all audits failed ({quantity(failed, 'snapshot')}); the table rejects has the reasons", err=True)
+        raise click.exceptions.Exit(FAILED)

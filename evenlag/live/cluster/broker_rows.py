@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from evenlag.figures import some
 from evenlag.live.group_state import Failure, Group, TopicPartition
-from evenlag.live.wording import explained
+from evenlag.live.wording import UNKNOWN_TOPIC, explained
 from evenlag.protocol.subscriptions import matching
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
 
-UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 Layout = Mapping[str, Mapping[int, tuple[str, ...]] | Failure]  # racks of the replicas, by topic and partition
 LogOffsets = Mapping[TopicPartition, tuple[int | Failure, int | Failure]]
 Subscriptions = Mapping[str, tuple[str, ...] | None]  # topics of each member; None if unknown

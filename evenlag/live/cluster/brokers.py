@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from kafka import errors
 
-from evenlag.errors import SourceError
+from evenlag.errors import SourceError, no_broker
 from evenlag.live.cluster.answers import Answers, failure, one_line
 from evenlag.live.cluster.client_config import kafka_python_settings
 from evenlag.live.cluster.oauth import ClientCredentials, TokenEndpoint
@@ -24,7 +24,7 @@ from evenlag.live.kafka_python import (
     OffsetFetchRequest,
 )
 from evenlag.live.messages import ConsumerGroupDescribeRequest
-from evenlag.live.wording import login_fails, no_broker
+from evenlag.live.wording import login_fails
 
 Item = TypeVar("Item")
 Asked = Callable[[Sequence[Item]], tuple[Any, Callable[[Any], Answers[Item]]]]

@@ -246,28 +246,25 @@ def topic_ids(
     return {name: key for key, name in names.items()}
 
 
-def partitions_of_topic(
-    topic: str, bootstrap_servers: str, *, timeout: float = 10.0, config: Mapping[str, str] | None = None
-) -> list[int]:
-    """Return the partition ids of a topic, sorted.
+def partitions_of_topics(
+    topics: Collection[str], bootstrap_servers: str, *, timeout: float, config: Mapping[str, str]
+) -> dict[str, list[int]]:
+    """Return the sorted partition ids of each topic.
 
     Raises
     ------
     SourceError
-        No broker answers, or the topic does not exist or may not be seen.
+        No broker answers or accepts the login, or a topic does not exist or may not be seen.
     """
     _check_call(bootstrap_servers, timeout)
     with closing(cluster_at(bootstrap_servers, config, timeout)) as cluster:
-        found = cluster.partitions([topic])[topic]
-    if isinstance(found, Failure):
-        raise SourceError(f"{bootstrap_servers}: topic {topic}: {explained(found)}")
-    return sorted(found)
-
-
-def check_login(bootstrap_servers: str, *, timeout: float, config: Mapping[str, str]) -> None:
-    """Raise `SourceError` unless a broker answers and accepts the login."""
-    _check_call(bootstrap_servers, timeout)
-    cluster_at(bootstrap_servers, config, timeout).close()
+        found = cluster.partitions(topics)
+    partitions: dict[str, list[int]] = {}
+    for topic, layout in found.items():
+        if isinstance(layout, Failure):
+            raise SourceError(f"topic {topic} at {bootstrap_servers}: {explained(layout, named=True)}")
+        partitions[topic] = sorted(layout)
+    return partitions
 
 
 def _check_call(bootstrap_servers: str, timeout: float) -> None:
@@ -505,4 +502,4 @@ def _refused(bootstrap_servers: str, name: str, failure: Failure, listed: Sequen
         known = f"; the cluster has {some(listed)}" if listed else "; the user sees no groups there"
         near = did_you_mean(name, listed)
         return SourceError(f"group '{name}': not found at {bootstrap_servers}{near or known}")
-    return SourceError(f"group '{name}' at {bootstrap_servers}: {explained(failure)}")
+    return SourceError(f"group '{name}' at {bootstrap_servers}: {explained(failure, named=True)}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evenlag.errors import SourceError
-from evenlag.live.cluster.java_names import HOST_NAMES, KNOWN, librdkafka_names
+from evenlag.live.cluster.java_names import HOST_NAMES, KNOWN, librdkafka_names, of_java
 from evenlag.model.names import did_you_mean
 
 _PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
@@ -52,6 +52,20 @@ def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:
         parts = ""
     if parts:
         yield first, parts
+
+
+def own_properties(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties that evenlag's own client has; Java's client, which Spark uses, has more."""
+    return {name: value for name, value in config.items() if name in _PROPERTIES or of_java(name)}
+
+
+def can_log_in(config: Mapping[str, str]) -> bool:
+    """Return whether evenlag's own client can use these properties; only Java's client has some logins and stores."""
+    try:
+        kafka_python_settings(config)
+    except SourceError:
+        return False
+    return True
 
 
 def kafka_python_settings(config: Mapping[str, str]) -> dict[str, Any]:

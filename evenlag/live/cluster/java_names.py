@@ -65,7 +65,7 @@ def librdkafka_names(config: Mapping[str, str]) -> dict[str, str]:
             found |= dict.fromkeys(_STORES[name], value)
         elif name in _TEXTS:
             raise SourceError(f"client property {name!r}: write the text to a file, and name it by {_TEXTS[name]!r}")
-    own = {name: value for name, value in config.items() if not _of_java(name)}
+    own = {name: value for name, value in config.items() if not of_java(name)}
     if not own.get(HOST_NAMES, "none"):
         own[HOST_NAMES] = "none"  # librdkafka's value for Java's empty one
     return found | own
@@ -112,7 +112,8 @@ _OF_TOKENS = {f"sasl.oauthbearer.{part}" for part in ("method", "client.id", "cl
 _NO_JAVA = {"ssl.crl.location": "Spark's Kafka source uses Java's client, which has no revocation lists; omit it"}
 
 
-def _of_java(name: str) -> bool:
+def of_java(name: str) -> bool:
+    """Return whether a name is one of Java's that `librdkafka_names` translates or leaves out."""
     return name in _IMPLIED or name in _OF_STORES or name in _STORES or name in _TEXTS or name == "sasl.jaas.config"
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
+import struct
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyspark
@@ -11,8 +14,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from evenlag.errors import CHECK_LOGIN, SourceError
-from evenlag.spark.driver.error_lines import blamed, reach
+from evenlag.errors import SourceError, no_broker
+from evenlag.spark.driver.error_lines import blamed, unreachable
 from evenlag.spark.driver.session import local_session
 from evenlag.spark.driver.settings import is_configured
 from evenlag.tables.topics import TopicAddress, is_topic, topic_address
@@ -24,11 +27,8 @@ COMPLETE = {
     "4.2": "4.2.0",
 }  # for each Spark line, a version with all its dependencies on Maven Central
 
-ADVICE = {
-    "SaslAuthenticationException": CHECK_LOGIN,
-    "TopicAuthorizationException": "the user needs the ACLs Describe and Read on the topic",
-}
-"""Remedies by the name of an exception of Kafka's client."""
+_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 0, -1)
+"""Kafka's request ApiVersions, version 0, which a broker answers before any login."""
 
 
 def topic_options(url: str, options: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -37,18 +37,35 @@ def topic_options(url: str, options: Mapping[str, str] | None = None) -> dict[st
     Raises
     ------
     SourceError
-        The text is not such an address, or no broker accepts a connection.
+        The text is not such an address, or no broker answers.
     """
-    address = _reached(url)
+    address = _reached(url, options)
     named = {"kafka.bootstrap.servers": address.servers, "subscribe": address.topics}
     return {"startingOffsets": "earliest"} | dict(options or {}) | named
 
 
-def _reached(url: str) -> TopicAddress:
-    """Return the parts of a topic's address once a broker has accepted a connection; else raise SourceError."""
+def _reached(url: str, options: Mapping[str, str] | None) -> TopicAddress:
+    """Return the parts of a topic's address once a broker has answered; else raise SourceError."""
     address = topic_address(url)
-    reach(url, address.servers.split(","), "broker")
+    tls = (options or {}).get("kafka.security.protocol", "").upper().endswith("SSL")
+    why = unreachable(address.servers.split(","), _shake_hands if tls else _ask_for_versions)
+    if why is not None:
+        raise SourceError(f"{url}: {no_broker(address.servers, why)}")
     return address
+
+
+def _ask_for_versions(connection: socket.socket, _: str) -> None:
+    connection.sendall(_VERSIONS)
+    if connection.recv(1) != b"\0":  # the first byte of an answer's size; TLS has another, or closes the connection
+        raise ConnectionError("the answer is not one of Kafka without TLS")
+
+
+def _shake_hands(connection: socket.socket, host: str) -> None:
+    """Wait for a broker's part of a TLS handshake; Spark's client verifies the certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with suppress(ssl.SSLError), context.wrap_socket(connection, server_hostname=host):  # an alert is an answer too
+        pass
 
 
 def record_text() -> Column:
@@ -96,13 +113,13 @@ def session_for(
     Raises
     ------
     SourceError
-        There are options for topics, but no topic; or no broker of a topic accepts a connection.
+        There are options for topics, but no topic; or no broker of a topic answers.
     """
     topics = [place for place in places if place is not None and is_topic(place)]
     if options and not topics:
         raise SourceError("options of the Kafka source need a table kafka://HOST:PORT/TOPIC, but no table is a topic")
     for topic in topics:
-        _reached(str(topic))  # Spark's start would take seconds first
+        _reached(str(topic), options)  # Spark's start would take seconds first
     spark = local_session(settings=with_connector(settings or {}) if topics else settings, native=native)
     if topics:
         add_connector(spark)
@@ -126,7 +143,4 @@ def connected(spark: SparkSession, url: str) -> Iterator[None]:
             raise SourceError(
                 f"{url}: Spark lacks its Kafka connector; start it with --packages {connector(spark.version)}"
             ) from error
-        advice = next((remedy for name, remedy in ADVICE.items() if f"{name}: " in str(error)), None)
-        if advice is not None:
-            raise SourceError(f"{error}; {advice}") from error
         raise

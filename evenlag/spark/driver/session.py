@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from evenlag.errors import SourceError
 from evenlag.model.problem_files import written_aside
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.error_lines import blamed, reach
+from evenlag.spark.driver.error_lines import blamed, unreachable
 from evenlag.spark.driver.settings import is_local, launch_settings, refuse_connect, session_settings
 
 CLIENT_ONLY = not hasattr(pyspark, "SparkContext")  # pyspark-client is installed, which cannot start Java
@@ -126,7 +126,9 @@ def local_session(
     conf = _configuration(cores, dict(settings or {}), native)
     master = str(conf.get("spark.master"))
     if master.startswith(STANDALONE):
-        reach(master, master.removeprefix(STANDALONE).split(","), "Spark master")
+        why = unreachable(master.removeprefix(STANDALONE).split(","))
+        if why is not None:
+            raise SourceError(f"{master}: no Spark master accepts a connection ({why}); check the address")
     with blamed(f"Spark on {master}"):
         context = SparkContext(conf=conf)
         session = SparkSession(context)
