@@ -80,7 +80,7 @@ def snapshot(
         )
     else:
         _report(taken, names, files, recorded, out if append else None)
-    if all(row["log_end_offset"] is None for row in taken.offsets):  # a warning says why
+    if taken.offsets and all(row["log_end_offset"] is None for row in taken.offsets):  # a warning says why
         raise click.exceptions.Exit(FAILED)
 
 
