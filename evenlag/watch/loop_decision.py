@@ -117,9 +117,13 @@ class Caution:
     least: float
     max_moves: int | None = None
     dry_run: bool = False
-    _since: dict[str, float] = field(default_factory=dict)  # first time at which each group was seen with followers
+    _since: dict[str, float] = field(default_factory=dict)  # since when each group has been seen with followers
     _versions: dict[str, tuple[int, float]] = field(default_factory=dict)  # last version of each, and its time
     _shown: dict[str, float] = field(default_factory=dict)  # when its last plan would have been published
+
+    def watch_anew(self) -> None:
+        """Count from the next sight of each group, as followers may have died while nothing was read."""
+        self._since.clear()
 
     def at_sight(self, sight: Sight, now: float) -> Decision | None:
         """Return the decision to wait if the group alone gives a reason to; else None, and the place must be read.

@@ -112,6 +112,8 @@ class Watcher:
             reads, total=reads.total + 1, failed=reads.failed + 1, succeeded=False, seconds=seconds
         )
         self.log(f"read failed: {error}")
+        if self.loop is not None:
+            self.loop.caution.watch_anew()
         self._expire()
 
     def _plan(self, seen: list[Seen], began: float, watch: Watch) -> None:

@@ -54,6 +54,14 @@ def reason(sight: Sight, place: Published = ITS_PLACE) -> Reason | None:
     return decided(caution, sight, place).reason
 
 
+def test_followers_are_watched_anew_after_a_failed_reading() -> None:
+    caution = Caution(LEAST)
+    caution.at_sight(SIGHT, START - LEASE)
+    caution.watch_anew()
+    assert decided(caution, SIGHT, ITS_PLACE).reason == Reason.WATCHING
+    assert decided(caution, SIGHT, ITS_PLACE, START + LEASE).reason is None
+
+
 # ---- every combination ----------------------------------------------------------------------------------------------
 
 Case = tuple[Sight, Published, bool, bool]  # and whether its followers are new, and whether it is a dry run
