@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from evenlag.figures import duration, messages, number, quantity, some
@@ -121,9 +121,10 @@ class Caution:
     _versions: dict[str, tuple[int, float]] = field(default_factory=dict)  # last version of each, and its time
     _shown: dict[str, float] = field(default_factory=dict)  # when its last plan would have been published
 
-    def watch_anew(self) -> None:
-        """Count from the next sight of each group, as followers may have died while nothing was read."""
-        self._since.clear()
+    def watch_anew(self, groups: Iterable[str]) -> None:
+        """Count from the next sight of these groups, as followers may have died while they were not read."""
+        for group in groups:
+            self._since.pop(group, None)
 
     def at_sight(self, sight: Sight, now: float) -> Decision | None:
         """Return the decision to wait if the group alone gives a reason to; else None, and the place must be read.

@@ -113,7 +113,7 @@ class Watcher:
         )
         self.log(f"read failed: {error}")
         if self.loop is not None:
-            self.loop.caution.watch_anew()
+            self.loop.caution.watch_anew(self.board.chosen)
         self._expire()
 
     def _plan(self, seen: list[Seen], began: float, watch: Watch) -> None:

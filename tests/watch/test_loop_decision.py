@@ -57,7 +57,7 @@ def reason(sight: Sight, place: Published = ITS_PLACE) -> Reason | None:
 def test_followers_are_watched_anew_after_a_failed_reading() -> None:
     caution = Caution(LEAST)
     caution.at_sight(SIGHT, START - LEASE)
-    caution.watch_anew()
+    caution.watch_anew(["another", "billing"])
     assert decided(caution, SIGHT, ITS_PLACE).reason == Reason.WATCHING
     assert decided(caution, SIGHT, ITS_PLACE, START + LEASE).reason is None
 
