@@ -111,7 +111,7 @@ class _Reader:
 
     def __init__(self, log: PlanLog, link: Link) -> None:
         self._log, self._link, self._world = log, link, log.world
-        self._next, self._at_end = 0, False
+        self._assigned, self._next, self._at_end = False, 0, False
         self._arrives: tuple[int, float] = (-1, 0.0)  # offset of the next record, and when it can be read
 
     def list_topics(self, topic: str, timeout: float) -> Any:
@@ -121,8 +121,11 @@ class _Reader:
 
     def assign(self, parts: Sequence[TopicPartition]) -> None:
         assert [each.partition for each in parts] == [0]
+        self._assigned = True
 
     def poll(self, timeout: float) -> Record | None:
+        if not self._assigned:
+            return None
         until = self._world.now + timeout
         while self._link.unreachable():
             if self._world.now >= until:

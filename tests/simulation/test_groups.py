@@ -15,7 +15,7 @@ DONE = {  # what our own code does in each kind of group, beside reading
     "loops": {"plans of loops", "plans written"},
     "brokers": {"plans of loops", "plans written", "nudges"},
 }
-FIRST, MANY = 1, 60  # the seed of the quick tests, and the number of seeds of the long tests
+FIRST, MANY = 3, 60  # the seed of the quick tests, and the number of seeds of the long tests
 
 
 def seeds() -> list[Any]:
