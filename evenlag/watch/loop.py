@@ -50,7 +50,6 @@ class Loop:
 
     def unseen(self, group: str, why: str) -> None:
         """Publish nothing for a group that could not be read wholly or planned."""
-        self.caution.watch_anew([group])
         self._note(group, Decision(Reason.UNSEEN, why))
 
     def consider(self, group: str, standing: Standing) -> None:

@@ -118,13 +118,20 @@ class Caution:
     max_moves: int | None = None
     dry_run: bool = False
     _since: dict[str, float] = field(default_factory=dict)  # since when each group has been seen with followers
+    _read: dict[str, float] = field(default_factory=dict)  # last time at which each group was read
     _versions: dict[str, tuple[int, float]] = field(default_factory=dict)  # last version of each, and its time
     _shown: dict[str, float] = field(default_factory=dict)  # when its last plan would have been published
 
-    def watch_anew(self, groups: Iterable[str]) -> None:
-        """Count from the next sight of these groups, as followers may have died while they were not read."""
+    def note_read(self, groups: Iterable[str], now: float, every: float) -> None:
+        """Note groups that were read now, and watch anew those whose last reading was too long ago.
+
+        Followers may have died since: a commit that is new at this reading shows only that they lived after the last
+        one. One round of two may fail, if rounds are `every` seconds apart.
+        """
         for group in groups:
-            self._since.pop(group, None)
+            if now - self._read.get(group, now) > 2 * every + LEASE:
+                self._since.pop(group, None)
+            self._read[group] = now
 
     def at_sight(self, sight: Sight, now: float) -> Decision | None:
         """Return the decision to wait if the group alone gives a reason to; else None, and the place must be read.

@@ -87,9 +87,12 @@ class Watcher:
             self._log_once(warning)
         for name, why in self.board.failures.items():
             self._cannot_publish(name, why)
+        found = [each for each in seen if not isinstance(each.found, Exception)]
+        if self.loop is not None:
+            self.loop.caution.note_read([each.name for each in found], self.loop.now(), self.every)
         planning = time.monotonic()
         with ending_searches(signal.SIGTERM) as watch:
-            self._plan([each for each in seen if not isinstance(each.found, Exception)], began, watch)
+            self._plan(found, began, watch)
         self.board.reads = replace(self.board.reads, plan_seconds=time.monotonic() - planning)
         if watch.interrupted:
             raise Terminated if watch.signal == signal.SIGTERM else KeyboardInterrupt
@@ -112,8 +115,6 @@ class Watcher:
             reads, total=reads.total + 1, failed=reads.failed + 1, succeeded=False, seconds=seconds
         )
         self.log(f"read failed: {error}")
-        if self.loop is not None:
-            self.loop.caution.watch_anew(self.board.chosen)
         self._expire()
 
     def _plan(self, seen: list[Seen], began: float, watch: Watch) -> None:

@@ -37,6 +37,7 @@ class Cluster:
 
     owners: dict[str, str | Exception]
     state: str = "Stable"
+    protocol: str = "classic"
     lags: tuple[int, ...] = LAGS
     before_reading: Callable[[], None] = lambda: None
     reads: int = 0
@@ -58,7 +59,7 @@ class Cluster:
             members: list[Any] = [
                 {column.name: None for column in MEMBERS}
                 | {"snapshot_ts": "2026-01-31T12:00:00Z", "group": name, "consumer_id": owner, "client_id": owner}
-                | {"topics": ["orders"], "protocol": "classic", "group_state": self.state, "assignor": "evenlag-plan"}
+                | {"topics": ["orders"], "protocol": self.protocol, "group_state": self.state, "assignor": "evenlag-plan"}
                 for owner in sorted({*found})
             ]
             for _, group in of_rows("broker:9092", offsets, members, "latest"):
@@ -145,6 +146,18 @@ def test_the_metrics_count_decisions(tmp_path: Path) -> None:
     assert sum(line == "group 'i': waits (unseen): no answer" for line in trial.log) == 2
     trial = Trial(Cluster({}), tmp_path)
     assert "plan_waits" not in text_of(trial.board, 60.0)
+
+
+def test_followers_are_watched_anew_after_rounds_that_could_not_read_them(tmp_path: Path) -> None:
+    trial = Trial(Cluster({"g": UNEVEN}, protocol="follow"), tmp_path, dry_run=True)
+    assert "waits (watching)" in trial.round()[0]
+    assert "waits (dry-run)" in trial.round(60)[0]
+    for failed, word in ((1, "interval"), (2, "watching"), (0, "interval")):
+        trial.cluster.owners["g"] = ValueError("no answer")
+        for _ in range(failed):
+            assert "waits (unseen)" in trial.round(60)[-1]
+        trial.cluster.owners["g"] = UNEVEN
+        assert f"waits ({word})" in trial.round(60)[0]
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:

@@ -54,12 +54,16 @@ def reason(sight: Sight, place: Published = ITS_PLACE) -> Reason | None:
     return decided(caution, sight, place).reason
 
 
-def test_followers_are_watched_anew_after_a_failed_reading() -> None:
-    caution = Caution(LEAST)
-    caution.at_sight(SIGHT, START - LEASE)
-    caution.watch_anew(["another", "billing"])
-    assert decided(caution, SIGHT, ITS_PLACE).reason == Reason.WATCHING
-    assert decided(caution, SIGHT, ITS_PLACE, START + LEASE).reason is None
+def test_followers_are_watched_anew_after_too_long_a_time_without_a_reading() -> None:
+    caution, every, longest = Caution(LEAST), 60.0, 2 * 60.0 + LEASE
+    for now in (START - LEASE, START, START + longest):
+        caution.note_read(["another", "billing"], now, every)
+        reason = None if now > START - LEASE else Reason.WATCHING
+        assert decided(caution, SIGHT, ITS_PLACE, now).reason == reason
+    later = START + 2 * longest + 1
+    caution.note_read(["billing"], later, every)
+    assert decided(caution, SIGHT, ITS_PLACE, later).reason == Reason.WATCHING
+    assert decided(caution, SIGHT, ITS_PLACE, later + LEASE).reason is None
 
 
 # ---- every combination ----------------------------------------------------------------------------------------------
