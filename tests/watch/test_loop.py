@@ -59,7 +59,8 @@ class Cluster:
             members: list[Any] = [
                 {column.name: None for column in MEMBERS}
                 | {"snapshot_ts": "2026-01-31T12:00:00Z", "group": name, "consumer_id": owner, "client_id": owner}
-                | {"topics": ["orders"], "protocol": self.protocol, "group_state": self.state, "assignor": "evenlag-plan"}
+                | {"topics": ["orders"], "protocol": self.protocol, "group_state": self.state}
+                | {"assignor": "evenlag-plan"}
                 for owner in sorted({*found})
             ]
             for _, group in of_rows("broker:9092", offsets, members, "latest"):
