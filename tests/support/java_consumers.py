@@ -62,8 +62,11 @@ class JavaConsumers:
                 event.pop("numbers")
             self.events.append(event)
 
-    def start(self, *names: str, watched: bool = True, **properties: str | None) -> None:
-        """Start consumers with these client ids; None takes a property away."""
+    def start(self, *names: str, watched: bool = True, handling: int = 0, **properties: str | None) -> None:
+        """Start consumers with these client ids, which take `handling` ms for what a poll returns.
+
+        None takes a property away.
+        """
         own = self._properties | properties
         kept = {} if own.get("group.protocol") == "consumer" else CLASSIC
         for name in names:
@@ -71,6 +74,7 @@ class JavaConsumers:
                 "name": name,
                 "topics": self._topics,
                 "watched": watched,
+                "handling": handling,
                 "properties": {k: v for k, v in (kept | own).items() if v is not None},
             }
             self._say(json.dumps(config))

@@ -28,7 +28,7 @@ import org.apache.kafka.common.TopicPartition;
 
 /**
  * Java consumers for tests, one in a thread each. A line of JSON on stdin starts one (name, properties, topics,
- * watched), "leave NAME" ends one, and the end of stdin all. Events go to stdout, a line of JSON each.
+ * watched, handling in ms), "leave NAME" ends one, and the end of stdin all. Events go to stdout, a line of JSON each.
  */
 public final class PlanMember implements Runnable, ConsumerRebalanceListener {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -84,7 +84,8 @@ public final class PlanMember implements Runnable, ConsumerRebalanceListener {
         say("left", JSON.createObjectNode());
     }
 
-    private void process(Consumer<String, String> consumer, ConsumerRecords<String, String> records) {
+    private void process(Consumer<String, String> consumer, ConsumerRecords<String, String> records)
+        throws InterruptedException {
         if (!records.isEmpty()) {
             ObjectNode event = JSON.createObjectNode();
             ArrayNode numbers = event.putArray("numbers");
@@ -94,6 +95,7 @@ public final class PlanMember implements Runnable, ConsumerRebalanceListener {
             }
             records.partitions().forEach(each -> partitions.addArray().add(each.topic()).add(each.partition()));
             say("read", event);
+            Thread.sleep(config.path("handling").asLong());
             consumer.commitAsync();
         }
     }
