@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 unexport PYTHONDONTWRITEBYTECODE # tests start Python a hundred times, and all of them compile what none may keep
 
-.PHONY: help demo test check coverage versions lint format types bench docs java dist lock clean
+.PHONY: help demo test check few coverage versions lint format types bench docs java dist lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets; times are for two cores, after the set-up of a few minutes that the first target does
@@ -16,7 +16,10 @@ demo: .venv/.ready ## diagnose a recorded cluster, then plan and audit it on loc
 test: .venv/.ready ## check style and types and run the tests, with Spark and a real broker; all=1 adds long ones and more cases (forty minutes)
 	@all=$(all) sh scripts/test.sh
 
-check: .venv/.ready lint ## check style and types and run each quick test on a few of its cases (about a minute)
+check: .venv/.ready ## check style and types and run each quick test on a few of its cases (about a minute)
+	@$(MAKE) --no-print-directory --jobs=2 lint few
+
+few: .venv/.ready # each quick test on a few of its cases
 	$(BIN)/python -m pytest -m "not slow and not spark and not broker and not cluster" --share 30 --numprocesses auto --maxprocesses 4
 
 coverage: .venv/.ready ## run the quick tests and print by room how many lines they reach; share=30 runs fewer cases (minutes)

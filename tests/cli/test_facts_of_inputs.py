@@ -53,6 +53,7 @@ def agrees(name: str, shown: dict) -> None:
     assert shown["assumed"].keys() == expected["assumed"].keys(), name
 
 
+@pytest.mark.slow
 def test_a_watch_serves_the_facts_of_every_input() -> None:
     with files() as samples:
         for name, (path, members) in samples.items():
@@ -98,6 +99,7 @@ def test_no_input_without_subscriptions_hides_a_topic_that_is_left_over() -> Non
     assert {name for name, found in TOLD.items() if found.left_over_topics == ("old",)} == of_owners
 
 
+@pytest.mark.slow
 def test_the_docs_have_the_table() -> None:
     text = PAGE.read_text()
     assert "<!-- facts -->" in text

@@ -92,6 +92,7 @@ def test_only_a_given_limit_makes_a_command_wait_longer_for_the_first_answer(
     assert " within 0.5 s (no answer); " in failed(name, silent, tmp_path)
 
 
+@pytest.mark.slow
 def test_addresses_that_never_answer_share_the_time(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last one gets as much as the first."""
     asked: list[float] = []
@@ -108,6 +109,7 @@ def test_addresses_that_never_answer_share_the_time(silent: str, monkeypatch: py
     assert asked[0] <= 0.3
 
 
+@pytest.mark.slow
 def test_a_login_that_only_java_can_use_is_left_to_spark(
     silent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

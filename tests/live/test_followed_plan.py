@@ -178,6 +178,7 @@ def test_the_error_says_why_a_topic_of_plans_is_missing(
     assert str(news) == f"topic plans: {message}"
 
 
+@pytest.mark.slow
 def test_after_a_failed_write_a_topic_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 0.1)
     place = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
@@ -232,6 +233,7 @@ def test_the_error_says_why_no_broker_of_plans_answers(
     assert len(asked) == requests
 
 
+@pytest.mark.slow
 def test_nothing_is_published_when_the_previous_plan_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

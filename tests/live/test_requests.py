@@ -182,6 +182,7 @@ def test_nobody_waits_for_brokers_that_are_not_there(servers: str, why: str) -> 
         snapshot(servers, timeout=3_600)
 
 
+@pytest.mark.slow
 def test_a_slow_broker_has_the_whole_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections and never answers
         servers = f"127.0.0.1:{silent.getsockname()[1]}"

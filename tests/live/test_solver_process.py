@@ -115,6 +115,7 @@ def test_a_search_ends_at_its_own_limit_before_the_deadline() -> None:
         solver.stop()
 
 
+@pytest.mark.slow
 def test_a_process_that_never_starts_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver_process, "SERVE", STARTS_FOR_EVER)
     monkeypatch.setattr(solver_process, "STARTS_WITHIN", 0.5)

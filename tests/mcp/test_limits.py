@@ -49,12 +49,14 @@ def test_answers_about_large_groups_are_bounded(assistant: Assistant, tool: str)
         assert sum(plan["counts"].values()) == 5_000
 
 
+@pytest.mark.slow
 def test_a_plan_that_was_cut_is_not_verified(assistant: Assistant) -> None:
     source = group(5_000, 50)
     plan = assistant.answer("plan", source=source, time_limit=1)
     assert "left out" in assistant.error("verify", source=source, result=plan)
 
 
+@pytest.mark.slow
 def test_rows_are_limited_at_the_start() -> None:
     with assistant_with(rows=5) as assistant:
         plan = assistant.answer("plan", source=group(60, 5), time_limit=1)

@@ -214,6 +214,7 @@ def test_a_backend_notices_a_caller_that_ended_before_it_looked(tmp_path: Path) 
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_killed_cbc_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -320,6 +320,7 @@ def test_a_scenario_of_a_file_without_a_weight_weighs_one() -> None:
     assert evenlag.Problem.from_dict(document).scenario_weights == (1, 1, 4)
 
 
+@pytest.mark.slow
 def test_the_command_plans_for_scenarios(tmp_path: Path) -> None:
     problem = larger_group(1, owned=True)
     path = tmp_path / "shop.json"
@@ -356,6 +357,7 @@ def test_an_audit_plans_for_now_and_is_judged_by_all_scenarios(seed: int) -> Non
             assert row.excess is None or row.excess == pytest.approx(float(spread - least))
 
 
+@pytest.mark.slow
 def test_a_frontier_ignores_scenarios() -> None:
     problem = larger_group(2, owned=True)
     curve = evenlag.compare.frontier(problem, time_limit=1)

@@ -116,6 +116,7 @@ def crossings_of(plan: Plan) -> int:
     return sum(racks[m] not in (there[p] or ()) for p, m in enumerate(plan.member_of.tolist()))
 
 
+@pytest.mark.slow
 def test_a_turn_without_time_keeps_the_earlier_plan() -> None:
     problem = racked(60, 6)
     options = SolveOptions(first=["crossings", "moves"], time_limit=1)

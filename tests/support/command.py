@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from unittest import mock
 
 import click
 
 from evenlag.cli import terminal
 from evenlag.cli.catalogue import Catalogue
+from evenlag.watch.inputs import QUIET
 
 Done = subprocess.CompletedProcess[str]
 
@@ -38,6 +40,10 @@ def evenlag(*words: object) -> Done:
     """Run `evenlag` with these words, in this process: to start another takes longer than most commands."""
     from evenlag.cli import main
 
+    for word in words:
+        path = Path(str(word))
+        if path.is_absolute() and path.exists():
+            _age(path)
     command = ["evenlag", *map(str, words)]
     out, err, status = io.StringIO(), io.StringIO(), 0
     before = signal.getsignal(signal.SIGINT)
@@ -49,6 +55,13 @@ def evenlag(*words: object) -> Done:
         finally:
             signal.signal(signal.SIGINT, before)
     return Done(command, status, out.getvalue(), err.getvalue())
+
+
+def _age(path: Path) -> None:
+    """Make files older than `QUIET`, as some commands wait until files that a test has just written have settled."""
+    for file in (path, *path.rglob("*")) if path.is_dir() else (path,):
+        now = file.stat()
+        os.utime(file, ns=(now.st_atime_ns, now.st_mtime_ns - round(2e9 * QUIET)))
 
 
 def evenlag_alone(*words: object) -> Done:

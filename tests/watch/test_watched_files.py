@@ -260,6 +260,7 @@ def test_a_folder_of_dated_files_is_read_at_its_end(tmp_path: Path) -> None:
     assert [each.ts for each in record] == ["2026-01-31T12:01:00Z", "2026-01-31T12:02:00Z"]
 
 
+@pytest.mark.slow
 def test_groups_beyond_the_limit_are_named(tmp_path: Path) -> None:
     path = tmp_path / "offsets.csv"
     path.write_text(HEADER + "".join(rows(f"g{number:03}", [2, 1], "ab") for number in range(250)))
