@@ -52,7 +52,7 @@ class Options(ABC):
     def __init__(
         self, members: list[MemberOptions], target: PlanTarget, stop: Callable[[], bool], limits: JoinLimits
     ) -> None:
-        self.members, self.target, self._stop, self._limits = members, target, stop, limits
+        self.members, self.target, self._stop, self.limits = members, target, stop, limits
         self.gives = [max(0, me.count - me.hi) for me in members]
         self.takes = [max(0, me.lo - me.count) for me in members]
         self.unlisted: int | None = None
@@ -113,7 +113,7 @@ class TargetOptions(Options):
             return None
         try:
             found = [(shape, *self._block(i, shape)) for shape in self._shapes(i)]
-            if sum(len(loads) for _, _, loads in found) > self._limits.exchanges:
+            if sum(len(loads) for _, _, loads in found) > self.limits.exchanges:
                 raise EnumerationLimitError
         except EnumerationLimitError:
             self._unlist(i)
@@ -216,7 +216,7 @@ class PricedOptions(Options):
         values, numbers = pricing.worth(prices.values, i)[pricing.places], pricing.numbers
         most = _most(prices, i, window)
         try:
-            held = table.listed(most - slack, window, Listing(numbers, me.may_hold, int(self._limits.patterns)))
+            held = table.listed(most - slack, window, Listing(numbers, me.may_hold, int(self.limits.patterns)))
         except EnumerationLimitError:
             if self.unlisted is not None or not self._all_alike:
                 raise

@@ -307,7 +307,7 @@ class MoveGrids:
         return bool(self._kept)
 
     def up_to(self, value: Number, gap: Number, stop: Stop) -> Iterator[MovePatterns]:
-        """Yield finer and finer grids, omitting those whose resolution is not below a gap.
+        """Yield finer and finer grids, omitting those whose resolution is not below a gap; the finest serves a proof.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ class MoveGrids:
                 grids.append(MovePatterns(self._rule, self._bounds, value, self._spread, stop, finest, self._params))
             elif number:
                 grids[number].take_over()
-            if grids[number].resolution < gap:
+            if grids[number].resolution < gap or grids[number].finest:
                 yield grids[number]
 
 

@@ -12,9 +12,9 @@ few moves leave few of them. Sets of members are joined, instead of adding one m
 
 Move columns do the same with patterns of low reduced cost. They first find the cheapest window that may hold a plan,
 which bounds the objective (move_patterns.py), and round the solution of the linear program to plans. Then the target
-objective rises in the same way. For each number of moves, the remaining windows are merged, and prices are found
-for the merged windows. The patterns that the prices do not exclude are enumerated and joined. If that does not end with
-the best plan, plans are rounded once more.
+objective rises in the same way. For each number of moves, the remaining windows are merged, and prices are found for
+the merged windows, or for half of them if too many patterns are left (divide and conquer). The patterns that the prices
+do not exclude are enumerated and joined. If that does not end with the best plan, plans are rounded once more.
 
 The linear program uses several patterns of most members, each in part. Randomized rounding (Raghavan and Thompson 1987)
 gives a member one of its patterns, preferably one that is used much, if nobody holds a partition of it yet. The other
@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil, floor
+from operator import itemgetter
 from random import Random
 from typing import ClassVar
 
@@ -50,7 +51,7 @@ from evenlag.search.exact.deepening import Pace, PlanTarget, Proof, deepened, fi
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import JoinLimits, MemberOptions
 from evenlag.search.exact.move_patterns import GridParams, MoveGrids, MovePatterns, cheapest_window
-from evenlag.search.exact.windows import LARGEST, Answer, Window
+from evenlag.search.exact.windows import LARGEST, UNIT, Answer, Window
 from evenlag.search.improve.local_search import local_search
 from evenlag.search.improve.relocation import Relocation, Way, relocate
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
@@ -72,6 +73,14 @@ class RoundingParams:
     unlikely: float = 0.1  # share of the patterns whose factor is this number instead
     noise: float = 0.5  # of relocations
     undone: tuple[float, ...] = (0.0, 0.2, 0.4)  # of relocations; one is drawn
+
+
+@dataclass(frozen=True)
+class SeveralParams:
+    """Parameters for several windows whose patterns are joined together."""
+
+    share: float = 0.01  # of the enumeration limits, beyond which halves of the windows are looked at
+    least_gain: float = 0.2  # moves by which the slack of a half must be lower, else they stay together
 
 
 def loads_and_moves_alone(rule: CountRule, goal: Objective) -> bool:
@@ -223,15 +232,13 @@ class MoveColumns(Stage):
     ----------
     fewest_partitions : int
         With fewer, move-dp finds the best plan before the first bound is there.
-    most_partitions : int
-        Up to this number the grids serve a proof even if they are too coarse to raise the bound. With more, there is
-        nearly always too much to list.
     least_seconds : float
         With less time no bound is reached, unless earlier results are there.
     full_seconds : float
         With at least this much time the enumeration limits are highest.
     proof_share : float
         Share of the time left for the proof; then plans are found in other ways.
+    several : SeveralParams
     limits : JoinLimits
     pace : Pace
     rounding : RoundingParams
@@ -239,13 +246,13 @@ class MoveColumns(Stage):
     """
 
     fewest_partitions: int = 36
-    most_partitions: int = 100
     least_seconds: float = 0.2
     full_seconds: float = 2.0
     proof_share: float = 0.7
     limits: JoinLimits = JoinLimits()
     pace: Pace = Pace(first=0.05)
     rounding: RoundingParams = RoundingParams()
+    several: SeveralParams = SeveralParams()
     grids: GridParams = GridParams()
     name: str = "move columns"
 
@@ -264,10 +271,8 @@ class MoveColumns(Stage):
             return
         stop = best.stop(task.clock)
         price = min(floor(goal.stickiness), ceil(best.value))
-        few = task.problem.assignable.sum() <= self.most_partitions
-        gap = LARGEST if few else best.value - best.bound
         patterns, rng = None, Random(task.drawn)
-        for patterns in grids.up_to(best.value, gap, stop):
+        for patterns in grids.up_to(best.value, best.value - best.bound, stop):
             if best.value - best.bound > patterns.resolution:
                 cheapest = cheapest_window(patterns, best.value, goal.max_moves, price)
                 yield Bound(cheapest, certificate=searched(task.bounds))
@@ -279,7 +284,7 @@ class MoveColumns(Stage):
         size = min(seconds / self.full_seconds, 1.0)
         limits = self.limits.times(size)
         plans = MovePlans(task.rule, goal, task.bounds, stop, limits, ceil(best.base_bound), reduced=False)
-        search, rests_on = _Search(plans, patterns), best.authors
+        search, rests_on = _Search(plans, patterns, self.several), best.authors
         stop_proof = task.clock.stop(self.proof_share)
         proof = deepened(ceil(best.bound), int(best.value), search.look, stop_proof, self.pace)
         if proof.stopped != "proof" and size < 1:
@@ -298,8 +303,8 @@ def members_decide(rule: CountRule, goal: Objective) -> bool:
 class _Search:
     """Search for the best plan up to an objective."""
 
-    def __init__(self, plans: MovePlans, patterns: MovePatterns) -> None:
-        self._plans, self._patterns, self._stop = plans, patterns, plans.stop
+    def __init__(self, plans: MovePlans, patterns: MovePatterns, several: SeveralParams = SeveralParams()) -> None:
+        self._plans, self._patterns, self._several, self._stop = plans, patterns, several, plans.stop
         self.found: Found | None = None  # best so far
         self._alike = loads_and_moves_alone(plans.rule, plans.goal)
 
@@ -335,15 +340,41 @@ class _Search:
 
     def _within(self, lows: Whole, width: int, target: PlanTarget) -> Found | None:
         """Return the best plan with all loads in one of the windows at these low ends."""
+        lows, slack = self._priced(lows, width, target)
+        return self._joined(lows, slack, width, target) if len(lows) else None
+
+    def _priced(self, lows: Whole, width: int, target: PlanTarget) -> tuple[Whole, int]:
+        """Find prices for windows together; return the low ends that they leave, and the slack there."""
         if self._patterns.solve(_around(lows, width), target.all_moves, fully=True) is Answer.STOPPED:
             raise EnumerationLimitError
         lows = lows[np.isin(lows, self._patterns.windows.open_lows(width, target.all_moves))]
-        if not len(lows):
-            return None
-        members, window = self._plans.members, _around(lows, width)
-        limits = self._plans.limits
-        options = PricedOptions(members, self._patterns, target, window, self._stop, limits, alike=self._alike)
-        found = JoinDP(options, self._stop, limits.states).best()
+        return lows, self._options(lows, width, target).slack if len(lows) else -1
+
+    def _joined(self, lows: Whole, slack: int, width: int, target: PlanTarget) -> Found | None:
+        """Return the best plan with all loads in one of the windows, whose prices are found.
+
+        The window around all of them permits more patterns than each, the more the larger the slack. If they are many,
+        those of each half are joined, unless they would be as many.
+        """
+        if len(lows) > 1:
+            try:
+                return self._join(self._options(lows, width, target, self._several.share))
+            except EnumerationLimitError:
+                if self._stop():
+                    raise
+            halves = [self._priced(half, width, target) for half in np.array_split(lows, 2)]
+            if min(less for _, less in halves) < slack - self._several.least_gain * UNIT:
+                found = [self._joined(half, less, width, target) for half, less in halves if len(half)]
+                return min(filter(None, found), key=itemgetter(0), default=None)
+        return self._join(self._options(lows, width, target))
+
+    def _options(self, lows: Whole, width: int, target: PlanTarget, share: float = 1.0) -> PricedOptions:
+        plans, window = self._plans, _around(lows, width)
+        limits = plans.limits.times(share)
+        return PricedOptions(plans.members, self._patterns, target, window, self._stop, limits, alike=self._alike)
+
+    def _join(self, options: PricedOptions) -> Found | None:
+        found = JoinDP(options, self._stop, options.limits.states).best()
         if found is not None and (self.found is None or found[0] < self.found[0]):
             self.found = found
         return found

@@ -18,7 +18,7 @@ from evenlag.search.exact.member_options import JoinLimits, MemberOptions
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.member_tables import Rounding
 from evenlag.search.exact.move_patterns import GridParams, MovePatterns, cheapest_window
-from evenlag.search.exact.move_plans import MoveColumns
+from evenlag.search.exact.move_plans import MoveColumns, SeveralParams
 from evenlag.search.exact.prefix_table import NO_PATTERN, Listing
 from evenlag.search.exact.pricing import own_table, tables_of
 from evenlag.search.exact.windows import Window
@@ -69,6 +69,17 @@ def test_a_plan_called_best_is_the_optimum(seed: int, cells: int) -> None:
     found = found_by_columns(rule, goal, stage=columns(cells))
     assert violation(found.plan, rule, goal) is None
     assert found.value == found.bound == best
+
+
+HALVES = SeveralParams(share=1e-9, least_gain=-9.0)  # windows are always examined one by one
+
+
+@pytest.mark.parametrize("seed", seeds(100))
+def test_windows_examined_one_by_one_give_the_optimum(seed: int) -> None:
+    problem, parameters, rule, goal = case_with_moves(seed)
+    found = found_by_columns(rule, goal, stage=columns(400, several=HALVES))
+    assert violation(found.plan, rule, goal) is None
+    assert found.value == found.bound == exhaustive(problem, Goal(**parameters)).objective
 
 
 @pytest.mark.parametrize("seed", seeds(20))

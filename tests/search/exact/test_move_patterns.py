@@ -210,6 +210,12 @@ def test_a_finer_grid_allows_windows_as_wide_as_the_first() -> None:
     assert told_apart
 
 
+def test_the_finest_grid_serves_a_proof_however_narrow_the_gap() -> None:
+    _, problem = next(iter(owned_problems(1)))
+    grids = SolveCache(problem).kept(MoveGrids, count_rule(problem, "group"), True, few_steps(300))
+    assert [grid.finest for grid in grids.up_to(10**6, 0, GO_ON)] == [True]
+
+
 def test_grids_are_reused_for_values_of_similar_size() -> None:
     owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]}
     problem = alike([100, 100, 10, 10], 2, owned=owned)
