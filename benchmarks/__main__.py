@@ -3,17 +3,26 @@
 import argparse
 from collections.abc import Iterable
 from pathlib import Path
+from textwrap import fill
 
 from benchmarks.tables import OTHERS, TABLES
 
 FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks"
+WIDTH = 120  # characters of a line in the pages
 
 
 def page(name: str, lines: Iterable[str], seed: int) -> str:
     """Return the text of a table's file: its title, how to renew it, the table and the seed."""
     title, *rest = "\n".join(lines).split("\n")
     lead = f"Renewed by `make bench tables={name}`. [Benchmarks](../benchmarks.md) explains gaps and times."
-    return "\n".join([title, "", lead, *rest]).rstrip() + f"\n\nSeed {seed}.\n"
+    return "\n".join([title, "", lead, *map(_wrapped, rest)]).rstrip() + f"\n\nSeed {seed}.\n"
+
+
+def _wrapped(line: str) -> str:
+    """Return a line of text, or an item of a list, in lines of at most `WIDTH`; rows of tables stay as they are."""
+    if line.startswith("|") or len(line) <= WIDTH:
+        return line
+    return fill(line, WIDTH, subsequent_indent="  " if line[0] in "*-" else "", break_on_hyphens=False)
 
 
 def asked() -> argparse.Namespace:
