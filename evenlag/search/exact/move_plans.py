@@ -238,10 +238,10 @@ class MoveColumns(Stage):
         With at least this much time the enumeration limits are highest.
     proof_share : float
         Share of the time left for the proof; then plans are found in other ways.
-    several : SeveralParams
     limits : JoinLimits
     pace : Pace
     rounding : RoundingParams
+    several : SeveralParams
     grids : GridParams
     """
 
