@@ -65,6 +65,7 @@ class PlannedGroup(OperatedGroup[PlannedMember]):
         self._settled = (-1.0, 0)  # the last fault, and the epoch in which the group has settled since
         self._known: set[str] = set()  # the members that the broker has seen at its last look
         self._seen: dict[str, float] = {}  # when it has last seen each member
+        self._looked = 0.0  # the time of its last look; it sees nobody while the group has no coordinator
         self._nudged: tuple[FollowedPlan | None, frozenset[str]] | None = None
         self.begin()
         self.loops.begin()
@@ -91,6 +92,7 @@ class PlannedGroup(OperatedGroup[PlannedMember]):
         members = self.coordinator.describe(self.world.now).members
         self._known = {each.consumer_id for each in members}
         self._seen |= dict.fromkeys(self._known, self.world.now)
+        self._looked = self.world.now
         targets = {each.consumer_id: each.target for each in members}
         planned = self.assignor.planned(_subscribers(members), self._topics, targets)
         reason = self.assignor.plan, frozenset(name for name, keys in planned.items() if keys)
@@ -121,7 +123,7 @@ class PlannedGroup(OperatedGroup[PlannedMember]):
         """Check a plan that follows the newest one so far: a loop may plan only for members of the group."""
         if (writer := self.loops.published(plan, before)) is None:
             return
-        gone = [each for each in plan.assignment if self._seen.get(each, -math.inf) < self.world.now - TO_PUBLISH]
+        gone = [each for each in plan.assignment if self._seen.get(each, -math.inf) < self._looked - TO_PUBLISH]
         if gone:
             raise self.world.broken(f"{writer} publishes a plan for {', '.join(gone)}, long gone from the group")
 
