@@ -193,9 +193,9 @@ def test_changes_without_meaning_leave_the_objective(
     agree(solved(document, **parameters), solved(other, **changed))
 
 
+@pytest.mark.slow
 @settings(max_examples=cases(60))
 @given(documents(), st.randoms(use_true_random=False), st.sampled_from(UNCHANGED))
-@pytest.mark.slow
 def test_changes_without_meaning_leave_the_objective_of_any_group(
     document: Document, random: Random, change: Callable[[Document, Parameters, Random], Case]
 ) -> None:

@@ -303,7 +303,7 @@ def members_decide(rule: CountRule, goal: Objective) -> bool:
 class _Search:
     """Search for the best plan up to an objective."""
 
-    def __init__(self, plans: MovePlans, patterns: MovePatterns, several: SeveralParams = SeveralParams()) -> None:
+    def __init__(self, plans: MovePlans, patterns: MovePatterns, several: SeveralParams) -> None:
         self._plans, self._patterns, self._several, self._stop = plans, patterns, several, plans.stop
         self.found: Found | None = None  # best so far
         self._alike = loads_and_moves_alone(plans.rule, plans.goal)
@@ -353,8 +353,8 @@ class _Search:
     def _joined(self, lows: Whole, slack: int, width: int, target: PlanTarget) -> Found | None:
         """Return the best plan with all loads in one of the windows, whose prices are found.
 
-        The window around all of them permits more patterns than each, the more the larger the slack. If they are many,
-        those of each half are joined, unless they would be as many.
+        The window around all of them permits more patterns than each, the more the larger the slack. If there are too
+        many patterns, each half of the windows is examined alone, unless neither half has a lower slack.
         """
         if len(lows) > 1:
             try:
