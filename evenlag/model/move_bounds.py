@@ -9,13 +9,20 @@ sum over all windows of one width is found at a load at which one of these numbe
 Each member is relaxed separately to the best exchange that its counts allow, as if all others could serve it. This is a
 combinatorial relaxation; the linear one cannot tell how few moves a load needs. The trade-off between spread and moves
 is bounded by bisection, as in branch and bound over intervals of widths.
+
+Together, members of equal weight must hold the whole lag. Only a member that takes a partition can end with more load
+than today, and at most with h. So if few members take, they cannot hold what a member that left had, or what others
+give (`loads_by_number`). The same holds for members that give, and l.
 """
 
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,6 +34,37 @@ from evenlag.model.plan import Number, by_member
 from evenlag.model.problem import NOBODY
 
 MOST_STEPS = 40  # departures or arrivals counted per member; more do not raise the bound
+
+
+@dataclass
+class _Number:
+    """A number that is needed always, and one more for each load that a window ends below or begins above."""
+
+    always: int = 0
+    below: list[Ints] = field(default_factory=list)
+    above: list[Ints] = field(default_factory=list)
+
+    def add(self, always: int, below: Ints, above: Ints) -> None:
+        """Add what a member needs."""
+        self.always += always
+        self.below.append(below)
+        self.above.append(above)
+
+    @cached_property
+    def ends(self) -> tuple[Ints, Ints]:
+        """The loads that windows end below, and those that they begin above; both ascending."""
+        below, above = (
+            np.sort(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
+            for parts in (self.below, self.above)
+        )
+        return below, above
+
+    def within(self, low: Ints, high: Ints) -> Ints:
+        """Return the number for each window [low, high]."""
+        below, above = self.ends
+        number: Ints = len(below) - np.searchsorted(below, high, side="right")
+        number += self.always + np.searchsorted(above, low, side="left")
+        return number
 
 
 class MoveBound:
@@ -58,63 +96,61 @@ class MoveBound:
         lags = problem.lags[problem.assignable]
         self._small = np.concatenate([[0], np.cumsum(np.sort(lags)[: MOST_STEPS + 1])])
         self._big = np.concatenate([[0], np.cumsum(np.sort(lags)[::-1][: MOST_STEPS + 1])])
-        rows: dict[str, list[Ints]] = {name: [] for name in ("down", "down_takes", "up", "up_gives")}
         owned_by = by_member(problem.owner, len(problem.members), owned)
         self._known: dict[int, int] = {}  # cache: fewest moves for each window width, shared by budgets and prices
-        self.least_departures = self.least_arrivals = 0
+        self._departures, self._arrivals, self._givers, self._takers = (_Number() for _ in range(4))
+        self._all_givers, self._all_takers = _Number(), _Number()  # that all members need together
         lo, hi = _count_range(rule)
+        loads = list[int]()
         for m in np.flatnonzero(problem.active).tolist():
             held = np.sort(problem.lags[owned_by[m]])
-            self._member(rows, held.astype(problem.load_factors.dtype), int(lo[m]), int(hi[m]), problem.load_factors[m])
-        self._tables = {
-            name: np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64) for name, parts in rows.items()
-        }
+            loads.append(int(held.sum()))
+            self._member(held.astype(problem.load_factors.dtype), int(lo[m]), int(hi[m]), problem.load_factors[m])
+        if problem.equal_weights:
+            total, dtype = int(lags.sum()), problem.load_factors.dtype
+            self._all_takers.below.append(np.array(loads_by_number(loads, total), dtype=dtype))
+            self._all_givers.above.append(-np.array(loads_by_number([-load for load in loads], -total), dtype=dtype))
 
-    def _member(self, rows: dict[str, list[Ints]], held: Ints, lo: int, hi: int, factor: Any) -> None:
-        """Collect the loads at which this member needs one more departure or arrival.
-
-        An entry of "down" is one more departure if the window ends below it, and one of "down_takes" the arrival that
-        comes with it. Entries of "up" and "up_gives" count in the same way if the window begins above them.
-        """
+    def _member(self, held: Ints, lo: int, hi: int, factor: Any) -> None:
+        """Add the departures and arrivals that this member needs, and whether it needs any."""
         count, load = len(held), int(held.sum())
         give, take = max(count - hi, 0), max(lo - count, 0)  # required at any load
-        self.least_departures += give
-        self.least_arrivals += take
         steps = min(MOST_STEPS, count)
         departures = np.arange(give, steps)
         arrivals = np.maximum(lo - count + departures, 0)
         fits = arrivals < len(self._small)
         departures, arrivals = departures[fits], arrivals[fits]
         biggest = np.concatenate([[0], np.cumsum(held[::-1])])
-        reached = (load - biggest[departures] + self._small[arrivals]) * factor
         # One departure fewer allows at least this load, so a window that ends below it needs one more.
-        reached = np.minimum.accumulate(reached) if len(reached) else reached
-        rows["down"].append(reached)
-        rows["down_takes"].append(reached[lo - count + departures >= 0])
+        down = (load - biggest[departures] + self._small[arrivals]) * factor
+        down = np.minimum.accumulate(down) if len(down) else down
+        down_takes = down[lo - count + departures >= 0]
         arrivals = np.arange(take, len(self._big) - 1)
         departures = np.maximum(count + arrivals - hi, 0)
         fits = departures <= count
         departures, arrivals = departures[fits], arrivals[fits]
         smallest = np.concatenate([[0], np.cumsum(held)])
-        reached = (load + self._big[arrivals] - smallest[departures]) * factor
-        reached = np.maximum.accumulate(reached) if len(reached) else reached
-        rows["up"].append(reached)
-        rows["up_gives"].append(reached[count + arrivals - hi >= 0])
+        up = (load + self._big[arrivals] - smallest[departures]) * factor
+        up = np.maximum.accumulate(up) if len(up) else up
+        up_gives = up[count + arrivals - hi >= 0]
+        self._departures.add(give, down, up_gives)
+        self._arrivals.add(take, down_takes, up)
+        self._givers.add(*((1, down[:0], up[:0]) if give else (0, down[:1], up_gives[:1])))
+        self._takers.add(*((1, down[:0], up[:0]) if take else (0, down_takes[:1], up[:1])))
 
     def _moves(self, low: Ints, high: Ints) -> Ints:
         """Return the least moves that windows [low, high] need."""
-        table = self._tables
-
-        def above(name: str) -> Ints:
-            return len(table[name]) - np.searchsorted(table[name], high, side="right")
-
-        departures = self.least_departures + above("down")
-        arrivals = self.least_arrivals + above("down_takes")
-        if self.spread_matters:
-            departures = departures + np.searchsorted(table["up_gives"], low, side="left")
-            arrivals = arrivals + np.searchsorted(table["up"], low, side="left")
+        departures, arrivals, givers, takers, all_givers, all_takers = (
+            number.within(low, high) for number in self._numbers
+        )
+        departures += np.maximum(all_givers - givers, 0)
+        arrivals += np.maximum(all_takers - takers, 0)
         moves: Ints = np.maximum(np.maximum(departures, arrivals - self.unowned), self.fewest)
         return moves
+
+    @property
+    def _numbers(self) -> tuple[_Number, ...]:
+        return self._departures, self._arrivals, self._givers, self._takers, self._all_givers, self._all_takers
 
     def moves(self, width: int) -> int:
         """Return a lower bound on the moves of any plan in a window of this width (in load · factor)."""
@@ -134,9 +170,9 @@ class MoveBound:
     @cached_property
     def _breaks(self) -> tuple[Ints, Ints]:
         """Loads at which the numbers change: as beginnings of windows, and as ends of windows."""
-        table = self._tables
-        begin = np.unique(np.concatenate([table["up"], table["up_gives"], [self.min_load_ub]]))
-        end = np.unique(np.concatenate([table["down"], table["down_takes"], [self.max_load_lb]]))
+        ends = [number.ends for number in self._numbers]
+        begin = np.unique(np.concatenate([*(above for _, above in ends), [self.min_load_ub]]))
+        end = np.unique(np.concatenate([*(below for below, _ in ends), [self.max_load_lb]]))
         return begin, end
 
     def base(self, budget: int | None, stop: Callable[[], bool] = lambda: False) -> Number:
@@ -211,3 +247,26 @@ def _count_range(rule: CountRule) -> tuple[Ints, Ints]:
         lo = np.maximum(lo, rule.topic_bounds.lo.sum(axis=0))
         hi = np.minimum(hi, rule.topic_bounds.hi.sum(axis=0))
     return lo, hi
+
+
+def loads_by_number(loads: list[int], total: int) -> list[int]:
+    """Return, for 0, 1, … members that may end with more load than today, the least load that suffices for them.
+
+    All members hold `total` together in the end. The others hold at most what they hold today, and none holds more than
+    this load. If somebody has to take more, the first load is above every load.
+    """
+    loads = sorted(loads)
+    held = [0, *accumulate(loads)]
+    members = len(loads)
+
+    def enough(takers: int, place: int) -> bool:
+        """Return True if the members can hold the total with loads up to today's load of the member at a place."""
+        below = max(place, takers)
+        return held[below] - held[takers] + (takers + members - below) * loads[place] >= total
+
+    found = []
+    for takers in range(members):
+        place = max(bisect_left(range(members), True, key=lambda at: enough(takers, at)), takers)
+        rest, capped = total - held[place] + held[takers], takers + members - place
+        found.append(-(-rest // capped) if capped else abs(total) + 1)
+    return found

@@ -3,11 +3,15 @@
 At best a member lowers its load by giving its largest partitions and taking the smallest there are. It raises its load
 by taking the largest and giving its smallest. Every departure is a move. Every arrival is a move too, unless the
 partition has no owner.
+
+Members of the same weight must hold the whole lag together. Only a member that takes something can end with more than
+it has today, and only a member that gives something with less. So there must be enough of both.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor, lcm
@@ -41,8 +45,9 @@ def check_moves(
     """
     price, budget = Fraction(question.price), question.max_moves
     scale = lcm(group.scale, price.denominator, bound.denominator)
-    argument = _Argument(group, question, counts, pair, fewest, scale)
     unit = group.load_unit(group.lags)
+    effort.spend(STEPS * len(group.active) * scale.bit_length())
+    argument = _Argument(group, question, counts, pair, fewest, scale, int(unit * scale))
     moves = fewest
     while budget is None or moves <= budget:
         width = (
@@ -57,63 +62,89 @@ def check_moves(
         moves = needed
 
 
+@dataclass
+class _Number:
+    """A number that is needed always, and one more for each load that a window ends below or begins above."""
+
+    always: int = 0
+    below: list[int] = field(default_factory=list)
+    above: list[int] = field(default_factory=list)
+
+    def within(self, low: int, high: int) -> int:
+        return self.always + len(self.below) - bisect_right(self.below, high) + bisect_left(self.above, low)
+
+    def add(self, always: int, below: list[int], above: list[int]) -> None:
+        self.always += always
+        self.below += below
+        self.above += above
+
+
 class _Argument:
-    """Sorted loads at which a member needs one more departure or arrival."""
+    """Numbers of departures, arrivals, and members with any that all loads in a window need."""
 
     def __init__(
-        self, group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int, scale: int
-    ) -> None:
+        self, group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int,
+        scale: int, unit: int,
+    ) -> None:  # fmt: skip
         self.spread, self.fewest = question.kind == "spread", fewest
         self.highest, self.lowest = -floor(-pair[0] * scale), floor(pair[1] * scale)
         lags = sorted(group.lags[p] for p in group.here)
         self._small, self._big = [0, *accumulate(lags)], [0, *accumulate(reversed(lags))]
         self.unowned = sum(group.owner[p] is None for p in group.here)
-        self.departures = self.arrivals = 0
-        self.down: list[int] = []
-        self.down_takes: list[int] = []
-        self.up: list[int] = []
-        self.up_gives: list[int] = []
+        self._departures, self._arrivals, self._givers, self._takers = (_Number() for _ in range(4))
+        self._all_givers, self._all_takers = _Number(), _Number()  # that all members need together
+        loads: list[int] = []
         for m in group.active:
             lo, hi = counts.totals[m]
             held = sorted(group.lags[p] for p in group.here if group.owner[p] == m)
             self._member(held, lo, hi, int(scale / group.share[m]))
-        for each in (self.down, self.down_takes, self.up, self.up_gives):
-            each.sort()
-        begin = {*self.up, *self.up_gives, self.lowest}
-        self.breaks = sorted(begin | {0}), sorted({*self.down, *self.down_takes, self.highest})
+            loads.append(sum(held) * scale)
+        if len(set(group.share.values())) == 1:
+            total = sum(lags) * scale
+            self._all_takers.below = _sufficient(loads, total, unit)
+            self._all_givers.above = [-load for load in _sufficient([-load for load in loads], -total, unit)]
+        numbers = self._departures, self._arrivals, self._givers, self._takers, self._all_givers, self._all_takers
+        for each in numbers:
+            each.below.sort()
+            each.above.sort()
+        begin, end = {0, self.lowest}, {self.highest}
+        self.breaks = (
+            sorted(begin.union(*(each.above for each in numbers))),
+            sorted(end.union(*(each.below for each in numbers))),
+        )
 
     def _member(self, held: list[int], lo: int, hi: int, factor: int) -> None:
         count, load, number = len(held), sum(held), len(self._small) - 1
-        self.departures += max(count - hi, 0)
-        self.arrivals += max(lo - count, 0)
         small, big = [0, *accumulate(held)], [0, *accumulate(reversed(held))]
-        least: int | None = None
+        down, down_takes, up, up_gives = list[int](), list[int](), list[int](), list[int]()
         for gives in range(max(count - hi, 0), count):
             takes = max(lo - count + gives, 0)
             if takes > number:
                 break
-            reached = (load - big[gives] + self._small[takes]) * factor
-            least = reached if least is None else min(least, reached)
-            self.down.append(least)  # a window that ends below needs one more departure
+            down.append(min([(load - big[gives] + self._small[takes]) * factor, *down[-1:]]))
             if lo - count + gives >= 0:
-                self.down_takes.append(least)
-        most: int | None = None
+                down_takes.append(down[-1])
         for takes in range(max(lo - count, 0), number):
             gives = max(count + takes - hi, 0)
             if gives > count:
                 break
-            reached = (load + self._big[takes] - small[gives]) * factor
-            most = reached if most is None else max(most, reached)
-            self.up.append(most)  # a window that begins above needs one more arrival
+            up.append(max([(load + self._big[takes] - small[gives]) * factor, *up[-1:]]))
             if count + takes - hi >= 0:
-                self.up_gives.append(most)
+                up_gives.append(up[-1])
+        self._departures.add(max(count - hi, 0), down, up_gives)
+        self._arrivals.add(max(lo - count, 0), down_takes, up)
+        self._givers.add(*((1, [], []) if count > hi else (0, down[:1], up_gives[:1])))
+        self._takers.add(*((1, [], []) if count < lo else (0, down_takes[:1], up[:1])))
 
     def _moves(self, low: int, high: int) -> int:
-        departures = self.departures + len(self.down) - bisect_right(self.down, high)
-        arrivals = self.arrivals + len(self.down_takes) - bisect_right(self.down_takes, high)
-        if self.spread:
-            departures += bisect_left(self.up_gives, low)
-            arrivals += bisect_left(self.up, low)
+        departures, arrivals, givers, takers, all_givers, all_takers = (
+            each.within(low, high)
+            for each in (
+                self._departures, self._arrivals, self._givers, self._takers, self._all_givers, self._all_takers
+            )
+        )  # fmt: skip
+        departures += max(all_givers - givers, 0)
+        arrivals += max(all_takers - takers, 0)
         return max(departures, arrivals - self.unowned, self.fewest)
 
     def fewest_within(self, width: int) -> int:
@@ -123,3 +154,23 @@ class _Argument:
         first, last = self.highest - width, self.lowest
         lows = {min(max(low, first), last) for low in (*self.breaks[0], *(high - width for high in self.breaks[1]))}
         return min((self._moves(low, low + width) for low in lows), default=0) if first <= last else len(self._small)
+
+
+def _sufficient(loads: list[int], total: int, unit: int) -> list[int]:
+    """Return, for 0, 1, … members that may exceed their load of today, the least load that suffices for the total.
+
+    Loads are multiples of the unit. The first one is above all loads if somebody must exceed its load of today.
+    """
+    loads = sorted(loads)
+    sums, members = [0, *accumulate(loads)], len(loads)
+    result = []
+    for free in range(members):
+        low, high = -abs(total) // unit, abs(total) // unit + 1
+        while low < high:
+            middle = (low + high) // 2
+            load = middle * unit
+            place = max(bisect_right(loads, load), free)  # from here on members have more than this load
+            room = load * (free + members - place) + sums[place] - sums[free]
+            low, high = (low, middle) if room >= total else (middle + 1, high)
+        result.append(low * unit)
+    return result

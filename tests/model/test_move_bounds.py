@@ -59,6 +59,9 @@ BOUGHT: list[tuple[str, str, list[int], dict[str, list[int]]]] = [  # lags, and 
     ("makespan", "none", [13, 2, 13, 2, 13], {"a": [0, 1, 2, 3, 4], "b": [], "c": []}),
     ("makespan", "none", [20, 3, 13, 20, 3], {"a": [0, 1, 2, 3], "b": []}),
     ("makespan", "group", [3, 13, 20, 20, 8, 1], {"a": [2, 4], "b": [], "c": [1, 3]}),
+    ("spread", "none", [1, 1, 20, 8, 8], {"a": [3], "b": [0, 1], "c": [4]}),  # 2 is nobody's: one taker is too few
+    ("makespan", "group", [1, 3, 13, 13], {"a": [1], "b": [0], "c": [2, 3]}),  # as above
+    ("spread", "group", [3, 2, 1, 5, 5], {"a": [1, 4], "b": [2], "c": [0, 3]}),  # one giver is too few
 ]
 
 
@@ -95,3 +98,14 @@ def test_the_bound_on_moves_is_met_where_swaps_are_all_that_helps() -> None:
 
 def least_spread_at(plans: list[Plan], moves: int) -> Number:
     return min(plan.spread for plan in plans if plan.moves == moves)
+
+
+def test_what_a_member_left_takes_many_members_to_carry() -> None:
+    """Ten members with ten partitions of 10 messages each, and two of 50 that the last one left."""
+    held = {f"m{m}": list(range(10 * m, 10 * m + 10)) for m in range(10)}
+    owned = {name: [("t", p) for p in these] for name, these in held.items()}
+    problem = alike([10] * 100 + [50] * 2, held, owned=owned)
+    rule = count_rule(problem, "none")
+    bound = MoveBound(rule, load_bounds(rule), 0)
+    assert [bound.base(moves) for moves in (0, 2, 7, 8, None)] == [50, 25, 12, 0, 0]  # 2 more members take than moves
+    assert [bound.objective(price, None) for price in (20, 7, 2)] == [50, 25 + 2 * 7, 8 * 2]
