@@ -1,3 +1,4 @@
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="of a test with many cases, run the first and about one in N of the others; quick ones by hand stay",
     )
+
+
+def pytest_collection() -> None:
+    """Let the garbage collector rest until all tests are read, which takes half the time then."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what was read stays to the end, so later collections need not look at it
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
