@@ -19,6 +19,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "opt-known-instances-planted.txt").write_text("known.txt 5\n")
     monkeypatch.setattr(table, "FAMILIES", {"planted": "planted"})
     monkeypatch.setattr(table, "FOUND", tmp_path / "found.txt")
+    monkeypatch.setattr(table, "FOUND_LONGER", tmp_path / "longer.txt")
     monkeypatch.setenv("PCMAX_CHECKOUT", str(tmp_path / "pcmax"))
     monkeypatch.chdir(tmp_path)
     return folder
@@ -45,6 +46,17 @@ def test_each_instance_is_solved_verified_and_kept(checkout: Path, monkeypatch: 
     assert sorted(path.name for path in (checkout.parents[1] / "out/families").iterdir()) == ["known.json", "open.json"]
     monkeypatch.setattr(table, "attempt", None)  # solved already: the table is made of what is kept
     assert list(table.families(0)) == lines
+
+
+@pytest.mark.usefixtures("checkout")
+def test_what_is_left_open_may_be_tried_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    table.FOUND.write_text(f"{table.HEAD}\nplanted open.txt 5 2 - 16 15 9.00 no\nplanted known.txt 4 2 5 5 5 9.00 no\n")
+    assert not any("left open, drawn" in line for line in table.families(0))
+    monkeypatch.setenv("PCMAX_LONGER", "all")
+    lines = list(table.families(0))
+    place = next(n for n, line in enumerate(lines) if line.startswith("\n1 of those left open, drawn"))
+    assert lines[place + 3] == "| planted | 1 | 1 | 1 | 0.0e+00 |"
+    assert [table.outcome_of(line).name for line in table.FOUND_LONGER.read_text().splitlines()[1:]] == ["open.txt"]
 
 
 @pytest.mark.parametrize("published", [6, 4])
