@@ -128,6 +128,7 @@ def test_evenlag_answers_with_the_best_of_all_plans(objective: str) -> None:
     assert found.proven
 
 
+@pytest.mark.slow
 def test_a_failure_is_reported_with_the_end_of_its_error() -> None:
     with pytest.raises(FailedError, match="KeyError: 'groups'"):
         EVENLAG.ask({}, 60.0)

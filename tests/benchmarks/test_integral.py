@@ -1,5 +1,7 @@
 """The primal integral, by hand and of a search."""
 
+import pytest
+
 import evenlag
 from benchmarks.few_moves import round_robin
 from benchmarks.integral import integral, recorded
@@ -11,6 +13,7 @@ def test_the_integral_is_the_area_above_the_best_objective() -> None:
     assert integral([(0.5, 10.0)], best=10.0, scale=10.0, limit=2.0) == 0
 
 
+@pytest.mark.slow
 def test_the_course_of_a_search_ends_at_its_objective() -> None:
     times = iter(range(1_000_000))
     with recorded(lambda: float(next(times))) as steps:

@@ -105,6 +105,7 @@ def test_an_endless_loop_is_ended_by_its_processor_time(tmp_path: Path, monkeypa
     assert run_tests(tmp_path, ["test_it.py"], one_of=1) == "ended"
 
 
+@pytest.mark.slow
 def test_the_table_counts_killed_equivalent_and_surviving_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
     known = sample(mutants_of_room("tables"), "tables", 3, 4)
     monkeypatch.setattr(mutants, "ROOMS", ["tables"])

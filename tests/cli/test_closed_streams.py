@@ -50,6 +50,7 @@ def test_closed_standard_input_is_an_error(table: Path) -> None:
     assert "standard input is closed" in done.stderr.decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_without_utf_8_gets_ascii(table: Path) -> None:
     done = shell("$E plan $F --time-limit 0.2", table, PYTHONIOENCODING="ascii")
     shown = done.stdout.decode("ascii")
@@ -63,6 +64,7 @@ def test_help_on_a_terminal_of_latin_1_is_readable(table: Path) -> None:
     assert "prometheus, csv, ...)" in " ".join(done.stdout.decode("latin-1").split())
 
 
+@pytest.mark.slow
 def test_members_are_read_from_standard_input(table: Path) -> None:
     members = "printf 'group,consumer_id\\ng,a\\ng,b\\ng,new\\n'"
     done = shell(f"{members} | $E plan $F --members - --time-limit 0.2", table)

@@ -284,6 +284,7 @@ def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
     refused(run("plan", path), "problem.json: contains a number with too many digits")
 
 
+@pytest.mark.slow
 def test_names_are_printed_verbatim(tmp_path: Path) -> None:
     names = ["[/b]", "[red]x", ":smile:", "line\nbreak", "größe"]
     members = {name: {"topics": names} for name in names}

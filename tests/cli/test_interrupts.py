@@ -123,6 +123,7 @@ def test_an_interrupt_ends_a_backend(group: Path, method: str) -> None:
     assert json.loads(done.stdout)["stopped_by"] == "interrupt"
 
 
+@pytest.mark.slow
 def test_an_interrupted_plan_is_written(group: Path, tmp_path: Path) -> None:
     home = TAKEN | {"NUMBER": 2}
     done = run(AT_CALL, "plan", group, "--time-limit", 90, "--out", tmp_path / "plan.json", **home)

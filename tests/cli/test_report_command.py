@@ -37,6 +37,7 @@ def test_json_is_the_document_of_the_page(group: Path, tmp_path: Path) -> None:
     assert len(document["partitions"]) == 3
 
 
+@pytest.mark.slow
 def test_commands_on_the_page_run_as_written(group: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     subscribed = {name: {**member, "topics": ["orders"]} for name, member in MEMBERS.items()}

@@ -70,6 +70,7 @@ def test_a_plan_imports_only_what_it_needs(arguments: tuple[str, ...]) -> None:
     assert "ortools.sat.python.cp_model_helper" in modules  # else this says little
 
 
+@pytest.mark.slow
 def test_other_backends_are_imported_on_request() -> None:
     assert "pulp" in packages(modules_after_command(*PLAN, "--method", "highs"))
 

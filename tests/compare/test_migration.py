@@ -100,6 +100,7 @@ def test_the_spreads_after_restarts_are_a_range() -> None:
     assert (uniform.spread(restarted=True), uniform.spread(restarted=False)) == ("890 to 1,680", "1,690")
 
 
+@pytest.mark.slow
 def test_the_ids_of_restarts_are_drawn_by_the_seed() -> None:
     problem = Problem.from_lags({"t": [2**i for i in range(30)]}, [f"c{i}" for i in range(12)])
     one, same, *others = (rolling(problem, "uniform", {}, seed=seed) for seed in (1, 1, 2, 3, 4))

@@ -184,6 +184,7 @@ def test_a_frontier_refuses_other_axes(against: str, message: str) -> None:
         evenlag.frontier(shop(racks=None, move_sizes=None), against=against)
 
 
+@pytest.mark.slow
 def test_the_command_draws_a_frontier_against_crossings(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path, picture = tmp_path / "group.json", tmp_path / "curve.png"

@@ -269,6 +269,7 @@ def test_a_sizing_ends_in_time_and_lists_the_sizes_not_reached() -> None:
     assert not {row.members for row in found.sizes} & set(found.not_reached)
 
 
+@pytest.mark.slow
 def test_sizes_that_would_take_too_long_are_skipped() -> None:
     """The work grows with topics times members: all sizes for 2,000 topics would take a minute and gigabytes."""
     topics = {f"t{i:04}": [i % 97, i % 89] for i in range(2_000)}

@@ -81,6 +81,7 @@ def test_members_that_keep_up_are_not_said_to_differ() -> None:
     assert member_speeds(evenlag.read_history(slow)) == {"a": 60}
 
 
+@pytest.mark.slow
 def test_commands_name_speeds_and_weigh_by_them(tmp_path: Path) -> None:
     path = tmp_path / "record.csv"
     path.write_text(TWO_SPEEDS)

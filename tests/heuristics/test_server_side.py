@@ -42,6 +42,7 @@ def test_equals_what_a_broker_assigned_to_the_partition(assignor: str) -> None:
     assert comparison.counts["invalid"] == comparison.kafka_failed == 0
 
 
+@pytest.mark.slow
 def test_recorded_groups_need_the_order_of_a_broker() -> None:
     """Without ids of instances and topics, and the order of joining, answers differ; groups are of many kinds."""
     kinds: Counter[str] = Counter()

@@ -38,6 +38,7 @@ def test_options_of_clusters_and_of_files_do_not_mix(tmp_path: Path) -> None:
         evenlag.read(tmp_path / "g.csv", since="1h")
 
 
+@pytest.mark.slow
 def test_brokers_that_do_not_answer_are_named() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -14,6 +14,7 @@ from tests.support.leaders import (
 )
 
 
+@pytest.mark.slow
 def test_lags_are_requested_again_after_no_thread_could_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = Reader("127.0.0.1:9", "g", {})
     with monkeypatch.context() as short:

@@ -150,6 +150,7 @@ def test_partitions_go_to_members_in_the_racks_of_their_replicas_on_request() ->
         assert decision.result.spread == 0
 
 
+@pytest.mark.slow
 def test_a_limit_that_no_plan_keeps_is_reported_and_the_group_still_reads() -> None:
     reader = LagReader(p0=10, p1=10, p2=1, p3=1)
     reader.racks = {("t", p): ("x",) for p in range(4)}
@@ -327,6 +328,7 @@ def test_why_lags_are_unknown_is_logged_once_until_they_are_known(caplog: pytest
         assert caplog.messages == ["group g: lags are being checked again"]
 
 
+@pytest.mark.slow
 def test_a_failed_start_of_the_lag_thread_is_logged_once_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -167,6 +167,7 @@ def test_2000_groups_take_requests_of_100_groups(broker: Broker) -> None:
     assert seen["committed offsets"] == [(done, 2_000) for done in range(100, 2_001, 100)]
 
 
+@pytest.mark.slow
 def test_an_address_without_a_broker_is_an_error() -> None:
     with pytest.raises(
         SourceError, match=r"no Kafka broker answers at 127\.0\.0\.1:1 within 0\.5 s \(connection refused\)"

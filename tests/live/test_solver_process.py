@@ -100,6 +100,7 @@ def test_threads_share_the_process_and_wait_for_each_other(monkeypatch: pytest.M
         solver.stop()
 
 
+@pytest.mark.slow
 def test_a_search_ends_at_its_own_limit_before_the_deadline() -> None:
     rng = random.Random(5)
     lags = {f"t{n}": [rng.randrange(10**6) for _ in range(60)] for n in range(5)}

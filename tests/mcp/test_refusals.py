@@ -72,6 +72,7 @@ def root(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_paths_below_a_root_are_read(root: Path) -> None:
     with assistant_with(root) as assistant:
         for path in ("group.json", root / "group.json", "./nothing/../group.json", "inner.json"):
@@ -102,6 +103,7 @@ def test_without_roots_only_texts_are_read(root: Path) -> None:
             assert "no paths" in assistant.error("plan", source=path)
 
 
+@pytest.mark.slow
 def test_folders_with_links_and_other_things_than_files_are_refused(root: Path) -> None:
     with assistant_with(root) as assistant:
         assert "is a link" in assistant.error("groups", source=".")
@@ -114,6 +116,7 @@ def test_folders_with_links_and_other_things_than_files_are_refused(root: Path) 
         assert "cannot be read" in assistant.error("groups", source="a\0b")
 
 
+@pytest.mark.slow
 def test_names_and_texts_that_are_not_utf8_are_answered(root: Path) -> None:
     name = os.fsdecode(b"offsets-\xff.txt")
     (root / name).write_bytes(b"GROUP TOPIC PARTITION LAG\ng \xff 0 5\n")

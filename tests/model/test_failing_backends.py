@@ -278,6 +278,7 @@ def test_the_search_keeps_its_plan_when_all_backends_break(
     assert result.seconds < ROOM
 
 
+@pytest.mark.slow
 def test_a_backend_without_time_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def formulate_slowly(*asked: Any) -> Mip:
         time.sleep(0.6)
@@ -290,6 +291,7 @@ def test_a_backend_without_time_is_not_started(monkeypatch: pytest.MonkeyPatch) 
     assert not [warning for warning in result.warnings if "highs" in warning and "is a baseline" not in warning]
 
 
+@pytest.mark.slow
 def test_a_plan_reported_before_the_backend_hangs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = unsettled()
     best = evenlag.solve(problem, time_limit=1)

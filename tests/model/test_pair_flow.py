@@ -73,6 +73,7 @@ def _checked(rule: CountRule, costs: PairTable) -> CheapestPlan:
     return found
 
 
+@pytest.mark.slow
 def test_a_flow_over_classes_costs_as_much_as_one_over_members(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = [each for seed in range(150) if (each := _drawn(seed)) is not None]
     monkeypatch.setattr(pair_flow, "FEW_ARCS", 0)

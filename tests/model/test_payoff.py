@@ -97,6 +97,7 @@ def test_a_group_left_alone_is_a_sound_result(problem: evenlag.Problem, share: A
     assert document["payoff"]["asked"] == pytest.approx(float(parse_share(share)))
 
 
+@pytest.mark.slow
 def test_the_more_is_asked_the_less_pays() -> None:
     found = [evenlag.solve(lopsided(), only_if_better=percent / 100, stickiness=10).pays for percent in range(101)]
     assert found == [percent <= 75 for percent in range(101)]  # (80 − 2 moves · 10) / 80

@@ -32,6 +32,7 @@ def spread_by_hand(rows: list[list[Any]], members: int, changes: dict[int, int] 
     return max(loads) - min(loads)
 
 
+@pytest.mark.slow
 def test_the_page_holds_its_document_and_loads_nothing() -> None:
     seen, document = seen_and_document(owned_group(), capacity=2.0)
     page = report.group_page(seen, document, MADE)

@@ -81,6 +81,7 @@ def tab_to(page: Page, wanted: str, most: int = 60) -> dict[str, str]:
     raise AssertionError(f"{wanted!r} is not among the first {most} that Tab reaches")
 
 
+@pytest.mark.slow
 def test_members_are_drawn_with_their_plan(group: tuple[Path, dict[str, Any]], page: Page) -> None:
     path, document = group
     labels = bar_labels(page.open(path))
@@ -135,6 +136,7 @@ def test_enter_opens_a_table_that_is_folded(group: tuple[Path, dict[str, Any]], 
     assert page.press("Enter").value(shown) is True
 
 
+@pytest.mark.slow
 def test_the_members_beyond_the_first_are_shown_by_keyboard(tmp_path: Path, page: Page) -> None:
     lags = list(range(1, 51))
     members = [f"m{number}" for number in range(50)]
@@ -201,6 +203,7 @@ def test_a_page_is_as_wide_as_a_phone_and_its_columns_are_not_lost(
         assert hidden == 0  # a table that is wider can be scrolled by keyboard
 
 
+@pytest.mark.slow
 def test_all_groups_of_a_fleet_are_reached(tmp_path: Path, page: Page) -> None:
     names = [f"g{number:03}" for number in range(250)]
     rows = [audit_row(name, strategy, 5) for name in names for strategy in ("optimal", "current")]

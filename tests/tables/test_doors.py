@@ -197,6 +197,7 @@ SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
     offsets=tables(OFFSETS, NEEDED, 8),
     members=st.none() | tables(MEMBERS, ("group", "consumer_id"), 5),
 )
+@pytest.mark.slow
 def test_every_door_reads_the_same(offsets: Columns, members: Columns | None, tmp_path: Path) -> None:
     found = {door: outcomes(door, offsets, members, tmp_path) for door in DOORS}
     for door in DOORS:
@@ -231,6 +232,7 @@ def check_task(offsets: Columns, members: Columns | None, rejects: Sequence[Row]
     offsets=tables(OFFSETS, (*NEEDED, "snapshot_ts"), 8),
     members=st.none() | tables(MEMBERS, ("group", "consumer_id", "snapshot_ts"), 5),
 )
+@pytest.mark.slow
 def test_a_task_of_spark_reads_the_same(offsets: Columns, members: Columns | None) -> None:
     made = to_arrow(offsets, Path()), None if members is None else to_arrow(members, Path())
     checked = rules(*made).checked(batches(*made))

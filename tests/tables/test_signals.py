@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from evenlag.tables.loading import read_table
 
 SIGNALS = 200
@@ -18,6 +20,7 @@ for number in range({SIGNALS}):
 """
 
 
+@pytest.mark.slow
 def test_no_signal_is_lost_while_csv_is_read(tmp_path: Path) -> None:
     """Arrow replaces handlers while its reader runs in the main thread, and loses a signal that comes at its end."""
     path = tmp_path / "offsets.csv"

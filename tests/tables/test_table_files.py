@@ -174,6 +174,7 @@ def test_json_may_omit_nulls(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_csv_file_without_quotes_is_read_as_one_with_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def outcome() -> object:
         try:

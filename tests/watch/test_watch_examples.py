@@ -71,6 +71,7 @@ def test_the_page_has_every_metric(served: set[str]) -> None:
     assert {name for line in lines for name in NAME.findall(line)} == served
 
 
+@pytest.mark.slow
 def test_the_dashboard_asks_for_metrics_that_are_served(served: set[str]) -> None:
     text = (EXAMPLES / "dashboard.json").read_text()
     dashboard = json.loads(text)

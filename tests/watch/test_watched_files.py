@@ -108,6 +108,7 @@ def test_a_half_written_file_changes_nothing(tmp_path: Path, cut: int) -> None:
     assert watched.board.reads.succeeded
 
 
+@pytest.mark.slow
 def test_a_file_that_has_just_changed_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "offsets.csv"
     path.write_text(HEADER + BILLING)

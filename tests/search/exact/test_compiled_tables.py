@@ -38,6 +38,7 @@ def group(rng: random.Random) -> Problem:
     return Problem.from_lags({"t": lags}, {m: ["t"] for m in members}, owned=owned)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_tables_are_the_same_with_and_without_compiled_code(compiled: ModuleType, seed: int) -> None:

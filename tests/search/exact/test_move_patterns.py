@@ -257,6 +257,7 @@ def test_a_bound_measures_the_worth_of_a_budget() -> None:
     assert cheapest_window(patterns, 90, 0) == 90  # as far as it was asked
 
 
+@pytest.mark.slow
 def test_without_price_and_budget_windows_are_asked_about_as_with_a_budget_of_all_moves() -> None:
     random = Random(1)
     owned = {f"c{m:03}": [("t", p) for p in range(4 * m, 4 * m + 4)] for m in range(12)}

@@ -109,6 +109,7 @@ def test_it_goes_on_where_single_exchanges_end(options: dict[str, Any]) -> None:
     assert won >= 3
 
 
+@pytest.mark.slow
 def test_it_finds_the_best_plan_of_most_small_groups() -> None:
     best = 0
     for seed in range(8):

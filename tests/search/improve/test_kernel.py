@@ -98,6 +98,7 @@ def without_spent(key: tuple[Any, ...]) -> tuple[Any, ...]:
     return key[:1] + key[2:]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 @example(seed=56861)
 @given(seed=st.integers(0, 2**32))
