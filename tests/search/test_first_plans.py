@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from math import ceil, floor
 from random import Random
 from typing import Any
@@ -63,6 +63,24 @@ def assert_sound(groups: list[Problem], price: list[int], balance: str, kind: st
         for other in (current_plan(group), dealt[g]):
             if violation(other, rule) is None:
                 assert found.objective[g] <= objective(other, price[g], kind)
+
+
+@pytest.mark.parametrize("seed", seeds(200))
+def test_classes_are_dealt_out_over_the_slots_of_their_group(seed: int) -> None:
+    random = Random(seed)
+    width = np.array([random.randint(2, 5) for _ in range(random.randint(1, 3))])
+    of = np.repeat(np.arange(len(width)), random.randint(1, 4))
+    sizes = np.array([random.randint(0, width[group] - 1) for group in of])
+    drawn = [sorted((random.choice([1, 2, 5, 9, 30]) for _ in range(size)), reverse=True) for size in sizes]
+    drawn_lags = np.array(list(chain(*drawn)), dtype=np.int64)
+    chosen = layers._dealt(drawn_lags, np.cumsum(sizes) - sizes, sizes, of, width)
+    by_class = np.split(chosen, np.cumsum(sizes)[:-1])
+    for group, slots_of_it in enumerate(width.tolist()):
+        parts = [part.tolist() for part, its in zip(by_class, of.tolist(), strict=True) if its == group]
+        assert all(len(set(part)) == len(part) for part in parts)
+        held = np.bincount(np.array(list(chain(*parts)), dtype=np.int64), minlength=slots_of_it)
+        assert len(held) == slots_of_it
+        assert held.max() - held.min() <= 1
 
 
 @pytest.mark.parametrize("balance", BALANCES)

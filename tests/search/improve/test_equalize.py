@@ -117,6 +117,14 @@ def three_way_alone(
     return Plan(plan.problem, state.member_of)
 
 
+def test_two_members_share_anew_what_both_hold() -> None:
+    problem = alike([9, 7, 4, 2], "ab", owned={"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]})
+    rule = count_rule(problem)
+    state = SearchState(current_plan(problem), rule, (11, 11), 0)
+    few_held.best_pair_search(state, stop_after(10))
+    assert loads_of(Plan(problem, state.member_of)) == [11, 11]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("search", [equalize, pairs_alone, three_way_alone])
 @pytest.mark.parametrize("kind", ["none", "pins", "caps", "weights", "slack"])
