@@ -21,7 +21,7 @@ from evenlag.model.objective import ObjectiveKind
 from evenlag.model.pair_table import PairTable
 from evenlag.model.problem import NOBODY
 from evenlag.search.improve import kernel
-from evenlag.search.improve.state import NO_LIMIT, SearchState
+from evenlag.search.improve.state import SearchState
 
 LEAST_GAIN = 1e-9  # as a share of the distances; less may be rounding, because squares are floats
 ALL = 2**31  # width that includes all partitions of each other member
@@ -302,14 +302,14 @@ def _beside(loads: Ints, active: Whole, me: int, holder: Whole) -> tuple[Any, An
 
     With only two members, return values that leave the decision to the loads of the pair.
     """
-    rest = active[active != me]
+    rest, beyond = active[active != me], loads.max() + 1
     if len(rest) < 2:
-        return np.full(loads.shape[1], -NO_LIMIT, loads.dtype), np.full(loads.shape[1], NO_LIMIT, loads.dtype)
+        return np.full(loads.shape[1], -beyond, loads.dtype), np.full(loads.shape[1], beyond, loads.dtype)
     ends = []
     for sign in (1, -1):
         values = sign * loads[rest]
         first, scenario = values.argmax(axis=0), np.arange(values.shape[1])
         highest = values[first, scenario]
-        values[first, scenario] = -NO_LIMIT
+        values[first, scenario] = -beyond
         ends.append(sign * np.where(holder[:, None] == rest[first], values.max(axis=0), highest))
     return ends[0], ends[1]
