@@ -137,6 +137,26 @@ def test_each_cause_is_named_with_the_remedy_of_least_effort(cause: str) -> None
     assert "refused" not in {each.outcome for each in verdicts}, verdicts
 
 
+@pytest.mark.parametrize(
+    ("unowned", "words"),
+    [
+        ([1], "Partition t-1 has no owner, with 7 messages"),
+        ([1, 2, 4], "Partitions t-1, t-2 and t-4 have no owner, with 112 messages"),
+        ([1, 2, 4, 5], "Partitions t-1, t-2, t-4 and 1 more have no owner, with 113 messages"),
+    ],
+)
+def test_partitions_without_an_owner_are_named(unowned: list[int], words: str) -> None:
+    owned = {"a": [("t", p) for p in range(6) if p not in unowned], "b": []}
+    problem = Problem.from_lags({"t": [100, 7, 99, 100, 6, 1]}, ["a", "b"], owned=owned)
+    assert str(evenlag.diagnose(problem, time_limit=1)).startswith(f"{words}:")
+
+
+@pytest.mark.parametrize(("lag", "seen"), [(90_000, "members with a backlog"), (100, "the fastest member")])
+def test_the_speed_of_members_is_told_with_where_it_was_seen(lag: int, seen: str) -> None:
+    found = diagnosed(record([("a", lag, 20, 20), ("b", lag, 20, 20)]))
+    assert found.case.assumed_speed == f"a member reads 20 messages/s, as {seen} read in the record"
+
+
 def group(random: Random) -> Problem:
     """A random group with owners by one of several rules."""
     names = [f"c{m}" for m in range(random.randint(1, 8))]

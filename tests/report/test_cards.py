@@ -92,6 +92,15 @@ def test_an_audit_and_a_frontier_show_their_rows() -> None:
     assert Parsed(curve._repr_html_()).tags.count("tr") == len(curve.points) + 1
 
 
+def test_the_row_of_the_knee_stands_out() -> None:
+    owned = {name: [("t", p) for p in range(first, first + 3)] for name, first in (("a", 0), ("b", 3), ("c", 6))}
+    curve = evenlag.frontier(alike({"t": [90, 80, 70, 60, 50, 40, 3, 2, 1]}, "abc", owned=owned), time_limit=1)
+    assert 0 < curve.knee < len(curve.points) - 1
+    rows = curve._repr_html_().split("<tr")[2:]
+    assert [n for n, row in enumerate(rows) if row.startswith(" class=best")] == [curve.knee]
+    assert [n for n, row in enumerate(rows) if "knee: more moves bring little" in row] == [curve.knee]
+
+
 @pytest.mark.parametrize(
     "problem",
     [
