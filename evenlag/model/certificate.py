@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
+from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import Problem
@@ -85,11 +85,14 @@ def by_loads(bounds: list[LoadBounds], problem: Problem, fewest: Fewest | None =
     return Certificate(document)
 
 
-def by_moves(bounds: LoadBounds, rule: CountRule, base: Number, proof: Certificate | None) -> Certificate:
+def by_moves(bounds: LoadBounds, moves: MoveBound, base: Number, proof: Certificate | None) -> Certificate:
     """Return the certificate of a bound on the moves that windows of loads need.
+
+    It names the ends and beginnings of windows for which rounding proves moves, with the steps (rounded_moves.py).
 
     Parameters
     ----------
+    moves : MoveBound
     base : number
         Proven lower bound on the spread (makespan), regardless of moves.
     proof : Certificate or None
@@ -97,8 +100,12 @@ def by_moves(bounds: LoadBounds, rule: CountRule, base: Number, proof: Certifica
     """
 
     def document() -> Document:
-        counts = _cells(rule.problem, rule.fewest_moves()[1])
-        return {"kind": "moves", "each": of_loads([bounds]), "counts": counts, "base": _nested(base, proof)}
+        return {
+            "kind": "moves", "each": of_loads([bounds]), "base": _nested(base, proof),
+            "counts": _cells(moves.rule.problem, moves.rule.fewest_moves()[1]),
+            "ends": [[each.end, each.step] for each in moves.ends],
+            "begins": [[-each.end, each.step] for each in moves.begins],
+        }  # fmt: skip
 
     return Certificate(document)
 

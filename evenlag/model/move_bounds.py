@@ -27,11 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.model.arrays import Ints
+from evenlag.model.arrays import Bools, Ints
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number, by_member
 from evenlag.model.problem import NOBODY
+from evenlag.model.rounded_moves import RoundedMoves, rounded_moves
 
 MOST_STEPS = 40  # departures or arrivals counted per member; more do not raise the bound
 
@@ -100,6 +101,8 @@ class MoveBound:
         self._known: dict[int, int] = {}  # cache: fewest moves for each window width, shared by budgets and prices
         self._departures, self._arrivals, self._givers, self._takers = (_Number() for _ in range(4))
         self._all_givers, self._all_takers = _Number(), _Number()  # that all members need together
+        self._by_ends, self._by_begins = _Number(), _Number()  # moves by rounding
+        self.ends, self.begins = list[RoundedMoves](), list[RoundedMoves]()
         lo, hi = _count_range(rule)
         loads = list[int]()
         for m in np.flatnonzero(problem.active).tolist():
@@ -110,6 +113,19 @@ class MoveBound:
             total, dtype = int(lags.sum()), problem.load_factors.dtype
             self._all_takers.below.append(np.array(loads_by_number(loads, total), dtype=dtype))
             self._all_givers.above.append(-np.array(loads_by_number([-load for load in loads], -total), dtype=dtype))
+            self._round(np.array(loads, dtype=dtype), owned)
+
+    def _round(self, loads: Ints, owned: Bools) -> None:
+        """Add the moves that rounding proves."""
+        problem = self.rule.problem
+        enough = int(owned.sum()) + 1
+        unowned = problem.lags[problem.assignable & ~owned].astype(loads.dtype)
+        lost = problem.lags[owned & ~problem.active[problem.owner]].astype(loads.dtype)
+        self.ends = rounded_moves(loads, unowned, lost, self.max_load_lb, enough)
+        if self.spread_matters:
+            self.begins = rounded_moves(loads, unowned, lost, -self.min_load_ub, enough, low=True)
+        self._by_ends.below.append(_at_each(self.ends, loads.dtype) + 1)
+        self._by_begins.above.append(-_at_each(self.begins, loads.dtype) - 1)
 
     def _member(self, held: Ints, lo: int, hi: int, factor: Any) -> None:
         """Add the departures and arrivals that this member needs, and whether it needs any."""
@@ -140,17 +156,21 @@ class MoveBound:
 
     def _moves(self, low: Ints, high: Ints) -> Ints:
         """Return the least moves that windows [low, high] need."""
-        departures, arrivals, givers, takers, all_givers, all_takers = (
+        departures, arrivals, givers, takers, all_givers, all_takers, by_ends, by_begins = (
             number.within(low, high) for number in self._numbers
         )
         departures += np.maximum(all_givers - givers, 0)
         arrivals += np.maximum(all_takers - takers, 0)
-        moves: Ints = np.maximum(np.maximum(departures, arrivals - self.unowned), self.fewest)
+        rounded = np.maximum(by_ends, by_begins)
+        moves: Ints = np.maximum(np.maximum(departures, arrivals - self.unowned), np.maximum(rounded, self.fewest))
         return moves
 
     @property
     def _numbers(self) -> tuple[_Number, ...]:
-        return self._departures, self._arrivals, self._givers, self._takers, self._all_givers, self._all_takers
+        return (
+            self._departures, self._arrivals, self._givers, self._takers, self._all_givers, self._all_takers,
+            self._by_ends, self._by_begins,
+        )  # fmt: skip
 
     def moves(self, width: int) -> int:
         """Return a lower bound on the moves of any plan in a window of this width (in load · factor)."""
@@ -247,6 +267,12 @@ def _count_range(rule: CountRule) -> tuple[Ints, Ints]:
         lo = np.maximum(lo, rule.topic_bounds.lo.sum(axis=0))
         hi = np.minimum(hi, rule.topic_bounds.hi.sum(axis=0))
     return lo, hi
+
+
+def _at_each(steps: list[RoundedMoves], dtype: Any) -> Ints:
+    """Return the end of each step, as often as it proves more moves than the one before."""
+    more = np.diff([0, *(step.moves for step in steps)])
+    return np.repeat(np.array([step.end for step in steps], dtype=dtype), more)
 
 
 def loads_by_number(loads: list[int], total: int) -> list[int]:

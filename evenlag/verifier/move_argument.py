@@ -6,6 +6,12 @@ partition has no owner.
 
 Members of the same weight must hold the whole lag together. Only a member that takes something can end with more than
 it has today, and only a member that gives something with less. So there must be enough of both.
+
+Rounding proves more. Let a partition be worth its lag, in steps of any length, rounded up; one step less to a member
+that does not own it. If no member may end with more than a load, each partition that a member takes is worth fewer
+steps than its lag has, and each that it gives at least as many. So a member with room for r steps gains at most ceil(r)
+- 1 of worth. Moves must make up the rest of the worth of all partitions. For the least load it is the other way round.
+The proof names loads and steps.
 """
 
 from __future__ import annotations
@@ -22,11 +28,12 @@ from evenlag.verifier.question import Question, RefusedError
 from evenlag.verifier.stated_group import Group
 
 STEPS = 12  # effort for a window
+Pairs = list[tuple[int, int]]
 
 
 def check_moves(
     group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int, base: Fraction,
-    bound: Fraction, effort: Effort,
+    bound: Fraction, effort: Effort, ends: Pairs, begins: Pairs,
 ) -> None:  # fmt: skip
     """Raise RefusedError unless the moves into any narrow window make every plan in it cost at least the bound.
 
@@ -42,12 +49,14 @@ def check_moves(
         Lower bound on the spread (makespan), at any number of moves.
     bound : Fraction
         In messages.
+    ends, begins : list of (int, int)
+        Loads at which windows end (begin) and steps, in messages, for proofs by rounding.
     """
     price, budget = Fraction(question.price), question.max_moves
     scale = lcm(group.scale, price.denominator, bound.denominator)
     unit = group.load_unit(group.lags)
     effort.spend(STEPS * len(group.active) * scale.bit_length())
-    argument = _Argument(group, question, counts, pair, fewest, scale, int(unit * scale))
+    argument = _Argument(group, question, counts, pair, fewest, scale, int(unit * scale), ends, begins, effort)
     moves = fewest
     while budget is None or moves <= budget:
         width = (
@@ -84,7 +93,7 @@ class _Argument:
 
     def __init__(
         self, group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int,
-        scale: int, unit: int,
+        scale: int, unit: int, ends: Pairs, begins: Pairs, effort: Effort,
     ) -> None:  # fmt: skip
         self.spread, self.fewest = question.kind == "spread", fewest
         self.highest, self.lowest = -floor(-pair[0] * scale), floor(pair[1] * scale)
@@ -93,6 +102,7 @@ class _Argument:
         self.unowned = sum(group.owner[p] is None for p in group.here)
         self._departures, self._arrivals, self._givers, self._takers = (_Number() for _ in range(4))
         self._all_givers, self._all_takers = _Number(), _Number()  # that all members need together
+        self._by_ends, self._by_begins = _Number(), _Number()  # moves by rounding
         loads: list[int] = []
         for m in group.active:
             lo, hi = counts.totals[m]
@@ -103,14 +113,21 @@ class _Argument:
             total = sum(lags) * scale
             self._all_takers.below = _sufficient(loads, total, unit)
             self._all_givers.above = [-load for load in _sufficient([-load for load in loads], -total, unit)]
-        numbers = self._departures, self._arrivals, self._givers, self._takers, self._all_givers, self._all_takers
-        for each in numbers:
+            unowned = [group.lags[p] for p in group.here if group.owner[p] is None]
+            lost = [group.lags[p] for p in group.here if group.owner[p] not in {*group.active, None}]
+            effort.spend(len(ends + begins) * (len(loads) + len(unowned) + len(lost)))
+            rounding = _Rounding([load // scale for load in loads], unowned, lost, len(lags) + 1)
+            for load, moves in _rising([(-end, rounding.moves(end, step, least=False)) for end, step in ends]):
+                self._by_ends.below += [(1 - load) * scale] * moves
+            for load, moves in _rising([(low, rounding.moves(low, step, least=True)) for low, step in begins]):
+                self._by_begins.above += [(load - 1) * scale] * moves
+        for each in self._numbers:
             each.below.sort()
             each.above.sort()
         begin, end = {0, self.lowest}, {self.highest}
         self.breaks = (
-            sorted(begin.union(*(each.above for each in numbers))),
-            sorted(end.union(*(each.below for each in numbers))),
+            sorted(begin.union(*(each.above for each in self._numbers))),
+            sorted(end.union(*(each.below for each in self._numbers))),
         )
 
     def _member(self, held: list[int], lo: int, hi: int, factor: int) -> None:
@@ -137,15 +154,19 @@ class _Argument:
         self._takers.add(*((1, [], []) if count < lo else (0, down_takes[:1], up[:1])))
 
     def _moves(self, low: int, high: int) -> int:
-        departures, arrivals, givers, takers, all_givers, all_takers = (
-            each.within(low, high)
-            for each in (
-                self._departures, self._arrivals, self._givers, self._takers, self._all_givers, self._all_takers
-            )
-        )  # fmt: skip
+        departures, arrivals, givers, takers, all_givers, all_takers, by_ends, by_begins = (
+            each.within(low, high) for each in self._numbers
+        )
         departures += max(all_givers - givers, 0)
         arrivals += max(all_takers - takers, 0)
-        return max(departures, arrivals - self.unowned, self.fewest)
+        return max(departures, arrivals - self.unowned, by_ends, by_begins, self.fewest)
+
+    @property
+    def _numbers(self) -> tuple[_Number, ...]:
+        return (
+            self._departures, self._arrivals, self._givers, self._takers, self._all_givers, self._all_takers,
+            self._by_ends, self._by_begins,
+        )  # fmt: skip
 
     def fewest_within(self, width: int) -> int:
         """Return a lower bound on the moves into any window of this width; more than the partitions if none fits."""
@@ -174,3 +195,34 @@ def _sufficient(loads: list[int], total: int, unit: int) -> list[int]:
             low, high = (low, middle) if room >= total else (middle + 1, high)
         result.append(low * unit)
     return result
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """Loads of members today, and lags of partitions that nobody owns or whose owner may hold nothing."""
+
+    loads: list[int]
+    unowned: list[int]
+    lost: list[int]
+    enough: int  # moves that no plan has
+
+    def moves(self, load: int, step: int, *, least: bool) -> int:
+        """Return the moves proven by a step if no member may hold more (less) than a load, in messages."""
+        unowned, lost = ([-(-lag // step) for lag in lags] for lags in (self.unowned, self.lost))
+        beyond = [load - today if least else today - load for today in self.loads]
+        moves = sum(-(-more // step) if more >= 0 else 1 + more // step for more in beyond)
+        if least:
+            moves -= sum(unowned) + sum(max(steps - 1, 0) for steps in lost)
+        else:
+            moves += sum(max(steps - 1, 0) for steps in unowned) + sum(max(steps, 1) for steps in lost)
+        return min(moves, self.enough)
+
+
+def _rising(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return loads in order, each with the moves by which it proves more than all before it, if any."""
+    rising, most = [], 0
+    for load, moves in sorted(found):
+        if moves > most:
+            rising.append((load, moves - most))
+            most = moves
+    return rising

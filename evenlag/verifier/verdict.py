@@ -315,7 +315,8 @@ class Check(Answer):
         group, counts, base = self._alone, self.counts, self._base(proof)
         moves = self.moves_by(proof) if "counts" in proof else 0
         pair = self._pair(proof["each"][0], group.lags)
-        check_moves(group, self.question, counts, pair, moves, base, self.bound, self.effort)
+        ends, begins = (_pairs_of(proof, name) for name in ("ends", "begins"))
+        check_moves(group, self.question, counts, pair, moves, base, self.bound, self.effort, ends, begins)
         return "every narrower window of loads takes moves that cost as much"
 
     def _by_scenarios(self, proof: Mapping[str, Any]) -> str:
@@ -397,3 +398,15 @@ class Check(Answer):
         parts = [1 if question.across == "worst" else weight / sum(weights) for weight in weights]
         units = [group.load_unit(lags) * part for (_, lags), part in zip(group.judged_by, parts, strict=True)]
         return common_divisor([*units, question.price, *(pair.price for pair in self.terms.pairs)])
+
+
+def _pairs_of(proof: Mapping[str, Any], name: str) -> list[tuple[int, int]]:
+    """Return the loads and steps of a proof by rounding; raise RefusedError for anything else."""
+    pairs = proof.get(name, [])
+    try:
+        read = [(load, step) for load, step in pairs]
+    except (TypeError, ValueError) as error:
+        raise RefusedError(f"{name} of the proof cannot be read ({error!r})") from error
+    if not all(type(load) is int and type(step) is int and step > 0 for load, step in read):
+        raise RefusedError(f"{name} of the proof must be pairs of a load and a positive step, in messages")
+    return read

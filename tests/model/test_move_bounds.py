@@ -3,6 +3,7 @@
 from fractions import Fraction
 from functools import cache
 
+import numpy as np
 import pytest
 
 from evenlag.model.balance import count_rule
@@ -10,6 +11,7 @@ from evenlag.model.bounds import load_bounds
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
+from evenlag.model.rounded_moves import rounded_moves
 from tests.support.exact import Goal, by_moves, within
 from tests.support.problems import HUGE, alike
 from tests.support.searching import feasible_plans, loads_of, tiny_case, tiny_plans, tiny_seeds
@@ -107,5 +109,22 @@ def test_what_a_member_left_takes_many_members_to_carry() -> None:
     problem = alike([10] * 100 + [50] * 2, held, owned=owned)
     rule = count_rule(problem, "none")
     bound = MoveBound(rule, load_bounds(rule), 0)
-    assert [bound.base(moves) for moves in (0, 2, 7, 8, None)] == [50, 25, 12, 0, 0]  # 2 more members take than moves
+    assert [bound.base(moves) for moves in (0, 2, 7, 8, None)] == [50, 25, 13, 0, 0]  # 2 more members take than moves
     assert [bound.objective(price, None) for price in (20, 7, 2)] == [50, 25 + 2 * 7, 8 * 2]
+
+
+def test_a_partition_without_room_displaces_others() -> None:
+    """One of nine members with five partitions of 20 messages each takes one of 35, which nobody owns."""
+    held = {f"m{m}": list(range(5 * m, 5 * m + 5)) for m in range(9)}
+    owned = {name: [("t", p) for p in these] for name, these in held.items()}
+    problem = alike([20] * 45 + [35], held, owned=owned)
+    rule = count_rule(problem, "none")
+    bound = MoveBound(rule, load_bounds(rule), 0)
+    assert [bound.base(moves) for moves in (0, 1, 2)] == [35, 20, 20]
+
+
+def test_moves_that_no_plan_has_are_not_counted_one_by_one() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    steps = rounded_moves(np.array([5, 5]), np.array([10**12]), none, first=6, enough=3)
+    assert [(step.end, step.moves) for step in steps][-1] == (5 + 10**12 // 3, 3)
+    assert rounded_moves(none, none, none, first=6, enough=3) == []

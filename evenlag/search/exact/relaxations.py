@@ -86,7 +86,7 @@ def bound_with_moves(task: Task, best: Incumbent) -> Bound:
         moves = MoveBound(alone.rule, alone.bounds, best.moves_bound, spread=task.spread_matters, least=least)
         stop = task.clock.stop(1 / len(task.each))
         bound = whole(moves.objective(task.goal.stickiness, task.goal.max_moves, stop))
-        parts.append((bound, by_moves(alone.bounds, alone.rule, least, proof)))
+        parts.append((bound, by_moves(alone.bounds, moves, least, proof)))
     objective = task.goal.combined(task.problem, [bound for bound, _ in parts])
     certificate = of_scenarios(parts) if task.problem.futures else parts[0][1]
     return Bound(objective, rests_on=rests_on, certificate=certificate)
