@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.model.arrays import Bools, Ints
+from evenlag.model.arrays import Bools, Ints, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number, by_member
@@ -104,28 +104,38 @@ class MoveBound:
         self._by_ends, self._by_begins = _Number(), _Number()  # moves by rounding
         self.ends, self.begins = list[RoundedMoves](), list[RoundedMoves]()
         lo, hi = _count_range(rule)
-        loads = list[int]()
         for m in np.flatnonzero(problem.active).tolist():
             held = np.sort(problem.lags[owned_by[m]])
-            loads.append(int(held.sum()))
             self._member(held.astype(problem.load_factors.dtype), int(lo[m]), int(hi[m]), problem.load_factors[m])
         if problem.equal_weights:
-            total, dtype = int(lags.sum()), problem.load_factors.dtype
-            self._all_takers.below.append(np.array(loads_by_number(loads, total), dtype=dtype))
-            self._all_givers.above.append(-np.array(loads_by_number([-load for load in loads], -total), dtype=dtype))
-            self._round(np.array(loads, dtype=dtype), owned)
+            self._together([owned_by[m] for m in np.flatnonzero(problem.active)], owned)
 
-    def _round(self, loads: Ints, owned: Bools) -> None:
-        """Add the moves that rounding proves."""
+    def _together(self, held: list[Whole], owned: Bools) -> None:
+        """Add the numbers that all members need together.
+
+        A member with a partition of at least the low end of a window holds enough, however large the partition is. So
+        lags count up to the greatest low end there is.
+        """
         problem = self.rule.problem
-        enough = int(owned.sum()) + 1
-        unowned = problem.lags[problem.assignable & ~owned].astype(loads.dtype)
-        lost = problem.lags[owned & ~problem.active[problem.owner]].astype(loads.dtype)
-        self.ends = rounded_moves(loads, unowned, lost, self.max_load_lb, enough)
+        enough, free = int(owned.sum()) + 1, problem.assignable & ~owned
+        lost = owned & ~problem.active[problem.owner]
+        lags = problem.lags.astype(problem.load_factors.dtype)
+
+        def loads_of(lags: Ints) -> list[int]:
+            return [int(lags[places].sum()) for places in held]
+
+        loads, total = loads_of(lags), int(lags[problem.assignable].sum())
+        self._all_takers.below.append(np.array(loads_by_number(loads, total), dtype=lags.dtype))
+        self.ends = rounded_moves(np.array(loads, lags.dtype), lags[free], lags[lost], self.max_load_lb, enough)
+        self._by_ends.below.append(_at_each(self.ends, lags.dtype) + 1)
         if self.spread_matters:
-            self.begins = rounded_moves(loads, unowned, lost, -self.min_load_ub, enough, low=True)
-        self._by_ends.below.append(_at_each(self.ends, loads.dtype) + 1)
-        self._by_begins.above.append(-_at_each(self.begins, loads.dtype) - 1)
+            lags = np.minimum(lags, self.min_load_ub)
+            loads, total = loads_of(lags), int(lags[problem.assignable].sum())
+            self._all_givers.above.append(-np.array(loads_by_number([-load for load in loads], -total), lags.dtype))
+            self.begins = rounded_moves(
+                np.array(loads, lags.dtype), lags[free], lags[lost], -self.min_load_ub, enough, low=True
+            )
+            self._by_begins.above.append(-_at_each(self.begins, lags.dtype) - 1)
 
     def _member(self, held: Ints, lo: int, hi: int, factor: Any) -> None:
         """Add the departures and arrivals that this member needs, and whether it needs any."""

@@ -17,6 +17,7 @@ The proof names loads and steps.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
@@ -103,24 +104,15 @@ class _Argument:
         self._departures, self._arrivals, self._givers, self._takers = (_Number() for _ in range(4))
         self._all_givers, self._all_takers = _Number(), _Number()  # that all members need together
         self._by_ends, self._by_begins = _Number(), _Number()  # moves by rounding
-        loads: list[int] = []
         for m in group.active:
             lo, hi = counts.totals[m]
             held = sorted(group.lags[p] for p in group.here if group.owner[p] == m)
             self._member(held, lo, hi, int(scale / group.share[m]))
-            loads.append(sum(held) * scale)
         if len(set(group.share.values())) == 1:
-            total = sum(lags) * scale
-            self._all_takers.below = _sufficient(loads, total, unit)
-            self._all_givers.above = [-load for load in _sufficient([-load for load in loads], -total, unit)]
-            unowned = [group.lags[p] for p in group.here if group.owner[p] is None]
-            lost = [group.lags[p] for p in group.here if group.owner[p] not in {*group.active, None}]
-            effort.spend(len(ends + begins) * (len(loads) + len(unowned) + len(lost)))
-            rounding = _Rounding([load // scale for load in loads], unowned, lost, len(lags) + 1)
-            for load, moves in _rising([(-end, rounding.moves(end, step, least=False)) for end, step in ends]):
-                self._by_ends.below += [(1 - load) * scale] * moves
-            for load, moves in _rising([(low, rounding.moves(low, step, least=True)) for low, step in begins]):
-                self._by_begins.above += [(load - 1) * scale] * moves
+            effort.spend(len(ends + begins) * (len(group.active) + sum(group.owner[p] is None for p in group.here)))
+            self._together(group, group.lags, scale, unit, ends)
+            if self.spread:  # a partition of at least the low end suffices for its holder, however large it is
+                self._together(group, [min(lag, floor(pair[1])) for lag in group.lags], scale, unit, begins, least=True)
         for each in self._numbers:
             each.below.sort()
             each.above.sort()
@@ -152,6 +144,21 @@ class _Argument:
         self._arrivals.add(max(lo - count, 0), down_takes, up)
         self._givers.add(*((1, [], []) if count > hi else (0, down[:1], up_gives[:1])))
         self._takers.add(*((1, [], []) if count < lo else (0, down_takes[:1], up[:1])))
+
+    def _together(
+        self, group: Group, lags: Sequence[int], scale: int, unit: int, pairs: Pairs, *, least: bool = False
+    ) -> None:
+        """Add what all members need together if none may hold more (less) than a load."""
+        sign, rounding = -1 if least else 1, _Rounding.of(group, lags)
+        total = sum(lags[p] for p in group.here) * scale
+        suffices = _sufficient([sign * load * scale for load in rounding.loads], sign * total, unit)
+        found = _rising([(sign * -load, rounding.moves(load, step, least=least)) for load, step in pairs])
+        if least:
+            self._all_givers.above = [-load for load in suffices]
+            self._by_begins.above = [(load - 1) * scale for load, moves in found for _ in range(moves)]
+        else:
+            self._all_takers.below = suffices
+            self._by_ends.below = [(1 - load) * scale for load, moves in found for _ in range(moves)]
 
     def _moves(self, low: int, high: int) -> int:
         departures, arrivals, givers, takers, all_givers, all_takers, by_ends, by_begins = (
@@ -205,6 +212,17 @@ class _Rounding:
     unowned: list[int]
     lost: list[int]
     enough: int  # moves that no plan has
+
+    @classmethod
+    def of(cls, group: Group, lags: Sequence[int]) -> _Rounding:
+        loads, unowned, lost = dict.fromkeys(group.active, 0), list[int](), list[int]()
+        for p in group.here:
+            m = group.owner[p]
+            if m in loads:
+                loads[m] += lags[p]
+            else:
+                (unowned if m is None else lost).append(lags[p])
+        return cls([*loads.values()], unowned, lost, len(group.here) + 1)
 
     def moves(self, load: int, step: int, *, least: bool) -> int:
         """Return the moves proven by a step if no member may hold more (less) than a load, in messages."""
