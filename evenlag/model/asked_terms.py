@@ -150,7 +150,8 @@ class _Wishes:
         fewest = first == (MOVES,) and MOVES not in named and not budgeted
         max_moves = self.max_moves
         if fewest or max_moves is not None:
-            given = {} if max_moves is None else limits_of_moves(self.given, self.asked)
+            asked = NO_TERMS if MOVED_SIZE in named else self.asked  # max_moved limits sizes, not moves
+            given = {} if max_moves is None else limits_of_moves(self.given, asked)
             max_moves = _budget_of_moves(rule, given, fewest, alone=not budgeted)
         return replace(
             goal, stickiness=0 if MOVES in first else self.price, max_moves=max_moves, fewest=fewest, pairs=pairs,

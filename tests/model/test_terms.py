@@ -206,6 +206,13 @@ def test_no_budget_is_silently_ignored(keywords: dict[str, Any], said: str) -> N
         solve(Problem.from_lags({"t": [3, 4]}, ["a", "b"]), **keywords)
 
 
+def test_a_limit_of_sizes_is_no_limit_of_the_number_of_moves() -> None:
+    owned = {"a": [("t", p) for p in range(4)]}
+    problem = Problem.from_lags({"t": [4, 3, 2, 1]}, ["a", "b"], owned=owned, move_sizes={"t": [0, 0, 0, 9]})
+    result = solve(problem, max_moves=2, max_moved=0)
+    assert (result.status, result.moves, result.moved_size) == ("OPTIMAL", 2, 0)
+
+
 @pytest.mark.parametrize("sizes", [None, {"t": [1, 1, 1, 1]}, {"t": [1, 2, 1, 3]}])
 @pytest.mark.parametrize("price", [0, 2, 30])
 def test_a_price_of_moved_sizes_of_one_equals_stickiness(sizes: dict[str, list[int]] | None, price: int) -> None:
