@@ -245,6 +245,14 @@ def test_the_price_of_a_cost_that_is_zero_everywhere_has_no_effect(left_out: tup
     assert (result.status, result.objective) == ("OPTIMAL", 1 + Fraction(1, 10**9))
 
 
+@pytest.mark.parametrize("left_out", [(), ("enumeration",)])
+def test_a_price_above_64_bits_has_no_effect_where_no_plan_pays_it(left_out: tuple[str, ...]) -> None:
+    costs = {"n": {("t", 0, "a"): 1}}
+    problem = Problem.from_lags({"t": [3, 4]}, ["a", "b"], costs=costs, pins=[("t", 0, "b")])
+    with without(*left_out):
+        assert solve(problem, prices={"n": 1e30}).objective == 1
+
+
 def test_the_least_ceiling_is_rounded_up() -> None:
     problem = Problem.from_lags({"t": [3001, 3000]}, ["a", "b"], weights={"a": 0.37, "b": 1.913})
     with pytest.raises(InfeasibleError, match=r"fullest member needs .*: [\d,.]+ can be kept") as error:
