@@ -101,7 +101,7 @@ def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
     counted = lcm(*(weight.denominator for weight in weights))
     per_square = [int(weight * counted) for weight in weights]
     factors = problem.load_factors[active]
-    most = max(future.total_lag for future in futures)
+    most = max(1, *(future.total_lag for future in futures))  # with 1, the factors themselves fit too
     largest = most * int(max(factors)) * max(sum(per_load), most * sum(per_square))
     costs = [pair.costs.at(here, plans).sum(axis=1) for pair in task.costs]
     priced = zip(costs, task.costs, strict=True)
