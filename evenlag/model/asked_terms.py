@@ -126,10 +126,11 @@ class _Wishes:
         sizes = pair_costs(self.problem, MOVED_SIZE)
         if sizes is not None and sizes.same_as(moves(self.problem)):
             sizes = None  # every partition that may move has size 1
+        other, counted = (MOVED_SIZE, MOVES) if sizes is None else (MOVES, MOVED_SIZE)
+        self.first = tuple(counted if name == other else name for name in self.first)
         if sizes is not None:
             self.prices[MOVED_SIZE] = _per_unit(self.price, sizes) if share else self.price
             self.price = 0
-            self.first = tuple(MOVED_SIZE if name == MOVES else name for name in self.first)
         elif MOVED_SIZE in self.budgets:  # every partition has size 1
             most = self.budgets.pop(MOVED_SIZE)
             self.max_moves = most if self.max_moves is None else min(most, self.max_moves)

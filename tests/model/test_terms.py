@@ -225,6 +225,13 @@ def test_a_price_of_moved_sizes_of_one_equals_stickiness(sizes: dict[str, list[i
         assert (named.moves > 0) == (price < 5)
 
 
+@pytest.mark.parametrize("sizes", [None, {"t": [1, 1]}, {"t": [1, 2]}])
+def test_moved_sizes_of_one_come_first_as_moves_do(sizes: dict[str, list[int]] | None) -> None:
+    problem = Problem.from_lags({"t": [9, 8]}, ["a", "b"], owned={"a": [("t", 0), ("t", 1)]}, move_sizes=sizes)
+    plain, named = (solve(problem, balance="none", stickiness=1, first=[name]) for name in ("moves", "moved_size"))
+    assert (named.objective, named.moves, named.first) == (plain.objective, 0, plain.first)
+
+
 def test_a_term_given_twice_with_one_value_counts_once() -> None:
     racks: dict[str, Any] = {"racks": {"a": "x", "b": "y"}, "partition_racks": {"t": [["x"], ["x"], ["y"]]}}
     problem = Problem.from_lags({"t": [8, 4, 3]}, ["a", "b"], **racks)
