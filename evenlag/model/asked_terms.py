@@ -126,10 +126,11 @@ class _Wishes:
         sizes = pair_costs(self.problem, MOVED_SIZE)
         if sizes is not None and sizes.same_as(moves(self.problem)):
             sizes = None  # every partition that may move has size 1
+        other, counted = (MOVED_SIZE, MOVES) if sizes is None else (MOVES, MOVED_SIZE)
+        self.first = tuple(counted if name == other else name for name in self.first)
         if sizes is not None:
             self.prices[MOVED_SIZE] = _per_unit(self.price, sizes) if share else self.price
             self.price = 0
-            self.first = tuple(MOVED_SIZE if name == MOVES else name for name in self.first)
         elif MOVED_SIZE in self.budgets:  # every partition has size 1
             most = self.budgets.pop(MOVED_SIZE)
             self.max_moves = most if self.max_moves is None else min(most, self.max_moves)
@@ -150,7 +151,8 @@ class _Wishes:
         fewest = first == (MOVES,) and MOVES not in named and not budgeted
         max_moves = self.max_moves
         if fewest or max_moves is not None:
-            given = {} if max_moves is None else limits_of_moves(self.given, self.asked)
+            asked = NO_TERMS if MOVED_SIZE in named else self.asked  # max_moved limits sizes, not moves
+            given = {} if max_moves is None else limits_of_moves(self.given, asked)
             max_moves = _budget_of_moves(rule, given, fewest, alone=not budgeted)
         return replace(
             goal, stickiness=0 if MOVES in first else self.price, max_moves=max_moves, fewest=fewest, pairs=pairs,

@@ -57,6 +57,14 @@ def test_counts_are_allowed_exactly_as_defined_shrinking(problem: evenlag.Proble
     assert_as_defined(problem, balance, slack, Random(0))
 
 
+@pytest.mark.parametrize("seed", seeds(60))
+def test_weights_may_have_many_digits_and_differ_by_far(seed: int) -> None:
+    random = Random(seed)
+    problem = random_problem(random, partitions=8, members=4, topics=3)
+    weights = {m: random.choice([random.uniform(0.1, 1), 10 ** random.uniform(-9, 9), 1]) for m in problem.members}
+    assert_as_defined(problem.weighing(weights), random.choice(BALANCES), random.choice([0, 0, 0, 1, 2]), random)
+
+
 def test_slack_asks_once_for_members_and_topics_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Caps push counts out of their bounds by many steps; asking member by member would take minutes."""
     asked: list[Any] = []

@@ -206,6 +206,13 @@ def test_no_budget_is_silently_ignored(keywords: dict[str, Any], said: str) -> N
         solve(Problem.from_lags({"t": [3, 4]}, ["a", "b"]), **keywords)
 
 
+def test_a_limit_of_sizes_is_no_limit_of_the_number_of_moves() -> None:
+    owned = {"a": [("t", p) for p in range(4)]}
+    problem = Problem.from_lags({"t": [4, 3, 2, 1]}, ["a", "b"], owned=owned, move_sizes={"t": [0, 0, 0, 9]})
+    result = solve(problem, max_moves=2, max_moved=0)
+    assert (result.status, result.moves, result.moved_size) == ("OPTIMAL", 2, 0)
+
+
 @pytest.mark.parametrize("sizes", [None, {"t": [1, 1, 1, 1]}, {"t": [1, 2, 1, 3]}])
 @pytest.mark.parametrize("price", [0, 2, 30])
 def test_a_price_of_moved_sizes_of_one_equals_stickiness(sizes: dict[str, list[int]] | None, price: int) -> None:
@@ -216,6 +223,13 @@ def test_a_price_of_moved_sizes_of_one_equals_stickiness(sizes: dict[str, list[i
         named = solve(problem, prices={"moved_size": price}, **keywords)
         assert (named.objective, named.bound, named.stickiness) == (plain.objective, plain.bound, price)
         assert (named.moves > 0) == (price < 5)
+
+
+@pytest.mark.parametrize("sizes", [None, {"t": [1, 1]}, {"t": [1, 2]}])
+def test_moved_sizes_of_one_come_first_as_moves_do(sizes: dict[str, list[int]] | None) -> None:
+    problem = Problem.from_lags({"t": [9, 8]}, ["a", "b"], owned={"a": [("t", 0), ("t", 1)]}, move_sizes=sizes)
+    plain, named = (solve(problem, balance="none", stickiness=1, first=[name]) for name in ("moves", "moved_size"))
+    assert (named.objective, named.moves, named.first) == (plain.objective, 0, plain.first)
 
 
 def test_a_term_given_twice_with_one_value_counts_once() -> None:
@@ -236,6 +250,14 @@ def test_the_price_of_a_cost_that_is_zero_everywhere_has_no_effect(left_out: tup
     with without(*left_out):
         result = solve(problem, prices={"free": 1e12, "n": 1e-9})
     assert (result.status, result.objective) == ("OPTIMAL", 1 + Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("left_out", [(), ("enumeration",)])
+def test_a_price_above_64_bits_has_no_effect_where_no_plan_pays_it(left_out: tuple[str, ...]) -> None:
+    costs = {"n": {("t", 0, "a"): 1}}
+    problem = Problem.from_lags({"t": [3, 4]}, ["a", "b"], costs=costs, pins=[("t", 0, "b")])
+    with without(*left_out):
+        assert solve(problem, prices={"n": 1e30}).objective == 1
 
 
 def test_the_least_ceiling_is_rounded_up() -> None:

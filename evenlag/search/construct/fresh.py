@@ -145,9 +145,10 @@ class _Columns:
         extras -= int(each[origin] == 0)  # the oversized partition is one of them
         if extras > 0:
             at = np.maximum(self.tail - each - 1, 0)
-            next_up = np.where(over > 0, self.lags[at].astype(np.float64), np.inf)
+            beyond = self.lags.max() + 1
+            next_up = np.where(over > 0, self.lags[at], beyond)
             if each[origin] == 0:
-                next_up[origin] = np.inf
+                next_up[origin] = beyond
             wanted[np.argsort(next_up, kind="stable")[:extras]] += 1
         return wanted
 
@@ -166,14 +167,12 @@ class _Columns:
         held = np.zeros(width, dtype=np.int64)
         handed_out = []
         first = np.where(over > 0, self.tail - over, 0)
-        biggest = np.where(over > 0, self.lags[first].astype(np.float64), -1)
+        biggest = np.where(over > 0, self.lags[first], -1)
         for c in np.argsort(-biggest, kind="stable").tolist():
             if not over[c]:
                 break
             items = np.arange(self.tail[c] - over[c], self.tail[c])
-            order = (
-                np.lexsort((loads.astype(np.float64), held)) if self.even_totals else np.argsort(loads, kind="stable")
-            )
+            order = np.lexsort((loads, held)) if self.even_totals else np.argsort(loads, kind="stable")
             takers = order[: len(items)]
             takers = takers[np.argsort(loads[takers], kind="stable")]
             loads[takers] += self.lags[items]
@@ -328,7 +327,7 @@ def fewest_moves_plan(rule: CountRule) -> Plan:
     room = _room(problem, member_of, counts)
     held = np.flatnonzero((member_of == NOBODY) & (problem.owner != NOBODY))
     cells = problem.topic_of[held].astype(np.int64) * len(problem.members) + problem.owner[held]
-    order = np.lexsort((problem.lags[held].astype(np.float64), cells))  # a member gives its biggest away first
+    order = np.lexsort((problem.lags[held], cells))  # a member gives its biggest away first
     held, cells = held[order], cells[order]
     rank = np.arange(len(cells)) - np.searchsorted(cells, cells)
     kept = held[rank < room.reshape(-1)[cells]]
@@ -346,7 +345,7 @@ def _fill_by_topic(problem: Problem, member_of: Index, counts: Cells) -> None:
     """Fill members up to these counts, topics with the most lag first."""
     room = _room(problem, member_of, counts)
     loads = _scaled(problem, member_of)
-    sizes = [float(problem.lags[problem.topic_slice(t)].sum()) for t in range(len(problem.topics))]
+    sizes = [int(problem.lags[problem.topic_slice(t)].sum()) for t in range(len(problem.topics))]
     for t in sorted(range(len(problem.topics)), key=lambda t: (-sizes[t], t)):
         if room[t].any():
             here = np.arange(problem.topic_starts[t], problem.topic_starts[t + 1])
@@ -364,13 +363,13 @@ def _fill_in_rounds(problem: Problem, member_of: Index, partitions: Cells, room:
     `member_of` and `loads` are updated in place.
     """
     free = partitions[member_of[partitions] == NOBODY]
-    queue = free[np.lexsort((free, -problem.lags[free].astype(np.float64)))]
+    queue = free[np.lexsort((free, -problem.lags[free]))]
     room = room.copy()
     start = 0
     while start < len(queue):
         # Members with the most room go first, so that none has to take several in the last rounds.
         takers = np.flatnonzero(room == room.max()) if problem.equal_weights else np.flatnonzero(room > 0)
-        takers = takers[np.lexsort((takers, loads[takers].astype(np.float64)))][: len(queue) - start]
+        takers = takers[np.lexsort((takers, loads[takers]))][: len(queue) - start]
         placed = queue[start : start + len(takers)]
         member_of[placed] = takers
         loads[takers] += problem.lags[placed] * problem.load_factors[takers]

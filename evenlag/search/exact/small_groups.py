@@ -101,11 +101,11 @@ def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
     counted = lcm(*(weight.denominator for weight in weights))
     per_square = [int(weight * counted) for weight in weights]
     factors = problem.load_factors[active]
-    most = max(future.total_lag for future in futures)
+    most = max(1, *(future.total_lag for future in futures))  # with 1, the factors themselves fit too
     largest = most * int(max(factors)) * max(sum(per_load), most * sum(per_square))
     costs = [pair.costs.at(here, plans).sum(axis=1) for pair in task.costs]
     priced = zip(costs, task.costs, strict=True)
-    largest += sum(int(cost.max(initial=0)) * int(pair.price * common) for cost, pair in priced)
+    largest += sum(int(cost.max(initial=1)) * int(pair.price * common) for cost, pair in priced)
     number = np.int64 if largest < SMALL else object
     loads_count = goal.kind is not None
     bases, uneven, ceilings = [], [], []

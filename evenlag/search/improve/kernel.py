@@ -69,7 +69,7 @@ def prepare(state: SearchState) -> Any:
     fixed = tuple(np.ascontiguousarray(a, kind) for a, kind in zip(arrays, kinds, strict=True))
     return _compiled.prepare(
         fixed, state.by_topic, rule.topic_distance, -1 if ranks is None else ranks.total,
-        state.unit, state.move_price, min(state.ceiling, 2**62), state.worst_counts,
+        state.unit, state.move_price, state.ceiling, state.worst_counts,
         state.goal.kind == ObjectiveKind.SPREAD,
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ def with_less_lag_moved(plan: Plan) -> Plan:
     """
     problem = plan.problem
     futures = problem.judged_by
-    if any(future.lags.dtype == object for future in futures) or problem.load_factors.dtype == object:
+    if any(object in (future.lags.dtype, future.load_factors.dtype) for future in futures):
         return plan
     exchanges = _Exchanges(plan, np.array([future.lags for future in futures]))
     exchanges.run()

@@ -160,7 +160,7 @@ class SearchState:
         largest = 8 * max(most, 1) * factor * max(factor, unit) + dearest
         self.dtype: Any = np.int64 if largest < NO_LIMIT else object
         self.units, self.pair_prices = np.array(units, self.dtype), np.array(of_pairs, self.dtype)
-        self.ceiling = NO_LIMIT if goal.ceiling is None else floor(goal.ceiling / problem.load_unit)
+        self.ceiling = NO_LIMIT if goal.ceiling is None else min(floor(goal.ceiling / problem.load_unit), largest)
         self._take_costs()
 
     def _take_costs(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 import evenlag
 from evenlag.model.plan import Plan
 from evenlag.search.improve import lag_moved
-from tests.support.problems import alike, seeds
+from tests.support.problems import alike, random_owners, seeds
 
 
 def moved_lag(plan: Plan) -> tuple[int, int]:
@@ -55,6 +55,19 @@ def test_no_exchange_within_a_topic_moves_less_lag(seed: int) -> None:
             ):
                 worst = max(worst, [moved_lag(less)[0] - moved_lag(exchanged)[0], less.moves - exchanged.moves])
     assert worst[0] <= max(moved_lag(plan)[0] // 100, 5)  # loads set free by later exchanges may allow a few more
+
+
+@pytest.mark.parametrize("seed", seeds(20))
+def test_loads_forecast_by_weight_may_exceed_64_bits(seed: int) -> None:
+    random = Random(seed)
+    lags = {"t": [random.randrange(6) for _ in range(8)]}
+    forecast = {"t": [random.randrange(10**16, 10**17) for _ in range(8)]}
+    weights = {name: random.choice([0.997, 1.009, 1.013]) for name in "abc"}
+    owned = random_owners(random, lags, "abc")
+    problem = alike(lags, "abc", owned=owned, weights=weights, scenarios=[(1, forecast)])
+    plan = Plan(problem, np.array([random.randrange(3) for _ in problem.lags], dtype=np.int32))
+    (after,), (before,) = lag_moved.with_less_lag_moved(plan).in_scenarios, plan.in_scenarios
+    assert (after.spread <= before.spread, after.makespan <= before.makespan) == (True, True)
 
 
 @pytest.mark.parametrize("seed", seeds(8))

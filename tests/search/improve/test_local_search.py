@@ -6,13 +6,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.construct.fresh import fewest_moves_plan, greedy
+from evenlag.search.improve import kernel
 from evenlag.search.improve.local_search import local_search
-from tests.support.problems import seeds
+from tests.support.problems import alike, seeds
 from tests.support.searching import loads_of, random_case, stop_after
 
 
@@ -56,3 +58,10 @@ def test_no_swap_or_shift_betters_the_plan(seed: int, stopped: bool) -> None:
     for plan in neighbours(found):
         within = goal.max_moves is None or plan.moves <= goal.max_moves
         assert not within or violation(plan, rule) is not None or judged(plan, goal) >= best
+
+
+def test_a_ceiling_above_64_bits_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_compiled", None)
+    rule = count_rule(alike([9, 9, 8, 2, 1, 1, 0], 3))
+    found = [local_search(greedy(rule), rule, Objective(ceiling=most), lambda: False) for most in (None, 10**30)]
+    assert found[0].member_of.tolist() == found[1].member_of.tolist() != greedy(rule).member_of.tolist()
