@@ -234,9 +234,8 @@ def _topic_bounds(problem: Problem, network: CountNetwork) -> CountBounds:
     weights = np.where(problem.allowed, whole.astype(np.int64) if fits else whole, 0)
     totals = np.maximum(weights.sum(axis=1, keepdims=True), 1)
     shares = weights * network.sizes[:, None]
-    lo, rest = np.divmod(shares, totals)
-    lo = lo.astype(np.int64, copy=False)
-    return CountBounds(lo, lo + (rest > 0))
+    lo = (shares // totals).astype(np.int64, copy=False)
+    return CountBounds(lo, lo + (shares % totals > 0))
 
 
 def _group_rule(rule: CountRule) -> CountRule:
@@ -276,7 +275,7 @@ def _ranked_counts(network: CountNetwork, topic_bounds: CountBounds | None, **la
     """Return counts of least rank sum, and the ranks, computed only as far as the counts need them."""
     most = max(int(network.capacity.max(initial=0)), 1)
     weights = network.problem.relative_weights
-    share = int(network.sizes.sum() * max(weights, default=0) // max(int(sum(weights)), 1))
+    share = int(network.sizes.sum()) * max(weights, default=0) // max(sum(weights), 1)
     width = min(most, 2 * share + 8)
     while True:
         ranks = _marginal_ranks(network.problem, width)

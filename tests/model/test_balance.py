@@ -126,6 +126,14 @@ def test_counts_lie_in_a_fixed_pair(seed: int) -> None:
         assert (totals.max(axis=0) - totals.min(axis=0)).max() <= 1
 
 
+@pytest.mark.parametrize("slack", [0, 1])
+@pytest.mark.parametrize("balance", BALANCES)
+def test_weights_of_sixteen_decimals(balance: str, slack: int) -> None:
+    """As whole numbers in the same proportion they exceed 64 bits."""
+    problem = alike({"t": [5, 4, 3, 2], "u": [1, 7]}, "abc", weights={"a": 1 / 3, "b": 2 / 7, "c": 1e9})
+    assert_as_defined(problem, balance, slack, Random(0))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("balance", ["both", "topic", "group"])
 def test_weights_of_one_topic(balance: str) -> None:
