@@ -10,7 +10,7 @@ from math import gcd
 from typing import Any
 
 from evenlag.errors import InvalidProblemError
-from evenlag.figures import some
+from evenlag.figures import quantity, some
 from evenlag.model.balance import Balance
 from evenlag.model.literals import BalanceWord, NewPartitionsWord
 from evenlag.model.names import Name, spelled
@@ -174,7 +174,8 @@ class _Edit:
         if change.members < 0:
             if -change.members > len(stay):
                 raise InvalidProblemError(
-                    f"{-change.members} members cannot leave: there {'is' if len(stay) == 1 else 'are'} {len(stay)}"
+                    f"{quantity(-change.members, 'member')} cannot leave: "
+                    f"there {'is' if len(stay) == 1 else 'are'} {len(stay)}"
                 )
             last = stay[change.members :]
             leaving += last

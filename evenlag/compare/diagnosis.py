@@ -12,6 +12,7 @@ from evenlag.compare.catch_up import pace_of
 from evenlag.compare.causes import Cause, Finding, finding_of
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.compare.remedies import Kind, Remedy, left_alone, remedies_of
+from evenlag.errors import InfeasibleError
 from evenlag.markup import card, line
 from evenlag.model.facts import Facts
 from evenlag.model.plan import Number, plain
@@ -94,8 +95,11 @@ class Diagnosis:
 
     @property
     def bound(self) -> Number | None:
-        """No assignment has a lower spread plus price of moves, in messages; None without members."""
-        return self.case.solved.bound if self.case.problem.active.any() else None
+        """No assignment has a lower spread plus price of moves, in messages; None without members or valid plans."""
+        try:
+            return self.case.solved.bound if self.case.problem.active.any() else None
+        except InfeasibleError:  # the cause was found without a plan
+            return None
 
     def __repr__(self) -> str:
         return f"<Diagnosis {self.group!r}: {self.cause}, {self.remedies[0].kind}>"
@@ -121,7 +125,7 @@ class Diagnosis:
             "finding": dict(self.finding.data),
             "measure": str(self.finding.measure),
             "today": self.case.today_document(),
-            "bound": None if self.bound is None else plain(self.bound),
+            "bound": None if (bound := self.bound) is None else plain(bound),
             "remedies": [each.to_dict() for each in self.remedies],
             "assumed": list(self.assumed),
         }

@@ -123,8 +123,8 @@ class _Wishes:
         of_a_unit = self.prices.pop(MOVED_SIZE, None)
         if of_a_unit is not None:
             self.price, share = of_a_unit, False
-        sizes = pair_costs(self.problem, MOVED_SIZE)
-        if sizes is not None and sizes.same_as(moves(self.problem)):
+        sizes, units = pair_costs(self.problem, MOVED_SIZE), self.problem.pairs.matrices.get(MOVES)
+        if sizes is not None and sizes.same_as(moves(self.problem) if units is None else units):
             sizes = None  # every partition that may move has size 1
         other, counted = (MOVED_SIZE, MOVES) if sizes is None else (MOVES, MOVED_SIZE)
         self.first = tuple(counted if name == other else name for name in self.first)
@@ -134,7 +134,6 @@ class _Wishes:
         elif MOVED_SIZE in self.budgets:  # every partition has size 1
             most = self.budgets.pop(MOVED_SIZE)
             self.max_moves = most if self.max_moves is None else min(most, self.max_moves)
-        units = self.problem.pairs.matrices.get(MOVES)
         if units is not None and units.any():  # moving a unit makes several moves
             if sizes is None:
                 self.prices[MOVES], self.price = self.price, 0

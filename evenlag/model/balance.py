@@ -234,8 +234,8 @@ def _topic_bounds(problem: Problem, network: CountNetwork) -> CountBounds:
     weights = np.where(problem.allowed, whole.astype(np.int64) if fits else whole, 0)
     totals = np.maximum(weights.sum(axis=1, keepdims=True), 1)
     shares = weights * network.sizes[:, None]
-    lo, hi = shares // totals, -(-shares // totals)
-    return CountBounds(lo.astype(np.int64, copy=False), hi.astype(np.int64, copy=False))
+    lo = (shares // totals).astype(np.int64, copy=False)
+    return CountBounds(lo, lo + (shares % totals > 0))
 
 
 def _group_rule(rule: CountRule) -> CountRule:

@@ -115,6 +115,19 @@ def of_scenarios(parts: Sequence[tuple[Number, Certificate | None]]) -> Certific
     return Certificate(lambda: {"kind": "scenarios", "scenarios": [_nested(*part) for part in parts]})
 
 
+def _by_simplified(proof: Document, problem: Problem) -> Document:
+    """Return a proof with the parts for the scenarios of `Problem.simplified`, in their order."""
+    if problem.simplified is problem:
+        return proof
+    part_of = {tuple(future.lags.tolist()): i for i, future in enumerate(problem.futures)}
+    parts = [part_of[lags] for lags in sorted(part_of)]
+    every = len(problem.futures)
+    return {
+        field: [value[i] for i in parts] if field in ("each", "scenarios") and len(value) == every else value
+        for field, value in proof.items()
+    }
+
+
 def _nested(bound: Number, proof: Certificate | None) -> Document:
     return {"bound": in_json(bound), "proof": {"kind": "none"} if proof is None else proof.document}
 
@@ -164,7 +177,7 @@ class Proof:
         if self.certificate is None:
             proof = {"kind": "none", "reason": "its stage writes no certificate"}
         else:
-            proof = self.certificate.document
+            proof = _by_simplified(self.certificate.document, self.problem)
         return {
             "question": {
                 "objective": None if goal.kind is None else str(goal.kind),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenlag.figures import quantity
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
@@ -43,7 +44,7 @@ def _violation_of_units(plan: Plan) -> str | None:
 def _over_cap(plan: Plan) -> str | None:
     for m in (plan.counts > plan.problem.caps).nonzero()[0][:1]:
         member, cap = plan.problem.members[m], plan.problem.caps[m]
-        return f"{member!r} has {plan.counts[m]} partitions; its max_partitions is {cap}"
+        return f"{member!r} has {quantity(plan.counts[m], 'partition')}; its max_partitions is {cap}"
     return None
 
 

@@ -75,7 +75,11 @@ def form_of(path: File, form: str | None = None) -> str:
 
 
 def _is_csv_header(line: str, suffix: str) -> bool:
-    names = [name.strip() for name in next(csv.reader([line], delimiter=separator_of(line), skipinitialspace=True), [])]
+    try:
+        cells = next(csv.reader([line], delimiter=separator_of(line), skipinitialspace=True), [])
+    except csv.Error:  # a cell of more than 128 KiB
+        return False
+    names = [name.strip() for name in cells]
     if ", " in line and line.isupper() and suffix != ".csv":  # as kafka-consumer-groups 0.8 and 0.9 print it
         return False
     return len(_ALIKE.intersection(map(plain, names))) > (1 if suffix == ".csv" else 2)

@@ -12,6 +12,7 @@ from evenlag.verifier.stated_group import Group, read_group
 from evenlag.verifier.verdict import PLAN_VERIFIED, REFUSED, VERIFIED, Given, Verdict, document_of
 
 SAME_GROUP = ("setting", "plan", "weights", "capacity", "none")  # kinds of remedies that keep partitions and members
+UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, IndexError, ZeroDivisionError)
 TOLERANCE = 1e-9  # relative; documents hold times and shares as floats
 
 
@@ -52,9 +53,10 @@ class _Check:
 
     def cause(self) -> Verdict:
         """Return the verdict on today's figures and the cause's figures."""
-        group, today = self.group, self.document["today"]
+        group = self.group
         loads = group.loads(group.owner, group.lags)
         try:
+            today = self.document["today"]
             _same("lag", today["lag"], sum(group.lags))
             _same("partitions", today["partitions"], len(group.lags))
             _same("members", today["members"], len(group.members))
@@ -64,6 +66,8 @@ class _Check:
                 if name not in _FIGURES:
                     raise RefusedError(f"unknown figure {name!r}")
                 _same(name, value, _FIGURES[name](self))
+        except UNREADABLE as error:
+            return Verdict(REFUSED, f"the cause cannot be read ({error!r})")
         except RefusedError as error:
             return Verdict(REFUSED, str(error))
         return Verdict(VERIFIED, "all figures of the cause that follow from the group are right")
@@ -74,7 +78,7 @@ class _Check:
             self._check(remedy)
         except UncheckedError as error:
             return Verdict(PLAN_VERIFIED, str(error))
-        except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+        except UNREADABLE as error:
             return Verdict(REFUSED, f"the remedy cannot be read ({error!r})")
         except RefusedError as error:
             return Verdict(REFUSED, str(error))
@@ -129,6 +133,9 @@ class _Check:
             raise RefusedError("the group after the remedy has other lags")
         if kind in SAME_GROUP and sorted(after["weights"]) != self.group.members:
             raise RefusedError("the group after the remedy has other members")
+        for name, weight in zip(self.group.members, self.group.weights, strict=True):
+            if kind != "weights" and name in after["weights"]:
+                _same(f"weight of {name}", after["weights"][name], float(weight))
 
     def _recovers(self, remedy: Mapping[str, Any]) -> None:
         """Refuse a share that does not follow from the figures before and after."""
@@ -192,7 +199,7 @@ _FIGURES: dict[str, Callable[[_Check], Any]] = {
 
 def _same(what: str, stated: Any, right: Any) -> None:
     """Refuse a figure that is not right; floats are compared within `TOLERANCE`."""
-    if isinstance(stated, float) or isinstance(right, float | Fraction):
+    if isinstance(stated, float) or isinstance(right, float):
         there, here = float(stated), float(right)
         if abs(there - here) <= TOLERANCE * max(abs(there), abs(here), 1.0):
             return

@@ -113,7 +113,8 @@ class Answer:
         for m, number in Counter(m for m in holder if m is not None).items():
             cap = group.caps[m]
             if cap is not None and number > cap:
-                raise RefusedError(f"{group.members[m]!r} has {number} partitions; its max_partitions is {cap}")
+                held = f"{number} partition{'s' if number > 1 else ''}"
+                raise RefusedError(f"{group.members[m]!r} has {held}; its max_partitions is {cap}")
 
     @cached_property
     def counts(self) -> Counts:

@@ -353,7 +353,7 @@ class Check(Answer):
         best = self._every_plan
         if best is None:
             raise UncheckedError("there are too many plans to enumerate")
-        if best.value is None or best.value < self.bound:
+        if best.value is not None and best.value < self.bound:
             raise RefusedError(f"a plan has the objective {shown(best.value)}, below the bound {shown(self.bound)}")
         if proof.get("kind") == "plans" and best.plans != proof.get("plans"):
             raise RefusedError(f"there are {best.plans} plans, not {proof.get('plans')}")

@@ -108,6 +108,8 @@ def test_an_unknown_text_is_refused_with_the_known_formats(tmp_path: Path, name:
         ("a.txt", b"orders:0:1200\norders:1:800\n", "`kafka-get-offsets`, which has no commits"),
         ("a.txt", b'\nException in thread "main" java.lang.NoClassDefFoundError: x\n', "an error of another program"),
         ("a.txt", b'Error from server (NotFound): pods "kafka-0" not found\n', "an error of another program"),
+        ("a.txt", b'{"topics":\n{"t": [1,]}}', r"JSON, but is invalid after .* \[1,' \(Expecting value\)"),
+        ("a.txt", b'{"topics": ' + b"[" * 9_000, "JSON, but its numbers or brackets are too long"),
         ("a.xlsx", b"PK\x03\x04\x14\x00\xff\x00", "a spreadsheet; save it as CSV"),
     ],
 )  # fmt: skip

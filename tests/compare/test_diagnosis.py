@@ -199,9 +199,11 @@ def test_all_figures_hold_and_the_first_remedy_recovers_half(seed: int) -> None:
         (lambda d: d["remedies"][0].update(recovers=0.99), "recovers is"),
         (lambda d: d["remedies"][0]["group_after"]["topics"]["t"].update({"0": 1}), "other lags"),
         (lambda d: d["remedies"][0]["group_after"]["assignment"]["a"].append(["t", 7]), "unknown one"),
+        (lambda d: d["remedies"][0]["group_after"]["weights"].update(b=2.0), "weight of b is"),
         (lambda d: d["today"].update(lag=1), "lag is"),
         (lambda d: d["finding"].update(busiest_lag=1), "busiest_lag is"),
         (lambda d: d["finding"].update(busiest="b"), "not the busiest"),
+        (lambda d: d["finding"].update(busiest="z"), "cannot be read"),
         (lambda d: d["finding"].update(other=1), "unknown figure"),
     ],
 )  # fmt: skip
@@ -252,6 +254,20 @@ def test_members_that_are_replaced_all_the_time_get_fixed_names() -> None:
     assert (found.cause, found.remedies[0].kind) == ("unsettled", "setting")
     assert "set group.instance.id on each member" in found.verdict
     assert found.remedies[0].sentence.endswith("causes no rebalance.")
+
+
+def test_whole_figures_are_checked_to_the_last_message() -> None:
+    problem = Problem.from_lags({"t": [2**60 + 1, 2**60]}, ["a", "b"], owned={"a": [("t", 0), ("t", 1)]})
+    document = evenlag.diagnose(problem, time_limit=1).to_dict()
+    assert {each.outcome for each in evenlag.check_diagnosis(document, problem)} == {"verified"}
+    document["today"]["makespan"] += 1
+    assert evenlag.check_diagnosis(document, problem)[0].outcome == "refused"
+
+
+def test_a_cause_found_without_a_plan_needs_none_that_keeps_the_limits() -> None:
+    problem = Problem.from_lags({"t": [50]}, ["a", "b"], owned={"a": [("t", 0)]}, facts={"state": "Assigning"})
+    document = evenlag.diagnose(problem, max_load=40, time_limit=1).to_dict()
+    assert (document["cause"], document["bound"]) == ("unsettled", None)
 
 
 def test_parameters_are_checked() -> None:

@@ -319,6 +319,11 @@ IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
 }
 
 
+def test_one_member_that_cannot_leave_has_a_singular_noun() -> None:
+    with pytest.raises(InvalidProblemError, match=r"^1 member cannot leave: there are 0$"):
+        changed(evenlag.Problem.from_lags({"t": [1]}, {}), Change(members=-1))
+
+
 @pytest.mark.parametrize("what", IMPOSSIBLE)
 def test_an_impossible_change_is_one_line(tmp_path: Path, what: str) -> None:
     words, expected = IMPOSSIBLE[what]

@@ -7,7 +7,9 @@ import pytest
 
 from evenlag import Problem
 from evenlag.errors import InfeasibleError
+from evenlag.model.check import plan_violation
 from evenlag.model.flow import CountNetwork
+from evenlag.model.plan import current_plan
 from tests.support.problems import seeds
 
 
@@ -43,3 +45,8 @@ def test_the_error_says_what_to_do() -> None:
         "group 'group': 1 of 3 partitions do not fit: raise max_partitions, for example of a from 2 to 3, or add "
         "members that subscribe to their topics"
     )
+
+
+def test_one_partition_over_a_cap_has_a_singular_noun() -> None:
+    problem = Problem.from_lags({"t": [1]}, ["a", "b"], owned={"a": [("t", 0)]}, max_partitions={"a": 0})
+    assert plan_violation(current_plan(problem)) == "'a' has 1 partition; its max_partitions is 0"

@@ -185,3 +185,21 @@ def test_members_with_equal_loads_are_neither_the_busiest_nor_the_least_loaded()
         result = evenlag.solve(evenlag.Problem.from_lags({"t": [4, 4]}, list(members)))
         assert "busiest" not in str(result.explain("a"))
         assert "least loaded" not in str(result.explain("a"))
+
+
+def test_partitions_that_go_together_are_spoken_of_as_several() -> None:
+    problem = evenlag.Problem.from_lags(
+        {"t": [90], "u": [5], "v": [1]}, ["a", "b"], together=[("t", "u")], pins=[("t", 0, "a"), ("u", 0, "a")]
+    )
+    text = str(evenlag.solve(problem).explain(("u", 0)))
+    assert "t-0 and u-0 are pinned to a, so they cannot go elsewhere." in text
+    assert "t-0 and u-0 together have 98.96 % of all lag, more than the mean load of 48: any member that holds" in text
+
+
+def test_weights_of_sixteen_decimals_do_not_stop_an_explanation() -> None:
+    """As whole numbers in the same proportion they exceed 64 bits."""
+    weights = {"a": 1 / 3, "b": 2 / 7, "c": 1e9}
+    result = evenlag.solve(evenlag.Problem.from_lags({"t": [5, 4, 3, 2]}, list(weights), weights=weights), time_limit=2)
+    for name in (*weights, ("t", 0)):
+        outcomes = {each.outcome for each in evenlag.check_claims(result.explain(name), result, result.plan.problem)}
+        assert outcomes == {"verified"}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenlag import Problem
+from evenlag import Problem, solve
 from evenlag.errors import InvalidProblemError
 from evenlag.model.check import plan_violation
 from evenlag.model.plan import Plan
@@ -198,3 +198,14 @@ def test_impossible_units_are_refused(lags: Any, members: Any, given: dict[str, 
         Problem.from_lags(lags, members, together=[("t", "u")], **given)
     for place in places:
         assert place in str(caught.value)
+
+
+def test_a_move_of_a_unit_costs_its_size_even_if_that_is_one() -> None:
+    problem = Problem.from_lags(
+        {"a": [5], "b": [4]}, ["x", "y"], together=[("a", "b")], move_sizes={"a": [0], "b": [1]},
+        owned={"y": [("a", 0), ("b", 0)]}, max_partitions={"y": 0},
+    )  # fmt: skip
+    result = solve(problem, stickiness=1000)
+    assert (result.moves, result.moved_size, result.objective) == (2, 1, 1000)
+    assert result.payoff is not None
+    assert result.payoff.move_cost == 1000

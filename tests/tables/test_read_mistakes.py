@@ -38,6 +38,11 @@ def test_a_frame_without_any_owner_is_a_group_without_members() -> None:
     assert evenlag.read(LAGS.assign(consumer_id=None)).members == ()
 
 
+def test_a_text_in_one_long_line_is_refused() -> None:
+    with pytest.raises(SourceError, match="no header with TOPIC"):
+        evenlag.read("x" * 140_000 + "\n")
+
+
 @pytest.mark.parametrize("empty", ["", "  "])
 def test_an_empty_path_is_refused(empty: str) -> None:
     with pytest.raises(SourceError, match="path or text of the offsets is empty"):

@@ -191,8 +191,8 @@ class OtherPlaces:
         high, low = np.maximum(mine, theirs), np.minimum(mine, theirs)
         if len(order) < 2:  # nobody but the two
             return high, low
-        most = np.where(members == order[-1], scaled[order[-2]], scaled[order[-1]])
-        least = np.where(members == order[0], scaled[order[1]], scaled[order[0]])
+        most = scaled[np.where(members == order[-1], order[-2], order[-1])]
+        least = scaled[np.where(members == order[0], order[1], order[0])]
         return np.maximum(high, most), np.minimum(low, least)
 
 

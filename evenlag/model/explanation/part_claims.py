@@ -72,7 +72,7 @@ def member_claims(asked: Decided, member: int) -> Iterator[Claim]:
         if found:
             yield _other(asked, min(found, key=lambda place: place.value), "other plan", problem.members[member])
     if not asked.whole.futures:
-        scaled = asked.plan.loads[member] * problem.load_factors[member] * problem.load_unit
+        scaled = int(asked.plan.loads[member]) * int(problem.load_factors[member]) * problem.load_unit
         yield from load_claims(
             asked, largest=scaled == asked.plan.makespan, smallest=scaled == asked.plan.makespan - asked.plan.spread
         )

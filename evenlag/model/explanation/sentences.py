@@ -253,14 +253,16 @@ def _takers(data: Data) -> str:
 
 
 def _heavy(data: Data) -> str:
+    alone, it = ("alone has", "it") if len(data["partitions"]) == 1 else ("together have", "them")
     return (
-        f"{partitions(data['partitions'])} alone has {_share(data)}, more than the mean load of "
-        f"{number(data['mean'])}: any member that holds it has {number(data['lag'])} at least."
+        f"{partitions(data['partitions'])} {alone} {_share(data)}, more than the mean load of "
+        f"{number(data['mean'])}: any member that holds {it} has {number(data['lag'])} at least."
     )
 
 
 def _pinned(data: Data) -> str:
-    return f"{partitions(data['partitions'])} is pinned to {named(data['member'])}, so it cannot go elsewhere."
+    are, they = ("is", "it") if len(data["partitions"]) == 1 else ("are", "they")
+    return f"{partitions(data['partitions'])} {are} pinned to {named(data['member'])}, so {they} cannot go elsewhere."
 
 
 def _no_other_place(data: Data) -> str:

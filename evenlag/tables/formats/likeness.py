@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 _DESCRIBE = "give the text of `kafka-consumer-groups --describe --group NAME`"
@@ -24,6 +25,14 @@ def likeness(text: str) -> str:
     >>> likeness("garbage")
     ''
     """
+    if text.lstrip().startswith("{"):
+        try:
+            json.loads(text)
+        except json.JSONDecodeError as error:
+            before = text[max(error.pos - 24, 0) : error.pos]
+            return f"; it looks like JSON, but is invalid after {before!r} ({error.msg})"
+        except (ValueError, RecursionError):
+            return "; it looks like JSON, but its numbers or brackets are too long to read"
     first = next((line for line in text.splitlines() if line.strip()), "")
     name = next((name for pattern, name in _LIKE if re.match(pattern, first, re.ASCII | re.IGNORECASE)), None)
     return "" if name is None else f"; it looks like {name}"
