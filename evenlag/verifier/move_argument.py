@@ -29,12 +29,12 @@ from evenlag.verifier.question import Question, RefusedError
 from evenlag.verifier.stated_group import Group
 
 STEPS = 12  # effort for a window
-Pairs = list[tuple[int, int]]
+Pairs = list[tuple[int, int]]  # loads and steps, in messages
 
 
 def check_moves(
     group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int, base: Fraction,
-    bound: Fraction, effort: Effort, ends: Pairs, begins: Pairs,
+    bound: Fraction, effort: Effort, steps: tuple[Pairs, Pairs],
 ) -> None:  # fmt: skip
     """Raise RefusedError unless the moves into any narrow window make every plan in it cost at least the bound.
 
@@ -50,14 +50,15 @@ def check_moves(
         Lower bound on the spread (makespan), at any number of moves.
     bound : Fraction
         In messages.
-    ends, begins : list of (int, int)
-        Loads at which windows end (begin) and steps, in messages, for proofs by rounding.
+    steps : (list of (int, int), list of (int, int))
+        Loads at which windows end, and at which they begin, each with a step, in messages, for proofs by rounding.
     """
     price, budget = Fraction(question.price), question.max_moves
     scale = lcm(group.scale, price.denominator, bound.denominator)
     unit = group.load_unit(group.lags)
-    effort.spend(STEPS * len(group.active) * scale.bit_length())
-    argument = _Argument(group, question, counts, pair, fewest, scale, int(unit * scale), ends, begins, effort)
+    free = sum(group.owner[p] is None for p in group.here)
+    effort.spend(STEPS * len(group.active) * scale.bit_length() + sum(map(len, steps)) * (len(group.active) + free))
+    argument = _Argument(group, question, counts, pair, fewest, scale, steps)
     moves = fewest
     while budget is None or moves <= budget:
         width = (
@@ -94,9 +95,9 @@ class _Argument:
 
     def __init__(
         self, group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int,
-        scale: int, unit: int, ends: Pairs, begins: Pairs, effort: Effort,
+        scale: int, steps: tuple[Pairs, Pairs],
     ) -> None:  # fmt: skip
-        self.spread, self.fewest = question.kind == "spread", fewest
+        self._group, self._scale, self.spread, self.fewest = group, scale, question.kind == "spread", fewest
         self.highest, self.lowest = -floor(-pair[0] * scale), floor(pair[1] * scale)
         lags = sorted(group.lags[p] for p in group.here)
         self._small, self._big = [0, *accumulate(lags)], [0, *accumulate(reversed(lags))]
@@ -109,10 +110,10 @@ class _Argument:
             held = sorted(group.lags[p] for p in group.here if group.owner[p] == m)
             self._member(held, lo, hi, int(scale / group.share[m]))
         if len(set(group.share.values())) == 1:
-            effort.spend(len(ends + begins) * (len(group.active) + sum(group.owner[p] is None for p in group.here)))
-            self._together(group, group.lags, scale, unit, ends)
+            ends, begins = steps
+            self._together(group.lags, ends)
             if self.spread:  # a partition of at least the low end suffices for its holder, however large it is
-                self._together(group, [min(lag, floor(pair[1])) for lag in group.lags], scale, unit, begins, least=True)
+                self._together([min(lag, floor(pair[1])) for lag in group.lags], begins, least=True)
         for each in self._numbers:
             each.below.sort()
             each.above.sort()
@@ -145,12 +146,10 @@ class _Argument:
         self._givers.add(*((1, [], []) if count > hi else (0, down[:1], up_gives[:1])))
         self._takers.add(*((1, [], []) if count < lo else (0, down_takes[:1], up[:1])))
 
-    def _together(
-        self, group: Group, lags: Sequence[int], scale: int, unit: int, pairs: Pairs, *, least: bool = False
-    ) -> None:
+    def _together(self, lags: Sequence[int], pairs: Pairs, *, least: bool = False) -> None:
         """Add what all members need together if none may hold more (less) than a load."""
-        sign, rounding = -1 if least else 1, _Rounding.of(group, lags)
-        total = sum(lags[p] for p in group.here) * scale
+        group, scale, sign, rounding = self._group, self._scale, -1 if least else 1, _Rounding.of(self._group, lags)
+        unit, total = int(group.load_unit(group.lags) * scale), sum(lags[p] for p in group.here) * scale
         suffices = _sufficient([sign * load * scale for load in rounding.loads], sign * total, unit)
         found = _rising([(sign * -load, rounding.moves(load, step, least=least)) for load, step in pairs])
         if least:

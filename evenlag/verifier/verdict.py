@@ -315,8 +315,8 @@ class Check(Answer):
         group, counts, base = self._alone, self.counts, self._base(proof)
         moves = self.moves_by(proof) if "counts" in proof else 0
         pair = self._pair(proof["each"][0], group.lags)
-        ends, begins = (_pairs_of(proof, name) for name in ("ends", "begins"))
-        check_moves(group, self.question, counts, pair, moves, base, self.bound, self.effort, ends, begins)
+        steps = _pairs_of(proof, "ends"), _pairs_of(proof, "begins")
+        check_moves(group, self.question, counts, pair, moves, base, self.bound, self.effort, steps)
         return "every narrower window of loads takes moves that cost as much"
 
     def _by_scenarios(self, proof: Mapping[str, Any]) -> str:

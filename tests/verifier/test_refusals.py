@@ -21,6 +21,7 @@ from evenlag.verifier.load_arguments import Loads
 from evenlag.verifier.move_argument import check_moves
 from evenlag.verifier.question import Question, RefusedError
 from evenlag.verifier.stated_group import read_group
+from evenlag.verifier.verdict import _pairs_of
 from tests.support.exact import Infeasible, every_plan
 from tests.support.problems import alike, random_problem, seeds
 from tests.support.solving import briefly, unexplained
@@ -123,6 +124,12 @@ def test_counts_that_take_more_moves_than_others_are_no_proof_of_the_fewest() ->
     assert "other counts take fewer moves" in reason_of(problem, document)
 
 
+@pytest.mark.parametrize("pairs", [7, [[5]], [[5, 0]], [[5, -1]], [[5.0, 1]], [["5", 1]], [[True, 1]]])
+def test_loads_and_steps_of_a_proof_are_whole_numbers(pairs: object) -> None:
+    with pytest.raises(RefusedError, match="ends of the proof"):
+        _pairs_of({"ends": pairs}, "ends")
+
+
 def test_moves_prove_no_bound_above_the_best_plan() -> None:
     """The least objective of all plans is listed, and more is refused, whatever loads and steps the proof names."""
     helped = 0
@@ -146,11 +153,12 @@ def test_moves_prove_no_bound_above_the_best_plan() -> None:
         base = max(high - (low if kind == "spread" else 0), Fraction(0))
         above, effort = Fraction(least) + Fraction(1, 10**9), Effort(10**8)
         total = max(sum(group.lags), 1)
-        ends, begins = ([(random.randint(0, total), random.randint(1, total)) for _ in range(30)] for _ in range(2))
+        drawn = [[(random.randint(0, total), random.randint(1, total)) for _ in range(30)] for _ in range(2)]
+        steps = drawn[0], drawn[1]
         with pytest.raises(RefusedError, match="some window of loads may take only"):
-            check_moves(group, question, counts, (high, low), 0, base, above, effort, ends, begins)
+            check_moves(group, question, counts, (high, low), 0, base, above, effort, steps)
         try:
-            check_moves(group, question, counts, (high, low), 0, base, base + question.price, effort, ends, begins)
+            check_moves(group, question, counts, (high, low), 0, base, base + question.price, effort, steps)
             helped += 1
         except RefusedError:
             continue
