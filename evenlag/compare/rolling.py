@@ -144,7 +144,7 @@ class _Roll:
     def _given(self, present: Whole) -> Index:
         plan = assign_in_broker(
             self._group(present), self._assignor, instance_ids=self._instances, topic_ids=self._topic_ids,
-            joined=self._joined,
+            joined=self._joined, most_members=len(self._names),
         )  # fmt: skip
         return numbers_before(present)[plan.member_of]
 

@@ -44,14 +44,15 @@ def map_order(names: Sequence[str]) -> NDArray[np.int64]:
     return np.argsort(buckets(hash_codes(names), table_size(len(names))), kind="stable")
 
 
-def timeline_order(codes: Hashes) -> NDArray[np.int64]:
+def timeline_order(codes: Hashes, most: int = 0) -> NDArray[np.int64]:
     """Return the iteration order of Kafka's TimelineHashMap, as far as the names of its keys decide it.
 
     A slot is the top bits of the hash code times a constant. The table starts with two slots and doubles once it has
-    more than four keys for three slots. Keys in one slot keep their order.
+    more than four keys for three slots. It never shrinks: `most` is the most keys that it had. Keys in one slot keep
+    their order.
     """
     bits = 1
-    while len(codes) * 3 > 4 << bits:
+    while max(len(codes), most) * 3 > 4 << bits:
         bits += 1
     spread = codes.astype(np.int32).astype(np.int64).astype(np.uint64) * np.uint64(_FIBONACCI)
     return np.argsort(spread >> np.uint64(64 - bits), kind="stable")

@@ -33,6 +33,7 @@ def assign_in_broker(
     instance_ids: Mapping[str, str] | None = None,
     topic_ids: Mapping[str, str] | None = None,
     joined: Sequence[str] = (),
+    most_members: int = 0,
 ) -> Plan:
     """Return a broker assignor's answer for a group, given the previous target assignment (the problem's owners).
 
@@ -53,6 +54,8 @@ def assign_in_broker(
     joined : sequence of str
         Members in the order in which they joined. Others come before them, as those of a classic group do that a
         broker has just converted.
+    most_members : int
+        Most members that the group had at once, if more than now: a broker's map of members does not shrink.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def assign_in_broker(
     if assignor == "range":
         group = _Ordered.of(problem, _static_first(problem, instance_ids or {}), by_name)
         return group.back(ranges.assign(group.problem).member_of)
-    members, ids = _map_order(problem.members, joined), _ids(problem, topic_ids)
+    members, ids = _map_order(problem.members, joined, most_members), _ids(problem, topic_ids)
     if not problem.assignable.any() or not same_topics(problem):
         group = _Ordered.of(problem, members, by_name if ids is None else np.lexsort((ids[:, 1], ids[:, 0])))
         return group.back(uniform.assign(group.problem).member_of)
@@ -123,14 +126,14 @@ def _utf16(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def _map_order(members: tuple[str, ...], joined: Sequence[str]) -> Whole:
+def _map_order(members: tuple[str, ...], joined: Sequence[str], most: int) -> Whole:
     """Return the order of the HashMap to which the members of the group are copied from a TimelineHashMap."""
     codes = hash_codes(members)
     when = {name: number for number, name in enumerate(joined)}
     classic = map_order(members)
     put = np.array(sorted(classic.tolist(), key=lambda member: when.get(members[member], -1)), dtype=np.int64)
     put = put[::-1]  # a slot gives its last key first
-    put = put[timeline_order(codes[put])]
+    put = put[timeline_order(codes[put], most)]
     return put[np.argsort(buckets(codes[put], table_size(len(put))), kind="stable")]
 
 

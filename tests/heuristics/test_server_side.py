@@ -129,3 +129,14 @@ def test_timeline_order_goes_by_the_top_bits() -> None:
     names = ["a", "b", "c", "d", "e", "f"]
     slots = [((97 + i) * -7046029254386353131 % (1 << 64)) >> 61 for i in range(6)]
     assert timeline_order(hash_codes(names)).tolist() == sorted(range(6), key=slots.__getitem__)
+
+
+def test_the_map_of_members_does_not_shrink() -> None:
+    """As a broker of 4.1.0 answered after the first of three members had left; both ids are in one slot of two."""
+    names = ["BF-B2tK7RUiJsFmIewE_mA", "suV0HNO3TuWZDKhWUtBfYg"]
+    owned = {names[0]: [("r", p) for p in (0, 2, 3, 4, 5, 6)]}
+    owned[names[1]] = [*(("o", p) for p in (2, 3, 5, 7, 11, 12)), ("r", 1)]
+    problem = Problem.from_lags({"o": [0] * 13, "r": [0] * 7}, names, owned=owned)
+    plan = assign_in_broker(problem, joined=["7DnAyHJHT3S8qcNQVoPL-Q", names[1], names[0]], most_members=3)
+    assert [p for topic, p in plan.assignment[names[1]] if topic == "o"] == [0, 1, 2, 3, 4, 5, 7, 11, 12]
+    assert plan.assignment[names[0]][:4] == [("o", 6), ("o", 8), ("o", 9), ("o", 10)]

@@ -27,6 +27,7 @@ class Observed:
         names = live.topic_names(bootstrap)
         self._ids = {name: key for key, name in names.items() if name in topics}
         self._joined: list[str] = []
+        self._most = 0  # members at once
         self.compared = 0  # target assignments that were compared, to the partition
 
     def describe(self) -> Description | None:
@@ -63,7 +64,10 @@ class Observed:
             {topic: [0] * count for topic, count in self._topics.items()}, sorted(there), owned=owned
         )
         instances = {m.consumer_id: m.group_instance_id for m in after.members if m.group_instance_id}
-        plan = assign_in_broker(problem, assignor, instance_ids=instances, topic_ids=self._ids, joined=self._joined)
+        self._most = max(self._most, len(before.members), len(after.members))
+        plan = assign_in_broker(
+            problem, assignor, instance_ids=instances, topic_ids=self._ids, joined=self._joined, most_members=self._most
+        )
         given = {member.consumer_id: sorted(member.target) for member in after.members}
         assert plan.assignment == given, (before, after)
         self.compared += 1
