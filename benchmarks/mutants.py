@@ -212,7 +212,7 @@ def tests_of(room: str, path: str, checkout: Path) -> tuple[list[str], list[str]
 
 
 def run_tests(checkout: Path, files: list[str], one_of: int = ONE_OF) -> str:
-    """Run quick tests in a forked process until the first fails; return `passed`, `failed` or `ended`, at a limit."""
+    """Run tests in a forked process until the first fails; return `passed`, `failed` or `ended`, at a limit."""
     if not files:
         return "passed"
     child = os.fork()
@@ -270,9 +270,9 @@ def mutants(seed: int, judge: Callable[[Mutant, str, Path, int], str] = outcome)
     yield "# Mutants: changes to the code that tests notice\n"
     yield (
         f"{OF_EACH_ROOM} mutants of each room, drawn at random from all changes to comparisons, operators, numbers, "
-        "conditions and statements inside functions.\n\n* **killed**: a quick test of the room that `make test` runs "
-        f"fails, or takes more than {LIMIT} s of processor time or {MEMORY >> 30} GiB\n* **equivalent**: changes no "
-        "result; the share leaves it out\n"
+        "conditions and statements inside functions.\n\n* **killed**: a test of the room that `make test` runs without "
+        f"Spark or a broker fails, or takes more than {LIMIT} s of processor time or {MEMORY >> 30} GiB\n"
+        "* **equivalent**: changes no result; the share leaves it out\n"
     )
     yield "| room | mutants | killed | equivalent | survived | share killed |"
     yield "|---" * 6 + "|"

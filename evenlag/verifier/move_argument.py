@@ -56,7 +56,7 @@ def check_moves(
     price, budget = Fraction(question.price), question.max_moves
     scale = lcm(group.scale, price.denominator, bound.denominator)
     unit = group.load_unit(group.lags)
-    free = sum(group.owner[p] is None for p in group.here)
+    free = sum(group.owner[p] not in group.share for p in group.here)
     effort.spend(STEPS * len(group.active) * scale.bit_length() + sum(map(len, steps)) * (len(group.active) + free))
     argument = _Argument(group, question, counts, pair, fewest, scale, steps)
     moves = fewest
