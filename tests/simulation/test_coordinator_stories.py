@@ -7,6 +7,7 @@ import pytest
 
 from tests.support import coordinator_stories as classic
 from tests.support import heartbeat_stories as heartbeats
+from tests.support import story_telling
 from tests.support.asked_coordinator import ONE_TOPIC, Asked, ready_broker
 from tests.support.asked_heartbeats import AskedHeartbeats
 from tests.support.broker import VERSION
@@ -67,6 +68,15 @@ def test_all_stories_are_recorded_and_the_broker_is_named(kind: str) -> None:
     version, outcomes = recorded(KINDS[kind].golden)
     assert outcomes.keys() == KINDS[kind].stories.keys()
     assert version.startswith(KINDS[kind].versions[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("step", [0.85, 1.15])
+def test_no_outcome_hangs_on_a_little_time(kind: str, step: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A broker under load answers later, and its timers run beside the clock of who tells the story.
+    monkeypatch.setattr(story_telling, "STEP", step * story_telling.STEP)
+    outcomes = {name: told(story, KINDS[kind].model()) for name, story in KINDS[kind].stories.items()}
+    assert outcomes == recorded(KINDS[kind].golden)[1]
 
 
 @pytest.mark.broker

@@ -71,16 +71,16 @@ WRITTEN = {
     "a member that has not joined leaves": "join a; leave a; join a",
     "an id that is not used holds a rebalance up": f"{FORMED}; join c; join a; join b; wait 1; leave c",
     "a silent member": "join a session=6.5; join b; join a session=6.5; join b; wait 3; sync b; sync a a=one b=two; "
-    "wait 3; beat b; wait 2; beat b; commit a; join b; sync b b=all",
-    "a member that only beats during a rebalance": "join a rebalance=3; join b rebalance=3; join a rebalance=3; "
-    "join b rebalance=3; wait 3; sync b; sync a a=one b=two; join a rebalance=3; beat b; wait 3; beat b; commit b",
+    "wait 2.5; beat b; wait 2; beat b; commit a; join b; sync b b=all",
+    "a member that only beats during a rebalance": "join a rebalance=4.5; join b rebalance=4.5; join a rebalance=4.5; "
+    "join b rebalance=4.5; wait 2; sync b; sync a a=one b=two; join a rebalance=4.5; beat b; wait 3; beat b; commit b",
     "a leader that only beats": "join a rebalance=6; join b rebalance=6; join a rebalance=6; join b rebalance=6; "
-    "wait 3; sync b; beat a; wait 3; beat a; beat b",
+    "wait 3; sync b; beat a; wait 2.5; beat a; beat b",
     "a static member comes back": f"{STATIC}; join t static=s; sync t; beat s; commit s; beat t; commit t",
     "a static member comes back while a group waits": f"{STATIC}; join a; join a; join t static=s; wait 0.5; beat s; "
     "sync t t=x a=y; sync a",
     "a static member that is fenced joins": f"{STATIC}; join t static=s; join s; sync s; leave t",
-    "a static follower comes back": "join a; join a; join s static=s; wait 1; sync s; sync a a=one s=two; "
+    "a static follower comes back": "join a; join a; join s static=s; wait 2; sync s; sync a a=one s=two; "
     "join t static=s; sync t; beat a; join t static=s as=none; beat t",
     "a static member that sends something else": f"{STATIC}; join t static=s sends=more; sync t; beat t",
     "no protocol in common": f"{FORMED}; join c protocols=other; beat a",
@@ -130,8 +130,8 @@ WRITTEN = {
     "a static leader is away in a rebalance": "join a rebalance=9.5; join s static=s rebalance=9.5; "
     "join a rebalance=9.5; wait 3; sync a; sync s s=one a=two; join a rebalance=9.5 sends=x; wait 9; sync a a=x s=y; "
     "beat s; join s; sync s",
-    "a static member that does not sync": "join a rebalance=3.5; join a rebalance=3.5; join s static=s rebalance=3.5; "
-    "wait 3; sync s; sync a a=one s=two; join a rebalance=3.5; wait 4; sync a a=x s=y; wait 3; beat s; beat a",
+    "a static member that does not sync": "join a rebalance=4.5; join a rebalance=4.5; join s static=s rebalance=4.5; "
+    "wait 2; sync s; sync a a=one s=two; join a rebalance=4.5; wait 4; sync a a=x s=y; wait 2.5; beat s; beat a",
     "a static member comes back while the leader assigns": f"{STATIC}; join a; join a; join s; join t static=s; "
     "sync s; join a; sync a; sync t t=x a=y",
     "a static member comes back and is the leader": f"{STATIC}; join t static=s; join a; join a; beat t; join t; "
