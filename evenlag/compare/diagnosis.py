@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple, Unpack
 
 from evenlag.compare.case import Case
@@ -93,7 +94,7 @@ class Diagnosis:
         first = self.remedies[0]
         return Summary(str(self.cause), self.verdict, str(first.kind), first.brief, first.recovers)
 
-    @property
+    @cached_property
     def bound(self) -> Number | None:
         """No assignment has a lower spread plus price of moves, in messages; None without members or valid plans."""
         try:

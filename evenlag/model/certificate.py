@@ -115,19 +115,6 @@ def of_scenarios(parts: Sequence[tuple[Number, Certificate | None]]) -> Certific
     return Certificate(lambda: {"kind": "scenarios", "scenarios": [_nested(*part) for part in parts]})
 
 
-def _by_simplified(proof: Document, problem: Problem) -> Document:
-    """Return a proof with the parts for the scenarios of `Problem.simplified`, in their order."""
-    if problem.simplified is problem:
-        return proof
-    part_of = {tuple(future.lags.tolist()): i for i, future in enumerate(problem.futures)}
-    parts = [part_of[lags] for lags in sorted(part_of)]
-    every = len(problem.futures)
-    return {
-        field: [value[i] for i in parts] if field in ("each", "scenarios") and len(value) == every else value
-        for field, value in proof.items()
-    }
-
-
 def _nested(bound: Number, proof: Certificate | None) -> Document:
     return {"bound": in_json(bound), "proof": {"kind": "none"} if proof is None else proof.document}
 
@@ -174,10 +161,7 @@ class Proof:
     def to_dict(self) -> Document:
         """Return the document `Result.certificate`."""
         goal, terms = self.goal, self._terms()
-        if self.certificate is None:
-            proof = {"kind": "none", "reason": "its stage writes no certificate"}
-        else:
-            proof = _by_simplified(self.certificate.document, self.problem)
+        nothing = {"kind": "none", "reason": "its stage writes no certificate"}
         return {
             "question": {
                 "objective": None if goal.kind is None else str(goal.kind),
@@ -191,7 +175,7 @@ class Proof:
                 **terms,
             },
             "bound": in_json(self.bound),
-            "proof": proof,
+            "proof": nothing if self.certificate is None else self.certificate.document,
             **({} if self.counts is None else {"counts": _cells(self.problem, self.counts)}),
         }
 

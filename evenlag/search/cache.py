@@ -31,6 +31,8 @@ class SolveCache:
     ----------
     alike : SolveCache, optional
         Cache of a problem that differs only in names, lags and owners. Its count rules are reused.
+    today : Problem, optional
+        The same problem with the lags that published heuristics read, if other ones judge their plans.
 
     Attributes
     ----------
@@ -38,9 +40,9 @@ class SolveCache:
         Time taken to compute its plan.
     """
 
-    def __init__(self, problem: Problem, alike: SolveCache | None = None) -> None:
+    def __init__(self, problem: Problem, alike: SolveCache | None = None, today: Problem | None = None) -> None:
         check_problem(problem)
-        self.problem, self._alike = problem, alike
+        self.problem, self._alike, self._today = problem, alike, problem if today is None else today
         if alike is not None:
             problem.take_structure(alike.problem)
         self._kept: dict[tuple[Any, ...], Any] = {}
@@ -103,7 +105,7 @@ class SolveCache:
         if outcome is None:
             started = time.monotonic()
             try:
-                outcome = HEURISTICS[heuristic](self.problem)
+                outcome = Plan(self.problem, HEURISTICS[heuristic](self._today).member_of)
             except EvenlagError as error:
                 outcome = error
             self.seconds[heuristic] = time.monotonic() - started

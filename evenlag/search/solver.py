@@ -83,7 +83,7 @@ def search(
         )
     if problem.units is not problem:
         return _by_units(problem, options, start, known, tie_break=tie_break, explain=explain, steps=steps)
-    if problem.simplified is not problem and options.method not in HEURISTICS:
+    if problem.simplified is not problem:
         return _by_simplified(problem, options, start, known, tie_break=tie_break, explain=explain, steps=steps)
     if options.method in BACKENDS:
         BACKENDS[options.method]()  # import it before the clock starts
@@ -159,9 +159,10 @@ def _by_simplified(
 ) -> Result:
     """Solve the problem with equal scenarios merged, and return the plan for this problem."""
     simple = problem.simplified
+    cache = SolveCache(simple, today=problem if options.method in HEURISTICS else None)
     start = None if start is None else Plan(simple, start.member_of)
     known = None if known is None else replace(known, plan=Plan(simple, known.plan.member_of))
-    result = search(simple, options, start=start, known=known, **how)
+    result = search(simple, options, start=start, known=known, cache=cache, **how)
     return replace(result, plan=Plan(problem, result.plan.member_of))
 
 
