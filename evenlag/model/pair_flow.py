@@ -116,7 +116,7 @@ def _handed_out(network: PairNetwork, routes: Routes) -> Index:
     for kind, hub, flow in routes.into.T.tolist():
         into.setdefault(kind, {})[hub] = flow
     lags = problem.lags[network.free]
-    for i in np.argsort(-lags.astype(np.float64), kind="stable").tolist():
+    for i in np.argsort(-lags, kind="stable").tolist():
         kind = int(network.kind_of[i])
         hubs = into.get(kind, {})
         ways = [(onward[hub].first(loads), hub) for hub, left in hubs.items() if left]

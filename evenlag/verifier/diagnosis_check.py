@@ -28,9 +28,10 @@ def check_diagnosis(diagnosis: Given, problem: Given) -> list[Verdict]:
     Returns
     -------
     list of Verdict
-        One for the cause with today's figures, then one for each remedy. "verified": all figures are right. "plan
-        verified": spread, makespan and moves are right, but a time that rests on a record is not checked again.
-        "refused": something is wrong.
+        One for the cause with today's figures, then one for each remedy. "verified": all figures that follow from the
+        group are right; that a remedy is the best of its kind (`proven`) is not one, `verify` checks such a claim for a
+        result. "plan verified": spread, makespan and moves are right, but a time that rests on a record is not checked
+        again. "refused": something is wrong.
 
     Raises
     ------
@@ -82,7 +83,7 @@ class _Check:
             return Verdict(REFUSED, f"the remedy cannot be read ({error!r})")
         except RefusedError as error:
             return Verdict(REFUSED, str(error))
-        return Verdict(VERIFIED, "all figures of the remedy are right")
+        return Verdict(VERIFIED, "all figures of the remedy that follow from the group are right")
 
     def _check(self, remedy: Mapping[str, Any]) -> None:
         after = remedy["group_after"]
@@ -105,6 +106,8 @@ class _Check:
         )
         _same("moves", remedy["moves"], moves)
         self._recovers(remedy)
+        if (remedy["drain_seconds"] is not None) != bool(remedy["drains"]):
+            raise RefusedError("a drain time belongs to a lag that drains")
         if remedy["drains"] is not None:
             raise UncheckedError("the drain time rests on the rates of a record, which are not checked again")
 

@@ -197,6 +197,7 @@ def test_all_figures_hold_and_the_first_remedy_recovers_half(seed: int) -> None:
         (lambda d: d["remedies"][0].update(makespan=1), "makespan is"),
         (lambda d: d["remedies"][0].update(moves=0), "moves is"),
         (lambda d: d["remedies"][0].update(recovers=0.99), "recovers is"),
+        (lambda d: d["remedies"][0].update(drain_seconds=3), "a drain time belongs to a lag that drains"),
         (lambda d: d["remedies"][0]["group_after"]["topics"]["t"].update({"0": 1}), "other lags"),
         (lambda d: d["remedies"][0]["group_after"]["assignment"]["a"].append(["t", 7]), "unknown one"),
         (lambda d: d["remedies"][0]["group_after"]["weights"].update(b=2.0), "weight of b is"),
