@@ -169,6 +169,13 @@ def test_caps_rule_out_small_groups() -> None:
     assert [row.drain_seconds for row in found.sizes[:2]] == [NEVER, NEVER]
 
 
+def test_members_that_may_take_nothing_are_skipped() -> None:
+    group = alike([5, 6, 7], "ab", max_partitions={"a": 0, "b": 5})
+    found = size(group, 20, 1)
+    assert (found.fewest, found.proven) == (2, True)
+    assert [row.drain_seconds for row in found.sizes[:2]] == [NEVER, 18]
+
+
 def test_sizes_with_idle_members_are_not_tried() -> None:
     found = size(alike([5, 3, 9, 1], "ab"), 1, 1, most=100_000)
     assert [row.members for row in found.sizes] == [1, 2, 3, 4]
