@@ -234,6 +234,8 @@ def test_pictures_of_frontiers_label_their_axes(tmp_path: Path, monkeypatch: pyt
     frontier_picture.draw_frontier(evenlag.frontier(problem), tmp_path / "x.png", TrafficPrice.of("1/MB"))
     assert figures[1].axes[0].get_xlabel() == "budget of moves"
     assert not figures[1].axes[0].child_axes
+    frontier_picture.draw_frontier(evenlag.frontier(evenlag.Problem.from_lags({"t": [5]}, [])), tmp_path / "x.png")
+    assert figures[2].axes[0].get_xlabel() == "budget of moves"
 
 
 # ---- what if ---------------------------------------------------------------------------------------------------------
