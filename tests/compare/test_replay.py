@@ -441,6 +441,18 @@ def test_the_99th_percentile_of_the_spread_is_weighted_by_time(since: int, sprea
     assert (found.p99_spread, found.mean_spread) == (spread, 50 * (100 - since) / 100)
 
 
+def test_all_partitions_may_be_new() -> None:
+    whole = snapshots_of(steady_history(a=50, b=60))
+    bare = [
+        changed(each, problem=Problem.from_lags({}, ["a"], group="g"), offsets=[], log_starts=each.log_starts[:0])
+        for each in whole
+    ]
+    lags = [step.lag for step in replay(whole[2:], strategies=["range"], capacity=40).steps if step.strategy == "range"]
+    found = replay([*bare[:2], *whole[2:]], strategies=["range", "evenlag"], capacity=40)
+    assert [step.lag for step in found.steps if step.strategy == "range"] == [0, 0, *lags]
+    assert [row.error for row in found.summary] == [None, None, None]
+
+
 def test_an_interval_without_members_is_left_out_of_means() -> None:
     history = steady_history(a=50, b=60)
     for taken in history[2:4]:
