@@ -21,6 +21,7 @@ from evenlag.compare.foresight import AUTO, KINDS, Foresight, ahead_micros
 from evenlag.compare.history import Capacity, Interval, Messages, Snapshot, intervals, known_capacity
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
+from evenlag.figures import quantity
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.asked_terms import move_price
 from evenlag.model.balance import Balance
@@ -448,8 +449,10 @@ def _notes(course: Sequence[Interval], stopped: int) -> tuple[str, ...]:
     restated = sum(int(interval.restated.sum()) for interval in course)
     idle = sum(not interval.before.problem.active.any() for interval in course)
     notes = {
-        f"{restated} lags set to the recorded ones: a log end offset unknown or gone back, or a commit reset": restated,
-        f"{idle} intervals without an active member: left out of means": idle,
-        f"{stopped} rebalances stopped by the wall clock before their work limit: another run may differ": stopped,
+        f"{quantity(restated, 'lag')} set as recorded: log end offset unknown or gone back, or commit reset": restated,
+        f"{quantity(idle, 'interval')} without an active member: left out of means": idle,
+        f"{quantity(stopped, 'rebalance')} stopped by the wall clock before the work limit: another run may differ": (
+            stopped
+        ),
     }
     return tuple(note for note, applies in notes.items() if applies)

@@ -455,8 +455,10 @@ def test_all_partitions_may_be_new() -> None:
 
 def test_an_interval_without_members_is_left_out_of_means() -> None:
     history = steady_history(a=50, b=60)
-    for taken in history[2:4]:
-        taken.members = {}
+    history[3].members = {}
+    one = replay(snapshots_of(history), strategies=["range"])
+    assert any(note.startswith("1 interval without an active member") for note in one.notes)
+    history[2].members = {}
     found = replay(snapshots_of(history), strategies=["range"], lag_limit=0)
     assert [step.members for step in found.steps if step.strategy == "range"] == [2, 2, 0, 0, 2]
     assert any("2 intervals without an active member" in note for note in found.notes)
