@@ -182,9 +182,10 @@ def _read_after(before: Time, after: Time) -> str:
     """Return the time until all lag is read, today and after a remedy."""
     if after == NEVER:
         return "not all lag is ever read at these rates"
+    then, now = duration(before), duration(after)
     if before == NEVER:
-        return f"all lag read after {duration(after)} instead of never"
-    return f"all lag read after {duration(before)}{'' if before == after else f' → {duration(after)}'}"
+        return f"all lag read after {now} instead of never"
+    return f"all lag read after {then}{'' if then == now else f' → {now}'}"
 
 
 def _recovered(case: Case, finding: Finding, spread: Number, drain: Time | None) -> Fraction | None:

@@ -281,3 +281,11 @@ def test_parameters_are_checked() -> None:
             evenlag.diagnose(problem, drain_seconds=seconds)  # type: ignore[arg-type]
     with pytest.raises(InvalidProblemError, match="not a diagnosis"):
         evenlag.check_diagnosis({}, problem)
+
+
+def test_times_that_read_the_same_are_shown_once() -> None:
+    owned = {"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)], "c": [("t", 4), ("t", 5)]}
+    group = Problem.from_lags({"t": [10**6, 3, 500_000, 499_990, 0, 1]}, list("abc"), owned=owned)
+    sentences = [remedy.sentence for remedy in evenlag.diagnose(group, capacity=1).remedies]
+    assert sentences
+    assert all("all lag read after 11 d 14 h, " in sentence for sentence in sentences)
