@@ -173,3 +173,12 @@ def test_a_record_is_drawn_up_to_now() -> None:
     assert [seconds for seconds, _ in past] == [-180, -120, -60, 0]
     assert past[-1][1] == max(seen.today.loads) if seen.today else False
     assert report.group_document(seen, "x")["forecast"]["rates"] == "record"
+
+
+def test_all_parts_of_a_page_allow_the_same_counts() -> None:
+    owned = {"a": [("t", 0), ("t", 1), ("t", 2)], "b": [("t", 3), ("t", 4), ("t", 5)]}
+    problem = Problem.from_lags({"t": [600, 100, 100, 100, 100, 100]}, ["a", "b"], owned=owned)
+    seen, _ = seen_and_document(problem, capacity=10.0, drain_seconds=75, slack=2)
+    assert seen.size is not None
+    assert seen.size.fewest == evenlag.size(problem, 75, 10, slack=2).fewest == 2
+    assert seen.diagnosis.verdict == evenlag.diagnose(problem, capacity=10, drain_seconds=75, slack=2).verdict
