@@ -15,7 +15,7 @@ from evenlag.compare.diagnosis import Diagnosis, diagnosis_of
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.compare.members_needed import Size, size
 from evenlag.compare.strategies import Audit, audit
-from evenlag.errors import InfeasibleError
+from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result, Status
@@ -164,7 +164,7 @@ def _size(
         return None
     try:
         return size(problem, seconds, pace.capacity.rate, rates=pace.rates_in(problem), **rule, **limits.of("sizes"))
-    except InfeasibleError as error:
+    except (InfeasibleError, InvalidProblemError) as error:  # the topics of new members may be unknown
         notes.append(f"no size is given: {error}")
         return None
 

@@ -217,7 +217,9 @@ def test_more_members_than_enough_drain_no_faster(seed: int) -> None:
 
 def test_members_that_read_different_topics_must_be_described() -> None:
     problem = evenlag.Problem.from_lags({"t": [5, 5], "u": [4]}, {"a": ["t"], "b": ["t", "u"]})
-    with pytest.raises(InvalidProblemError, match=r"read different topics.*Add the new members.*lower most to 2"):
+    with pytest.raises(
+        InvalidProblemError, match=r"read different topics.*Add the new members.*set most \(--most\) to 2"
+    ):
         size(problem, 10, 1)
     with pytest.raises(InvalidProblemError, match="different topics"):
         size(problem, 10, 1, most=3)

@@ -182,3 +182,12 @@ def test_all_parts_of_a_page_allow_the_same_counts() -> None:
     assert seen.size is not None
     assert seen.size.fewest == evenlag.size(problem, 75, 10, slack=2).fewest == 2
     assert seen.diagnosis.verdict == evenlag.diagnose(problem, capacity=10, drain_seconds=75, slack=2).verdict
+
+
+def test_a_group_whose_members_read_different_topics_has_a_page_without_sizes() -> None:
+    problem = Problem.from_lags({"t": [5, 3], "u": [2]}, {"a": ["t"], "b": ["t", "u"]}, owned={"b": [("t", 0)]})
+    seen, document = seen_and_document(problem, capacity=1.0)
+    assert document["size"] is None
+    assert document["drain"] is not None
+    assert any(note.startswith("no size is given: ") for note in seen.notes)
+    assert "no size is given" in report.group_page(seen, document, MADE)
