@@ -196,6 +196,9 @@ def test_help_shows_options_below_headings() -> None:
         ("plan group.json --max-load 1", "--max-load is 1"),
         ("plan group.json --only-if-better 200%", "--only-if-better must be"),
         ("plan group.json --stickiness x", "--stickiness must be"),
+        ("plan group.json --move-sizes move_sizes.csv", "evenlag: move_sizes.csv: no such file"),
+        ("plan group.json --move-sizes time_limit/sizes.csv", "evenlag: time_limit/sizes.csv: no such file"),
+        ("plan group.json --move-sizes max_load=1", "unknown topic 'max_load'"),
     ],
 )
 @pytest.mark.usefixtures("folder")
