@@ -182,6 +182,20 @@ def test_every_option_stands_below_one_heading() -> None:
     assert used == {*listed}
 
 
+def test_no_option_takes_nan_for_a_number() -> None:
+    ranges = [
+        option.type
+        for _, command in commands()
+        for option in command.params
+        if isinstance(option.type, click.FloatRange)
+    ]
+    assert len(ranges) > 20
+    for each in ranges:
+        assert each.convert("1.5", None, None) == 1.5
+        with pytest.raises(click.BadParameter, match="'nan' is not a number"):
+            each.convert("nan", None, None)
+
+
 def test_help_shows_options_below_headings() -> None:
     shown = evenlag("plan", "--help").stdout
     places = [shown.index(f"{heading}:") for heading in HEADINGS if f"{heading}:" in shown]
