@@ -235,7 +235,9 @@ class Source:
     horizon: str = "0"
 
     def keep(self, out: Path | None) -> None:
-        """Refuse to overwrite an input; see `keep_inputs`."""
+        """Refuse an output file that cannot be written or is an input, before any work; see `keep_inputs`."""
+        if out is not None:
+            model.problem_files.check_place(out)
         keep_inputs(out, self.path if isinstance(self.path, Path) else None, self.members, *self.more.files)
 
     def _inputs(self, progress: Callable[[str, int, int], None]) -> tuple[Input, Input | None]:
