@@ -304,17 +304,6 @@ def test_an_input_is_not_overwritten(kip_169: Path, tmp_path: Path, words: tuple
     assert link.is_symlink()
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["plan --out", "explain --out", "whatif --remove c1 --out", "export --format lp --out", "report --out",
-     "frontier --plot", "size --drain 1s --plot", "replay --plot"],
-)  # fmt: skip
-def test_an_output_without_a_folder_is_refused_before_the_input_is_read(words: str, tmp_path: Path) -> None:
-    command, *more = words.split()
-    lost = tmp_path / "lost" / "file.png"
-    refused(evenlag(command, tmp_path / "none.json", *more, lost), f"{lost}: cannot be written (no such file or dir")
-
-
 def test_publishing_does_not_overwrite_the_result_file(kip_169: Path, tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     evenlag("plan", kip_169, "--out", result)

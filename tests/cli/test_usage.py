@@ -20,7 +20,7 @@ from evenlag.cli.commands import COMMANDS, FLEET
 from evenlag.cli.options import METHODS
 from evenlag.cli.sections import HEADINGS
 from tests.support import command
-from tests.support.command import evenlag
+from tests.support.command import evenlag, refused
 
 ROOT = Path(__file__).parents[2]
 GROUP = {
@@ -218,6 +218,17 @@ def test_help_shows_options_below_headings() -> None:
 @pytest.mark.usefixtures("folder")
 def test_errors_name_options_and_not_parameters(words: str, says: str) -> None:
     assert says in evenlag(*words.split()).stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["plan --out", "explain --out", "whatif --remove c1 --out", "export --format lp --out", "report --out",
+     "frontier --plot", "size --drain 1s --plot", "replay --plot"],
+)  # fmt: skip
+def test_an_output_without_a_folder_is_refused_before_the_input_is_read(words: str, tmp_path: Path) -> None:
+    command, *more = words.split()
+    lost = tmp_path / "lost" / "file.png"
+    refused(evenlag(command, tmp_path / "none.json", *more, lost), f"{lost}: cannot be written (no such file or dir")
 
 
 # ---- completion ------------------------------------------------------------------------------------------------------
