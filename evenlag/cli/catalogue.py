@@ -78,7 +78,8 @@ class Command(click.Command):
         for name, option in options.items():
             if name in COLUMNS:
                 continue
-            place = rf"(?<![\w-]){name}(?![\w=(-])" if "_" in name else rf"^{name}(?= must | needs )"
+            word = rf"(?<![\w/.'-]){name}(?![\w=(/-]|\.\w)"  # not part of a path, and not a quoted name
+            place = word if "_" in name else rf"^{name}(?= must | needs )"
             text = re.sub(place, option, text)
         return text
 

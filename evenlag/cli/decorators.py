@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
@@ -11,6 +12,15 @@ import click
 from evenlag.model.names import keywords_of
 
 Command = Callable[..., Any]
+
+
+class FloatRange(click.FloatRange):
+    """A range of numbers without NaN, which click takes to be in every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        return self.fail(f"{value!r} is not a number", param, ctx) if math.isnan(number) else number
 
 
 def together(*several: Command) -> Command:

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from evenlag import compare, live, model, report, tables
 from evenlag.cli import terms
 from evenlag.cli.catalogue import Word
-from evenlag.cli.decorators import Command, into, names, price, settings, together, weights_of_members
+from evenlag.cli.decorators import Command, FloatRange, into, names, price, settings, together, weights_of_members
 from evenlag.cli.paths import BrokersOrPath, GivenPath, InputOrTables, InputPath, Place, as_given
 from evenlag.cli.terminal import working
 from evenlag.cli.terms import MoreData, data
@@ -56,7 +56,7 @@ class Rate(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not gene
 
 
 FILE, INPUT, TABLE, PLACE = GivenPath(), BrokersOrPath(), InputPath(), Place()
-POSITIVE = click.FloatRange(0, min_open=True)
+POSITIVE = FloatRange(0, min_open=True)
 BARE = "a bare number is seconds"
 AUTO, METHODS = "auto", listed(literals.MethodWord)
 NO_RATE = (
@@ -235,7 +235,9 @@ class Source:
     horizon: str = "0"
 
     def keep(self, out: Path | None) -> None:
-        """Refuse to overwrite an input; see `keep_inputs`."""
+        """Refuse an output file that cannot be written or is an input, before any work; see `keep_inputs`."""
+        if out is not None:
+            model.problem_files.check_place(out)
         keep_inputs(out, self.path if isinstance(self.path, Path) else None, self.members, *self.more.files)
 
     def _inputs(self, progress: Callable[[str, int, int], None]) -> tuple[Input, Input | None]:
@@ -510,7 +512,7 @@ def gap(
 ) -> Command:
     """Return the option for the gap at which a search stops."""
     return click.option(
-        "--gap", type=click.FloatRange(0), metavar="FRACTION", default=default,
+        "--gap", type=FloatRange(0), metavar="FRACTION", default=default,
         show_default=default is not None, help=what,
     )  # fmt: skip
 
@@ -552,9 +554,9 @@ replaying = together(
                  help="auto: evenlag plans for the load forecast until the next rebalance, from the record so far; "
                  "the other strategies see the lag at that moment. A time (0, 10m, 1h): all strategies see the lag "
                  f"predicted for that far ahead; {BARE}."),
-    click.option("--lag-limit", type=click.FloatRange(0), metavar="MESSAGES",
+    click.option("--lag-limit", type=FloatRange(0), metavar="MESSAGES",
                  help="Report for how long members have more than this many messages to read."),
-    click.option("--rebalance-above", type=click.FloatRange(0), metavar="FRACTION",
+    click.option("--rebalance-above", type=FloatRange(0), metavar="FRACTION",
                  help="Rebalance when the spread exceeds this fraction of the mean load."),
     click.option("--capacity", type=Rate(), metavar="RATE",
                  help="Messages per second read by a member of weight 1; default: estimated."),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenlag.cli.decorators import Command, into, together
+from evenlag.cli.decorators import Command, FloatRange, into, together
 from evenlag.cli.paths import GivenPath, Place
 from evenlag.model.defaults import PAUSE
 
@@ -83,7 +83,7 @@ _FOLDER, _PLACE = _past(GivenPath(), "DIR"), _past(Place(), "PATH")
 
 def _pause(default: float) -> Command:
     return click.option(
-        "--pause", type=click.FloatRange(0), metavar="SECONDS",
+        "--pause", type=FloatRange(0), metavar="SECONDS",
         help=f"Seconds for which a moved partition is not read; default: measured with --past, else {default:g}.",
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from evenlag.cli.catalogue import Word
-from evenlag.cli.decorators import Command, into, names, price, settings, together
+from evenlag.cli.decorators import Command, FloatRange, into, names, price, settings, together
 from evenlag.cli.paths import given
 from evenlag.errors import InvalidProblemError
 from evenlag.model.literals import CostWord, FetchFromWord, listed
@@ -181,7 +181,7 @@ def _first_of(which: str) -> Command:
 
 
 max_load = click.option(
-    "--max-load", type=click.FloatRange(0), metavar="MESSAGES",
+    "--max-load", type=FloatRange(0), metavar="MESSAGES",
     help="Give no member more lag than this. If weights differ, a member's limit is proportional to its weight.",
 )  # fmt: skip
 max_drain = click.option(

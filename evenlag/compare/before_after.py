@@ -152,7 +152,7 @@ class WhatIf:
         if not before.problem.active.any():
             text += " (before, no member reads)"
         else:
-            text += ", as before" if load == now else f" instead of {number(load)}"
+            text += ", as before" if number(load) == number(now) else f" instead of {number(load)}"
         text += "" if today is None else f" (today {number(today.makespan)})"
         times = self.drain_seconds
         return f"{text}." if times is None else f"{text}, and {_drained(times['before'], times['after'])}."
@@ -281,7 +281,7 @@ def _drained(before: Fraction | None, after: Fraction | None) -> str:
     then, now = (
         "some lag is never read" if time is None else f"all lag is read in {duration(time)}" for time in (before, after)
     )
-    if before == after:
+    if then == now:
         return f"{now}, as before"
     return f"{now} (before, {then})" if before is None or after is None else f"{now} instead of {duration(before)}"
 

@@ -47,7 +47,7 @@ def _headline(audit: Audit) -> list[tuple[str, str]]:
 
 
 def frontier_card(curve: Frontier) -> str:
-    """Return a card with the least spread for each number of moves, with the knee marked."""
+    """Return a card with the least spread for each budget of the cost, with the knee marked."""
     highest = max([float(point.spread) for point in curve.points], default=0.0) or 1.0
     last = len(curve.points) - 1
     step = max(-(-len(curve.points) // MOST_POINTS), 1)
@@ -55,23 +55,18 @@ def frontier_card(curve: Frontier) -> str:
     rows: list[list[Cell]] = []
     for place in places:
         point = curve.points[place]
-        knee = Remark("knee: more moves bring little", True) if place == curve.knee and last > 1 else ""
-        spread = Figure(number(point.spread))
-        rows.append(
-            [Figure(f"{point.moves:,}"), spread, Figure(number(point.bound)), Bars(float(point.spread) / highest), knee]
-        )
+        knee = Remark("knee: a larger budget brings little", True) if place == curve.knee and last > 1 else ""
+        spread, bound = Figure(number(point.spread)), Figure(number(point.bound))
+        rows.append([Figure(f"{point.cost:,}"), spread, bound, Bars(float(point.spread) / highest), knee])
     shown = table(
-        ["moves", "spread", "proven bound", "", ""],
-        rows,
-        right=(0, 1, 2),
-        best=[places.index(curve.knee)] if rows else [],
+        [curve.cost_name, "spread", "proven bound", "", ""], rows, right=(0, 1, 2), best=[places.index(curve.knee)]
     )
     left = len(curve.points) - len(places)
     more = line(f"{quantity(left, 'point')} between these are not shown" if left else "")
     return card(
         curve.problem.group,
-        f"least spread by number of moves, balance {curve.balance}",
+        f"{curve.title}, balance {curve.balance}",
         line(curve.verdict),
-        shown,
+        "" if curve.empty else shown,
         more,
     )

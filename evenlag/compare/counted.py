@@ -56,8 +56,8 @@ class Counted:
         self.drain: Time = NEVER
         self.unruled: Time = NEVER
         self.bound: Time = max(course.floor, course.mean(sum(self.problem.weights, Fraction(0))))
-        lost = course.problem.assignable & ~self.problem.assignable
-        if lost.any():  # no remaining member reads these partitions
+        lost = course.problem.assignable & ~(self.problem.assignable & self.problem.active.any())
+        if lost.any():  # no remaining member may take these partitions
             self.bound = NEVER
         self.free_bound: Time = self.bound
         self.solved = False

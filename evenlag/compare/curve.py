@@ -27,8 +27,8 @@ FRONTIER_FIGURES = (
     Figure("against", "string", "Cost that the budgets limit."),
     Figure("cost", "integer", "Units of this cost in the plan."),
     Figure("moves", "integer", "Partitions that leave their owner."),
-    Figure("spread", "number", "Largest − smallest load per weight, in messages."),
-    Figure("bound", "number", "No plan of at most this cost has a smaller spread, in messages."),
+    Figure("spread", "number", "Largest − smallest load per weight, in messages; null: there is no plan."),
+    Figure("bound", "number", "No plan of at most this cost has a smaller spread, in messages; null likewise."),
     Figure("knee", "boolean", "True for the point after which further cost gains least."),
     Figure("moved_size", "integer", "Total size of the partitions that leave their owner; null: sizes unknown."),
     Figure("crossings", "integer", "Traffic (without it: partitions) read across racks; null: racks unknown."),
@@ -99,6 +99,20 @@ class Frontier:
         return not self.problem.active.any()
 
     @property
+    def cost_name(self) -> str:
+        """The cost in words."""
+        return self.against.replace("_", " ")
+
+    @property
+    def title(self) -> str:
+        """The question that the points answer, in a few words."""
+        return (
+            "least spread by number of moves"
+            if self.against == MOVES
+            else f"least spread for a budget of {self.cost_name}"
+        )
+
+    @property
     def verdict(self) -> str:
         """One sentence: how much the budget at the knee buys, and its share of what all points buy."""
         if self.empty:
@@ -108,7 +122,7 @@ class Frontier:
         first, last, chosen = self.points[0], self.points[-1], self.points[self.knee or -1]
         if first is last:
             found = "" if first.bound == first.spread else " found"
-            of = "moves" if self.against == MOVES else f"budget of {self.against.replace('_', ' ')}"
+            of = "moves" if self.against == MOVES else f"budget of {self.cost_name}"
             return f"No {of}{found} {'lower' if self.against == MOVES else 'lowers'} the spread of {_messages(first)}."
         verb = "bring" if self.against == MOVES and chosen.cost != 1 else "brings"
         budget = self._budget(chosen.cost)
@@ -141,14 +155,14 @@ class Frontier:
     def _budget(self, cost: int) -> str:
         if self.against == MOVES:
             return quantity(cost, "move")
-        return f"a budget of {cost:,} {self.against.replace('_', ' ')}"
+        return f"a budget of {cost:,} {self.cost_name}"
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the points as a pandas DataFrame, one row per point, by rising cost.
 
-        Columns: group; against (the cost); cost (its units); moves (partitions); spread, bound (messages); knee (true
-        for that point); moved_size (units of `move_sizes`, null without sizes); crossings (traffic, or partitions if
-        none is given; null if racks are unknown).
+        Columns: group; against (the cost); cost (its units); moves (partitions); spread, bound (messages; null if there
+        is no plan); knee (true for that point); moved_size (units of `move_sizes`, null without sizes); crossings
+        (traffic, or partitions if none is given; null if racks are unknown).
 
         Raises
         ------
@@ -170,8 +184,8 @@ class Frontier:
                 "against": self.against,
                 "cost": point.cost,
                 "moves": point.moves,
-                "spread": point.spread,
-                "bound": point.bound,
+                "spread": None if self.empty else point.spread,
+                "bound": None if self.empty else point.bound,
                 "knee": place == self.knee,
                 **{name: costs.total(point.plan.member_of) for name, costs in given.items()},
             }

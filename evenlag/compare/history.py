@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenlag.compare.log_ends import LogEnds
 from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import MAX_LAG
-from evenlag.model.problem import NOBODY, Bools, Index, Problem
+from evenlag.model.problem import NOBODY, Bools, Index, Ints, Problem
 from evenlag.model.rates import SECOND, Growth, Offsets, growth
 from evenlag.model.values import exact, shown
 
@@ -160,13 +160,17 @@ class Interval:
         """
         if self.same:
             return lags, member_of
-        problem, known = self.after.problem, self.source != NOBODY
-        new_lags = np.where(known, lags[self.source], problem.lags).astype(np.int64)
+        problem = self.after.problem
+        new_lags = np.where(self.source != NOBODY, self.renumbered(lags, 0), problem.lags).astype(np.int64)
         held = np.append(self.target, np.int32(NOBODY))[member_of]  # NOBODY is -1, the last place
-        owner = np.where(known, held[self.source], NOBODY).astype(np.int32)
+        owner = self.renumbered(held, NOBODY).astype(np.int32)
         lost = np.flatnonzero(owner != NOBODY)
         owner[lost[~problem.subscribed[problem.topic_of[lost], owner[lost]]]] = NOBODY
         return new_lags, owner
+
+    def renumbered(self, values: Ints, new: int) -> Ints:
+        """Return values of the partitions of `before` for those of `after`; new partitions have the value `new`."""
+        return np.append(values, values.dtype.type(new))[self.source]  # NOBODY is -1, the last place
 
 
 def intervals(history: Sequence[Snapshot]) -> Iterator[Interval]:

@@ -385,7 +385,7 @@ class _Sizing:
         self.staff, self.course, self.deadline, self.options = staff, course, deadline, options
         self.given, self.progress = most, progress
         self.present, self.least = len(staff.problem.members), staff.fewest
-        self.top = max(len(staff.problem.lags), self.present) if most is None else min(most, staff.enough)
+        self.top = min(MOST_MEMBERS if most is None else most, staff.enough)
         self.clock = Clock(options.time_limit * (NET if options.deterministic else IN_TIME))  # NET: work limits end it
         self.work = options.time_limit / COUNTS
         self.counted: dict[int, Counted] = {}

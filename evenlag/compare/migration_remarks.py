@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from shlex import quote
 from typing import Any
 
 from evenlag.figures import quantity, some
@@ -281,7 +282,7 @@ def _settings(group: Readiness) -> Iterator[Remark]:
 
 def steps(group: Readiness, uses: str) -> list[Step]:
     """Return the steps of an upgrade to the broker's assignor `uses`; none if there is nothing to upgrade."""
-    name = group.problem.group
+    name = quote(group.problem.group)  # for the shell
     if group.online in (Online.NOT_KAFKAS, Online.NO_MEMBERS) or group.is_streams:
         return []
     plans = Step(

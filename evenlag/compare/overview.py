@@ -15,7 +15,7 @@ from evenlag.compare.diagnosis import Diagnosis, diagnosis_of
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.compare.members_needed import Size, size
 from evenlag.compare.strategies import Audit, audit
-from evenlag.errors import InfeasibleError
+from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result, Status
@@ -32,6 +32,7 @@ SHARES = {
 }  # shares of the time left, in this order
 OF_WORK = {"plan": 0.4, "strategies": 0.25, "frontier": 0.2, "sizes": 0.1, "diagnosis": 0.05}  # shares of all work
 TERMS = ("rack_price", "max_crossings", "first", "prices", "budgets", "max_load")  # audits too
+RULE = ("balance", "slack")
 REPEATING = ("seed", "deterministic", "threads")
 STEPS = 24  # points of a forecast
 LONGEST = Fraction(86_400)  # longest forecast, in seconds
@@ -103,7 +104,8 @@ def overview(
     progress : callable, optional
         Called with (part, parts done, parts in all).
     **parameters
-        As in `solve`. The audit has the same terms; the frontier and the sizes have the same balance.
+        As in `solve`. The audit has the same terms, the frontier the same balance, and sizes and diagnosis the same
+        balance and slack.
 
     Raises
     ------
@@ -117,11 +119,11 @@ def overview(
     result = solve(problem, rates=pace.rates, **(parameters | limits.of("plan")))
     terms = {name: parameters[name] for name in TERMS if name in parameters}
     audited = audit(problem, **terms, **limits.of("strategies"))
-    balance = {"balance": parameters["balance"]} if "balance" in parameters else {}
+    rule = {name: parameters[name] for name in RULE if name in parameters}
     notes: list[str] = []
-    curve = _frontier(result, limits, balance, notes)
-    sized = _size(result, pace, Fraction(drain_seconds), limits, balance, notes)
-    options = SolveOptions(**(balance | limits.of("diagnosis")))
+    curve = _frontier(result, limits, {name: rule[name] for name in rule if name != "slack"}, notes)
+    sized = _size(result, pace, Fraction(drain_seconds), limits, rule, notes)
+    options = SolveOptions(**(rule | limits.of("diagnosis")))
     case = Case(problem.now, tuple(record), pace, Fraction(drain_seconds), options, Clock(options.time_limit), result)
     diagnosis = diagnosis_of(case)
     return Overview(result, audited, curve, sized, pace, record if len(record) > 1 else (), tuple(notes), diagnosis)
@@ -152,7 +154,7 @@ def _frontier(result: Result, limits: _Limits, balance: Mapping[str, Any], notes
 
 
 def _size(
-    result: Result, pace: Pace, seconds: Fraction, limits: _Limits, balance: Mapping[str, Any], notes: list[str]
+    result: Result, pace: Pace, seconds: Fraction, limits: _Limits, rule: Mapping[str, Any], notes: list[str]
 ) -> Size | None:
     problem = result.plan.problem
     if pace.capacity is None:
@@ -161,8 +163,8 @@ def _size(
     if result.status == Status.EMPTY:
         return None
     try:
-        return size(problem, seconds, pace.capacity.rate, rates=pace.rates_in(problem), **balance, **limits.of("sizes"))
-    except InfeasibleError as error:
+        return size(problem, seconds, pace.capacity.rate, rates=pace.rates_in(problem), **rule, **limits.of("sizes"))
+    except (InfeasibleError, InvalidProblemError) as error:  # the topics of new members may be unknown
         notes.append(f"no size is given: {error}")
         return None
 

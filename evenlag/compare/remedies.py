@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -182,9 +183,10 @@ def _read_after(before: Time, after: Time) -> str:
     """Return the time until all lag is read, today and after a remedy."""
     if after == NEVER:
         return "not all lag is ever read at these rates"
+    then, now = duration(before), duration(after)
     if before == NEVER:
-        return f"all lag read after {duration(after)} instead of never"
-    return f"all lag read after {duration(before)}{'' if before == after else f' → {duration(after)}'}"
+        return f"all lag read after {now} instead of never"
+    return f"all lag read after {then}{'' if then == now else f' → {now}'}"
 
 
 def _recovered(case: Case, finding: Finding, spread: Number, drain: Time | None) -> Fraction | None:
@@ -234,11 +236,12 @@ def _static(case: Case, finding: Finding) -> Remedy | None:
 
 def _forget(case: Case, finding: Finding) -> Remedy | None:
     topics = case.problem.facts.left_over_topics
-    named_topics = " ".join(f"--topic {topic}" for topic in topics[:MOST_NAMED])
+    named_topics = " ".join(f"--topic {quote(topic)}" for topic in topics[:MOST_NAMED])
+    named_topics += f" and {len(topics) - MOST_NAMED} more" if len(topics) > MOST_NAMED else ""
     change = (
         f"if nobody should read {'it' if len(topics) == 1 else 'them'}, delete the committed offsets "
-        f"(kafka-consumer-groups --bootstrap-server HOST:PORT --delete-offsets --group {case.problem.group} "
-        f"{named_topics}), else subscribe to "
+        f"(kafka-consumer-groups --bootstrap-server HOST:PORT --delete-offsets --group "
+        f"{quote(case.problem.group)} {named_topics}), else subscribe to "
         f"{'it' if len(topics) == 1 else 'them'}"
     )
     brief = "delete the offsets of topics that are left over, or subscribe to them"

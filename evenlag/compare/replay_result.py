@@ -209,9 +209,9 @@ class Replay:
         if recorded is None or recorded.error is not None:
             return f"{head}."
         parts = [f"a mean spread of {number(best.cost)} messages with moves paid, {_change(best.cost, recorded.cost)}"]
-        if best.seconds_above is not None and best.seconds_above != recorded.seconds_above:
-            above = f"{duration(best.seconds_above)} above the limit instead of {duration(recorded.seconds_above)}"
-            parts.insert(0, above)
+        then, now = duration(recorded.seconds_above), duration(best.seconds_above)
+        if then != now:
+            parts.insert(0, f"{now} above the limit instead of {then}")
         return f"{head}: {', and '.join(parts)}."
 
     @property
@@ -269,7 +269,7 @@ class Replay:
 
 def _change(cost: float | None, recorded: float | None) -> str:
     """Describe a cost relative to the recorded cost."""
-    if cost is None or recorded is None or cost == recorded:
+    if cost is None or recorded is None or number(cost) == number(recorded):
         return "as recorded"
     way = "less" if cost < recorded else "more"
     share = f" ({percent(abs(recorded - cost) / recorded)} {way})" if recorded else ""

@@ -75,7 +75,7 @@ class Staff:
         if self.most is not None and most > self.most:
             raise InvalidProblemError(
                 f"group {group!r}: its members read different topics, so those of new members are unknown. "
-                f"Add the new members to the input, or lower most to {self.most}, today's number of members"
+                f"Add the new members to the input, or set most (--most) to {self.most}, today's number of members"
             )
 
     def _enough(self, alike: bool) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Self, TypedDict, Unpack, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from evenlag.compare.foresight import AUTO, KINDS, Foresight, ahead_micros
 from evenlag.compare.history import Capacity, Interval, Messages, Snapshot, intervals, known_capacity
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
+from evenlag.figures import quantity
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.asked_terms import move_price
 from evenlag.model.balance import Balance
@@ -30,7 +32,7 @@ from evenlag.model.names import did_you_mean, taking
 from evenlag.model.objective import FEWEST_MOVES, Objective
 from evenlag.model.payoff import parse_pause
 from evenlag.model.plan import Number, Plan, current_plan, plain
-from evenlag.model.problem import NOBODY, Bools, Index, Problem
+from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND, predicted_lag
 from evenlag.model.result import Result
 from evenlag.model.values import is_number, shown
@@ -273,6 +275,7 @@ class _Runner:
         self.start = first.micros
         self.lags: Messages = first.problem.lags.astype(np.int64)
         self.member_of: Index = first.problem.owner.copy()
+        self.paused: Messages = np.zeros_like(self.lags)  # microseconds from the start until a partition is read again
 
     def run(self) -> str | None:
         """Go through the whole history; return the error that stopped it, or None."""
@@ -291,7 +294,8 @@ class _Runner:
         reason, plan = self._assigned(problem, previous, interval)
         taken = (problem.owner != NOBODY) & (plan.member_of != problem.owner)
         self.member_of = plan.member_of
-        lags, flows = self._flow(interval, taken)
+        self.paused[taken] = interval.before.micros - self.start + self.options.standstill
+        lags, flows = self._flow(interval)
         at_end = Plan(problem.at(lags.copy(), self.member_of.copy()), self.member_of)
         before, after = sum(self.lags.tolist()), sum(lags.tolist())
         self.steps.append(
@@ -315,6 +319,7 @@ class _Runner:
         )
         self.prices.append(self.options.price(problem))
         self.lags, self.member_of = interval.carry(lags, self.member_of)
+        self.paused = interval.renumbered(self.paused, 0)
 
     def _assigned(self, problem: Problem, previous: Interval | None, interval: Interval) -> tuple[str | None, Plan]:
         """Return the reason for a rebalance (None if there is none) and the assignment during the interval."""
@@ -348,18 +353,15 @@ class _Runner:
         lags = [predicted_lag(lag, grown, self.horizon) for lag, grown in pairs]
         return problem.at(np.array(lags, dtype=np.int64), self.member_of.copy())
 
-    def _flow(self, interval: Interval, taken: Bools) -> tuple[Messages, dict[str, int]]:
-        """Let messages arrive and members read; return the lags at the end, and the totals.
-
-        Nobody reads the partitions `taken` from their owners until the pause is over.
-        """
+    def _flow(self, interval: Interval) -> tuple[Messages, dict[str, int]]:
+        """Let messages arrive and members read; return the lags at the end, and the totals."""
         since, until = (snapshot.micros - self.start for snapshot in (interval.before, interval.after))
-        again = min(since + self.options.standstill, until) if taken.any() else since
+        resumed = self.paused[(self.paused > since) & (self.paused < until)]
         work = np.where(interval.restated, 0, self.lags + interval.produced)
         read = np.zeros_like(work)
-        if again > since:
-            read = self._read(interval, work, np.where(taken, np.int32(NOBODY), self.member_of), since, again)
-        read = read + self._read(interval, work - read, self.member_of, again, until)
+        for begin, end in pairwise([since, *np.unique(resumed).tolist(), until]):
+            readers = np.where(self.paused > begin, np.int32(NOBODY), self.member_of)
+            read = read + self._read(interval, work - read, readers, begin, end)
         kept = np.minimum(work - read, interval.room)
         flows = {
             "produced": sum(interval.produced.tolist()),
@@ -447,8 +449,10 @@ def _notes(course: Sequence[Interval], stopped: int) -> tuple[str, ...]:
     restated = sum(int(interval.restated.sum()) for interval in course)
     idle = sum(not interval.before.problem.active.any() for interval in course)
     notes = {
-        f"{restated} lags set to the recorded ones: a log end offset unknown or gone back, or a commit reset": restated,
-        f"{idle} intervals without an active member: left out of means": idle,
-        f"{stopped} rebalances stopped by the wall clock before their work limit: another run may differ": stopped,
+        f"{quantity(restated, 'lag')} set as recorded: log end offset unknown or gone back, or commit reset": restated,
+        f"{quantity(idle, 'interval')} without an active member: left out of means": idle,
+        f"{quantity(stopped, 'rebalance')} stopped by the wall clock before the work limit: another run may differ": (
+            stopped
+        ),
     }
     return tuple(note for note, applies in notes.items() if applies)

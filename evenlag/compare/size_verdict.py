@@ -57,6 +57,6 @@ def _not_enough(found: Size, deadline: str) -> str:
             f"{needed} messages per second, more partitions for that topic, or a later deadline."
         )
     if found.proven:
-        return f"No group size up to {found.most} meets the deadline of {deadline}: that is proven."
-    found_none = f"No plan was found that meets the deadline of {deadline} with up to {found.most} members"
+        return f"No group size up to {found.most:,} meets the deadline of {deadline}: that is proven."
+    found_none = f"No plan was found that meets the deadline of {deadline} with up to {found.most:,} members"
     return f"{found_none}; whether one exists is open."

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from evenlag.compare.built_in import begins_anew, built_in
 from evenlag.compare.comparison_cards import audit_card
 from evenlag.compare.judge import Judge, Key, without_moves
-from evenlag.errors import EvenlagError
+from evenlag.errors import EvenlagError, InfeasibleError, InvalidPlanError
 from evenlag.figures import number
 from evenlag.heuristics import PROMISED_BALANCE, published_name
 from evenlag.model.balance import Balance
@@ -355,7 +355,7 @@ def audit_with(
             before = (known or {}).get(balance)
             found = search(problem, asked[balance], start=begin, known=before, cache=cache, tie_break=False)
             optima[balance] = _no_worse(found, _published(cache), judge, cache, asked[balance])
-        except EvenlagError as error:
+        except (InfeasibleError, InvalidPlanError) as error:
             errors[balance] = error
     for balance in filter(optima.__contains__, Balance):  # a plan of a later balance may keep this one too
         twin = _same_rule(problem, balance, optima)

@@ -11,6 +11,7 @@ from evenlag.compare.history import Snapshot, known_intervals
 from evenlag.errors import InvalidProblemError
 from evenlag.figures import number
 from evenlag.model.problem import Problem
+from evenlag.model.values import LARGEST_WEIGHT
 
 UNLIKE = Fraction(3, 2)  # ratio of two speeds beyond which a note names the members
 STEP = Fraction(1, 4)  # weights are multiples of it, so that loads per weight stay small numbers
@@ -110,7 +111,8 @@ def _from_speeds(problem: Problem, speeds: Mapping[str, Fraction]) -> dict[str, 
             "give weights by --weight NAME=W"
         )
     slowest, usual = min(speeds.values()), Fraction(median(speeds.values()))
-    return {name: max(round(speeds.get(name, usual) / slowest / STEP) * STEP, STEP) for name in problem.members}
+    weights = {name: round(speeds.get(name, usual) / slowest / STEP) * STEP for name in problem.members}
+    return {name: min(max(weight, STEP), LARGEST_WEIGHT) for name, weight in weights.items()}
 
 
 def with_speeds(problem: Problem, record: Sequence[Snapshot]) -> Problem:

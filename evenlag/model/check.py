@@ -20,7 +20,8 @@ def plan_violation(plan: Plan) -> str | None:
     held = member_of != NOBODY
     if held.any() and not (member_of[held].min() >= 0 and member_of[held].max() < len(problem.members)):
         return "the plan names a member that does not exist"
-    for p in (held & ~problem.subscribed[problem.topic_of, np.maximum(member_of, 0)]).nonzero()[0][:1]:
+    places = np.flatnonzero(held)
+    for p in places[~problem.subscribed[problem.topic_of[places], member_of[places]]][:1]:
         return f"{_name(plan, p)} goes to {problem.members[member_of[p]]!r}, which does not subscribe to its topic"
     for p in (~held & problem.assignable).nonzero()[0][:1]:
         return f"{_name(plan, p)} has no member, though it has subscribers"

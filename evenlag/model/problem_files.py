@@ -84,6 +84,22 @@ def write_text(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
+def check_place(path: Path) -> None:
+    """Check that a path is not a folder, and lies in one.
+
+    Raises
+    ------
+    SourceError
+        No file can be written there.
+    """
+    try:
+        if path.is_dir():
+            raise SourceError(f"{path}: is a folder; name a file")
+        path.parent.stat()
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written ({_reason(error)})") from error
+
+
 @contextlib.contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
     """Yield a new file with the same suffix to write to; it replaces `path` if no exception occurs.
@@ -96,9 +112,8 @@ def written_aside(path: Path) -> Iterator[Path]:
     SourceError
         The file cannot be written.
     """
+    check_place(path)
     try:
-        if path.is_dir():
-            raise SourceError(f"{path}: is a folder; name a file")
         with _for_device(path) if _is_device(path) else _beside(path.resolve()) as part:
             yield part
     except OSError as error:

@@ -240,11 +240,9 @@ def _audit_table(audit: Audit, title: str, price: TrafficPrice | None) -> Sheet:
 
 def frontier_report(curve: Frontier, price: TrafficPrice | None = None) -> RenderableType:
     """Return the spread for each budget as a table with the knee marked; at a price, crossings also cost money."""
-    named = curve.against.replace("_", " ")
-    what = "least spread by number of moves" if curve.against == MOVES else f"least spread for a budget of {named}"
     priced = price if curve.against == CROSSINGS else None
-    table = Sheet(f"{curve.problem.group}: {what}")
-    table.columns("figure", named, *([] if curve.against == MOVES else ["moves"]), "spread", "bound")
+    table = Sheet(f"{curve.problem.group}: {curve.title}")
+    table.columns("figure", curve.cost_name, *([] if curve.against == MOVES else ["moves"]), "spread", "bound")
     table.columns("figure", *([] if priced is None else ["per month"]))
     table.columns("bar", "")
     highest = max(float(curve.points[0].spread), 1.0)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from evenlag.tables.read import read_snapshots as read_snapshots
     from evenlag.tables.read import records as records
     from evenlag.tables.writing import replay_document as replay_document
+    from evenlag.tables.writing import replay_files as replay_files
     from evenlag.tables.writing import write_replay as write_replay
 
 _HOMES = {
@@ -19,6 +20,7 @@ _HOMES = {
 }
 _INNER = {
     "evenlag.tables.read": "both_tables",
+    "evenlag.tables.writing": "replay_files",
 }
 
 if not TYPE_CHECKING:  # type checkers read the imports above

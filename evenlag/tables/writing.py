@@ -118,13 +118,25 @@ def write_replay(replayed: Replay, out: Path, form: Literal["parquet", "csv"], o
     """
     tables, shared = replay_row(replayed), set(REPLAY_SUMMARY.names)
     common = {name: value for name, value in tables.items() if name in shared}
+    files = replay_files(out, form, overwrite)
+    columns = {"summary": REPLAY_SUMMARY, "steps": REPLAY_STEPS}
+    write_tables({path: ([common | row for row in tables[name]], columns[name]) for name, path in files.items()})
+    return list(files.values())
+
+
+def replay_files(out: Path, form: Literal["parquet", "csv"], overwrite: bool) -> dict[str, Path]:
+    """Return the files that `write_replay` writes, by table.
+
+    Raises
+    ------
+    SourceError
+        A file exists already.
+    """
     files = {name: out / f"{name}.{form}" for name in ("summary", "steps")}
     for path in files.values():
         if path.exists() and not overwrite:
             raise exists_already(path)
-    columns = {"summary": REPLAY_SUMMARY, "steps": REPLAY_STEPS}
-    write_tables({path: ([common | row for row in tables[name]], columns[name]) for name, path in files.items()})
-    return list(files.values())
+    return files
 
 
 def replay_document(replayed: Replay) -> dict[str, Any]:

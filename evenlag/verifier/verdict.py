@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -82,8 +83,10 @@ def verify(result: Given, problem: Given, *, effort: float = 1.0) -> Verdict:
     Raises
     ------
     InvalidProblemError
-        `result` or `problem` is not such a document.
+        `result` or `problem` is not such a document, or `effort` is not a number > 0.
     """
+    if not 0 < effort < math.inf:
+        raise InvalidProblemError(f"effort must be a number > 0, not {effort}")
     document, stated = document_of(result, "result"), document_of(problem, "problem")
     if "certificate" in stated and "certificate" not in document:
         raise InvalidProblemError("the problem is a result; pass the result first: verify(result, problem)")

@@ -120,7 +120,7 @@ class Board:
         """Return the groups to read: those that a pattern matches, at most `most`, the first by name."""
         self.known = sorted(names)
         patterns = self.patterns or ("*",)
-        matching = [name for name in self.known if any(fnmatchcase(name, pattern) for pattern in patterns)]
+        matching = [name for name in self.known if any(_matches(name, pattern) for pattern in patterns)]
         self.left_out = matching[self.most :]
         self.chosen = matching[: self.most]
         return self.chosen
@@ -133,7 +133,7 @@ class Board:
     @property
     def unmatched(self) -> list[str]:
         """The patterns that no group of the source matches; without patterns, `*` if there is no group."""
-        return [each for each in self.patterns or ("*",) if not any(fnmatchcase(name, each) for name in self.known)]
+        return [each for each in self.patterns or ("*",) if not any(_matches(name, each) for name in self.known)]
 
     def no_match(self, pattern: str) -> str:
         """Return an error message for a pattern that no group matches; it lists the groups."""
@@ -166,3 +166,8 @@ class Board:
         for name, entry in sorted(self.entries.copy().items()):
             if not self.is_stale(entry, now):
                 yield name, entry
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Return whether a group has this name or a name of this pattern; a name may contain the characters of patterns."""
+    return name == pattern or fnmatchcase(name, pattern)

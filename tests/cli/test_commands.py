@@ -455,7 +455,7 @@ def test_a_synthetic_week_is_replayed(tmp_path: Path) -> None:
     # What members read in the generator is known: 300 messages a second, give or take.
     assert document["capacity"] == pytest.approx(300, rel=0.05)
 
-    again = evenlag(*words, "--out", tmp_path / "out", "--format", "csv")
+    again = evenlag("replay", tmp_path / "not read.csv", "--out", tmp_path / "out", "--format", "csv")
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
     assert "exists already; choose another folder, or give --overwrite" in again.stderr
 

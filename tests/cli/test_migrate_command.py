@@ -60,3 +60,21 @@ def test_errors_name_the_input(tmp_path: Path) -> None:
     assert (done.returncode, "a cluster lists its members itself" in done.stderr) == (1, True)
     done = evenlag("migrate", *words, "--assignor", "uniform2")
     assert (done.returncode, "uniform" in done.stderr) == (2, True)
+
+
+def test_a_group_without_a_plan_does_not_end_the_others(tmp_path: Path) -> None:
+    (tmp_path / "offsets.csv").write_text(OFFSETS + OFFSETS.split("\n", 1)[1].replace("billing", "audit"))
+    members = "snapshot_ts,group,consumer_id,max_partitions\n" + "".join(
+        f"2026-01-01T00:00:00.000Z,{group},c{m},{most}\n"
+        for group, most in (("audit", 9), ("billing", 1))
+        for m in range(2)
+    )
+    (tmp_path / "members.csv").write_text(members)
+    words = [str(tmp_path / "offsets.csv"), "--members", str(tmp_path / "members.csv"), "--deterministic", "--json"]
+    done = evenlag("migrate", *words)
+    document = json.loads(done.stdout)
+    assert (done.returncode, [each["group"] for each in document["groups"]]) == (1, ["audit"])
+    (left_out,) = [note for note in document["notes"] if note.startswith("group 'billing' is left out: ")]
+    assert "do not fit" in left_out
+    alone = evenlag("migrate", *words, "--group", "billing")
+    assert (alone.returncode, alone.stdout, "do not fit" in alone.stderr) == (1, "", True)

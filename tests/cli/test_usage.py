@@ -20,7 +20,7 @@ from evenlag.cli.commands import COMMANDS, FLEET
 from evenlag.cli.options import METHODS
 from evenlag.cli.sections import HEADINGS
 from tests.support import command
-from tests.support.command import evenlag
+from tests.support.command import evenlag, refused
 
 ROOT = Path(__file__).parents[2]
 GROUP = {
@@ -182,6 +182,20 @@ def test_every_option_stands_below_one_heading() -> None:
     assert used == {*listed}
 
 
+def test_no_option_takes_nan_for_a_number() -> None:
+    ranges = [
+        option.type
+        for _, command in commands()
+        for option in command.params
+        if isinstance(option.type, click.FloatRange)
+    ]
+    assert len(ranges) > 20
+    for each in ranges:
+        assert each.convert("1.5", None, None) == 1.5
+        with pytest.raises(click.BadParameter, match="'nan' is not a number"):
+            each.convert("nan", None, None)
+
+
 def test_help_shows_options_below_headings() -> None:
     shown = evenlag("plan", "--help").stdout
     places = [shown.index(f"{heading}:") for heading in HEADINGS if f"{heading}:" in shown]
@@ -196,11 +210,25 @@ def test_help_shows_options_below_headings() -> None:
         ("plan group.json --max-load 1", "--max-load is 1"),
         ("plan group.json --only-if-better 200%", "--only-if-better must be"),
         ("plan group.json --stickiness x", "--stickiness must be"),
+        ("plan group.json --move-sizes move_sizes.csv", "evenlag: move_sizes.csv: no such file"),
+        ("plan group.json --move-sizes time_limit/sizes.csv", "evenlag: time_limit/sizes.csv: no such file"),
+        ("plan group.json --move-sizes max_load=1", "unknown topic 'max_load'"),
     ],
 )
 @pytest.mark.usefixtures("folder")
 def test_errors_name_options_and_not_parameters(words: str, says: str) -> None:
     assert says in evenlag(*words.split()).stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["plan --out", "explain --out", "whatif --remove c1 --out", "export --format lp --out", "report --out",
+     "frontier --plot", "size --drain 1s --plot", "replay --plot"],
+)  # fmt: skip
+def test_an_output_without_a_folder_is_refused_before_the_input_is_read(words: str, tmp_path: Path) -> None:
+    command, *more = words.split()
+    lost = tmp_path / "lost" / "file.png"
+    refused(evenlag(command, tmp_path / "none.json", *more, lost), f"{lost}: cannot be written (no such file or dir")
 
 
 # ---- completion ------------------------------------------------------------------------------------------------------

@@ -282,3 +282,17 @@ def test_parameters_are_checked() -> None:
             evenlag.diagnose(problem, drain_seconds=seconds)  # type: ignore[arg-type]
     with pytest.raises(InvalidProblemError, match="not a diagnosis"):
         evenlag.check_diagnosis({}, problem)
+
+
+def test_times_that_read_the_same_are_shown_once() -> None:
+    owned = {"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)], "c": [("t", 4), ("t", 5)]}
+    group = Problem.from_lags({"t": [10**6, 3, 500_000, 499_990, 0, 1]}, list("abc"), owned=owned)
+    sentences = [remedy.sentence for remedy in evenlag.diagnose(group, capacity=1).remedies]
+    assert sentences
+    assert all("all lag read after 11 d 14 h, " in sentence for sentence in sentences)
+
+
+def test_the_command_to_delete_offsets_quotes_names_and_counts_the_rest() -> None:
+    rows = "".join(f"a b,old{n},0,1000,\n" for n in range(5))
+    found = evenlag.diagnose(evenlag.read(StringIO(f"group,topic,partition,lag,consumer_id\na b,live,0,10,a\n{rows}")))
+    assert "--delete-offsets --group 'a b' --topic old0 --topic old1 --topic old2 and 2 more)" in found.verdict

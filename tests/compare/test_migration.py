@@ -1,5 +1,6 @@
 """Forecasts of a group on its way to KIP-848, its remarks and steps."""
 
+import shlex
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -208,6 +209,13 @@ def test_steps_name_the_settings_and_keep_static_ids() -> None:
     assert "group.instance.id" not in lines
     static = migrated(group(registration=Registration("classic", "host")))
     assert "group.instance.id" in "\n".join(line for step in static.steps for line in step.lines)
+
+
+def test_commands_quote_the_group_for_the_shell() -> None:
+    lines = [line for step in migrated(replace(group(), group="a b; ls")).steps for line in step.lines]
+    named = [line for line in lines if "--group" in line]
+    assert len(named) == 3
+    assert all(shlex.split(line)[shlex.split(line).index("--group") + 1] == "a b; ls" for line in named)
 
 
 def test_a_refused_group_is_stopped_first() -> None:

@@ -87,6 +87,13 @@ def test_optima_and_strategies_are_compared_under_the_same_terms(terms: dict[str
             assert row.excess >= 0
 
 
+@pytest.mark.parametrize("term", [{"first": ["nothing"]}, {"prices": {"nothing": 1}}, {"budgets": {"nothing": 1}}])
+@pytest.mark.parametrize("members", [[], ["a", "b"]])
+def test_an_unknown_cost_is_no_row_of_an_audit(term: dict[str, Any], members: list[str]) -> None:
+    with pytest.raises(evenlag.errors.InvalidProblemError, match="must be one of moves, crossings, moved_size"):
+        evenlag.audit(evenlag.Problem.from_lags({"t": [1, 2]}, members), **term)
+
+
 def test_an_audit_ignores_terms_of_moves() -> None:
     problem = shop(2)
     free = evenlag.audit(problem)
@@ -227,6 +234,8 @@ def test_pictures_of_frontiers_label_their_axes(tmp_path: Path, monkeypatch: pyt
     frontier_picture.draw_frontier(evenlag.frontier(problem), tmp_path / "x.png", TrafficPrice.of("1/MB"))
     assert figures[1].axes[0].get_xlabel() == "budget of moves"
     assert not figures[1].axes[0].child_axes
+    frontier_picture.draw_frontier(evenlag.frontier(evenlag.Problem.from_lags({"t": [5]}, [])), tmp_path / "x.png")
+    assert figures[2].axes[0].get_xlabel() == "budget of moves"
 
 
 # ---- what if ---------------------------------------------------------------------------------------------------------

@@ -169,6 +169,22 @@ def test_caps_rule_out_small_groups() -> None:
     assert [row.drain_seconds for row in found.sizes[:2]] == [NEVER, NEVER]
 
 
+def test_members_that_may_take_nothing_are_skipped() -> None:
+    group = alike([5, 6, 7], "ab", max_partitions={"a": 0, "b": 5})
+    found = size(group, 20, 1)
+    assert (found.fewest, found.proven) == (2, True)
+    assert [row.drain_seconds for row in found.sizes[:2]] == [NEVER, 18]
+
+
+@pytest.mark.parametrize(
+    ("lags", "unlike"),
+    [([5, 6, 7], {"max_partitions": {"a": 0, "b": 5}}), ([10, 10], {"weights": {"a": 0.5, "b": 0.25}})],
+)
+def test_more_members_than_partitions_are_tried_if_new_ones_take_more(lags: list[int], unlike: dict[str, Any]) -> None:
+    found = size(alike(lags, "ab", **unlike), 10, 1)
+    assert (found.fewest, found.proven, found.most) == (4, True, Staff(found.problem).enough)
+
+
 def test_sizes_with_idle_members_are_not_tried() -> None:
     found = size(alike([5, 3, 9, 1], "ab"), 1, 1, most=100_000)
     assert [row.members for row in found.sizes] == [1, 2, 3, 4]
@@ -201,7 +217,9 @@ def test_more_members_than_enough_drain_no_faster(seed: int) -> None:
 
 def test_members_that_read_different_topics_must_be_described() -> None:
     problem = evenlag.Problem.from_lags({"t": [5, 5], "u": [4]}, {"a": ["t"], "b": ["t", "u"]})
-    with pytest.raises(InvalidProblemError, match=r"read different topics.*Add the new members.*lower most to 2"):
+    with pytest.raises(
+        InvalidProblemError, match=r"read different topics.*Add the new members.*set most \(--most\) to 2"
+    ):
         size(problem, 10, 1)
     with pytest.raises(InvalidProblemError, match="different topics"):
         size(problem, 10, 1, most=3)

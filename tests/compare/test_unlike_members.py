@@ -126,3 +126,11 @@ def test_plan_and_check_have_one_horizon(tmp_path: Path) -> None:
     assert planned["moves"] == figures["plan_moves"]
     assert bool(planned["moves"]) == any(each["kind"] == "rebalance" for each in checked["findings"])
     assert planned["objective"] == pytest.approx(figures["objective_messages"])
+
+
+def test_a_member_that_hardly_reads_gives_no_weight_that_a_group_cannot_have() -> None:
+    reads = {"a": [1] * 2, "b": [10**10] * 2}
+    history = evenlag.read_history(record(reads, {"a": 5, "b": 10**10}, {"a": 9, "b": 2 * 10**10}))
+    weighed = with_speeds(history[-1].problem, history)
+    assert dict(zip(weighed.members, weighed.weights, strict=True)) == {"a": 1, "b": 10**9}
+    assert evenlag.diagnose(history[-1].problem, record=history).cause == "unlike-members"

@@ -451,3 +451,11 @@ def test_a_snapshot_table_and_its_members_are_read_as_plan_reads_them(tmp_path: 
     shown = json.loads(run("whatif", *words, "--change-members", "+1", "--json").stdout)
     assert shown["before"]["loads"] == json.loads(run("plan", *words, "--json").stdout)["loads"]
     assert shown["after"]["spread"] == 5
+
+
+def test_a_verdict_calls_figures_that_read_the_same_equal() -> None:
+    found = whatif(alike([10**6, 7, 3, 2], "ab"), Change(members=2), capacity=1, stickiness=0)
+    assert "1,000,000 messages under evenlag's plan instead of 1,000,002," in found.verdict
+    assert found.verdict.endswith("all lag is read in 11 d 14 h, as before.")
+    tiny = whatif(alike([1, 2], "ab", weights={"a": 1, "b": 1.001}), Change(weights={"b": 1.002}), stickiness=0)
+    assert tiny.verdict.endswith("has 2.00 messages for its weight under evenlag's plan, as before.")

@@ -92,13 +92,26 @@ def test_an_audit_and_a_frontier_show_their_rows() -> None:
     assert Parsed(curve._repr_html_()).tags.count("tr") == len(curve.points) + 1
 
 
+def test_a_frontier_shows_the_cost_of_its_budgets() -> None:
+    sizes = {topic: [7] * sum(name == topic for name, _ in PROBLEM.partitions) for topic in PROBLEM.topics}
+    problem = PROBLEM.with_pair_data(move_sizes=sizes)
+    curve = evenlag.frontier(problem, against="moved_size", time_limit=1)
+    text = Parsed(curve._repr_html_()).text
+    assert "least spread for a budget of moved size, balance both" in text
+    assert all(f"{point.cost:,}" in text for point in curve.points)
+    assert curve.points[-1].cost % 7 == 0 < curve.points[-1].cost
+    nobody = evenlag.frontier(evenlag.Problem.from_lags({"t": [3]}, {}))
+    assert "<tr" not in nobody._repr_html_()
+    assert nobody.to_arrow().select(["spread", "bound"]).to_pylist() == [{"spread": None, "bound": None}]
+
+
 def test_the_row_of_the_knee_stands_out() -> None:
     owned = {name: [("t", p) for p in range(first, first + 3)] for name, first in (("a", 0), ("b", 3), ("c", 6))}
     curve = evenlag.frontier(alike({"t": [90, 80, 70, 60, 50, 40, 3, 2, 1]}, "abc", owned=owned), time_limit=1)
     assert 0 < curve.knee < len(curve.points) - 1
     rows = curve._repr_html_().split("<tr")[2:]
     assert [n for n, row in enumerate(rows) if row.startswith(" class=best")] == [curve.knee]
-    assert [n for n, row in enumerate(rows) if "knee: more moves bring little" in row] == [curve.knee]
+    assert [n for n, row in enumerate(rows) if "knee: a larger budget brings little" in row] == [curve.knee]
 
 
 @pytest.mark.parametrize(

@@ -173,3 +173,21 @@ def test_a_record_is_drawn_up_to_now() -> None:
     assert [seconds for seconds, _ in past] == [-180, -120, -60, 0]
     assert past[-1][1] == max(seen.today.loads) if seen.today else False
     assert report.group_document(seen, "x")["forecast"]["rates"] == "record"
+
+
+def test_all_parts_of_a_page_allow_the_same_counts() -> None:
+    owned = {"a": [("t", 0), ("t", 1), ("t", 2)], "b": [("t", 3), ("t", 4), ("t", 5)]}
+    problem = Problem.from_lags({"t": [600, 100, 100, 100, 100, 100]}, ["a", "b"], owned=owned)
+    seen, _ = seen_and_document(problem, capacity=10.0, drain_seconds=75, slack=2)
+    assert seen.size is not None
+    assert seen.size.fewest == evenlag.size(problem, 75, 10, slack=2).fewest == 2
+    assert seen.diagnosis.verdict == evenlag.diagnose(problem, capacity=10, drain_seconds=75, slack=2).verdict
+
+
+def test_a_group_whose_members_read_different_topics_has_a_page_without_sizes() -> None:
+    problem = Problem.from_lags({"t": [5, 3], "u": [2]}, {"a": ["t"], "b": ["t", "u"]}, owned={"b": [("t", 0)]})
+    seen, document = seen_and_document(problem, capacity=1.0)
+    assert document["size"] is None
+    assert document["drain"] is not None
+    assert any(note.startswith("no size is given: ") for note in seen.notes)
+    assert "no size is given" in report.group_page(seen, document, MADE)

@@ -33,6 +33,7 @@ def simulate(
     lag = {p: first.lag(p) for p in first.rows}
     owner = {p: first.rows[p][3] for p in first.rows if first.rows[p][3] in first.members}
     done = []
+    paused: dict[Partition, int] = {}
     for n, (now, then) in enumerate(pairwise(history)):
         before = dict(owner)
         seen = dict(lag)
@@ -77,12 +78,14 @@ def simulate(
         for p, produced in steady.items():
             lag[p] += produced
             step["produced"] += produced
+        paused = {p: end for p, end in paused.items() if p in now.rows}
+        paused |= {p: now.second + pause for p, m in before.items() if owner.get(p) != m}
+        resumed = sorted({end for end in paused.values() if now.second < end < then.second})
         for m, weight in now.members.items():
-            again = min(now.second + pause, then.second) if step["moves"] else now.second
-            for part, (begin, end) in enumerate(((now.second, again), (again, then.second))):
+            for begin, end in pairwise([now.second, *resumed, then.second]):
                 since, until = (capacity * weight * (second - first.second) for second in (begin, end))
                 polls = until.__floor__() - since.__floor__()
-                mine = sorted(p for p in steady if owner.get(p) == m and (part or before.get(p, m) == m))
+                mine = sorted(p for p in steady if owner.get(p) == m and paused.get(p, 0) <= begin)
                 while polls and any(lag[p] for p in mine):
                     for p in mine:
                         if polls and lag[p]:

@@ -130,6 +130,12 @@ def test_loads_and_steps_of_a_proof_are_whole_numbers(pairs: object) -> None:
         _pairs_of({"ends": pairs}, "ends")
 
 
+@pytest.mark.parametrize("effort", [0, -1, float("nan"), float("inf")])
+def test_an_effort_is_a_number_above_0(effort: float) -> None:
+    with pytest.raises(evenlag.errors.InvalidProblemError, match="effort must be a number > 0"):
+        evenlag.verify(evenlag.solve(RULED), RULED, effort=effort)
+
+
 def test_moves_prove_no_bound_above_the_best_plan() -> None:
     """The least objective of all plans is listed, and more is refused, whatever loads and steps the proof names."""
     helped = 0

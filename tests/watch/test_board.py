@@ -30,6 +30,13 @@ def test_patterns(patterns: tuple[str, ...], chosen: list[str]) -> None:
     assert Board(most=9, patterns=patterns).choose(["a-1", "B", "a-2"]) == sorted(chosen)
 
 
+def test_a_name_may_contain_the_characters_of_patterns() -> None:
+    board = Board(most=9, patterns=["billing[eu]"])
+    assert board.choose(["billing[eu]", "billinge", "billing"]) == ["billing[eu]", "billinge"]
+    assert Board(most=9, patterns=["a[b]*"]).choose(["a[b]"]) == []
+    assert not board.unmatched
+
+
 @pytest.mark.slow
 def test_never_more_groups_than_the_limit_whatever_comes_and_goes() -> None:
     board = Board(most=2_000)

@@ -10,6 +10,7 @@ import click
 from evenlag import compare
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.decorators import FloatRange
 from evenlag.cli.ending import FAILED
 from evenlag.cli.groups_input import READING_LIMIT, GroupsInput, Questions, questions, reading_groups
 from evenlag.cli.past_options import past_or_pause
@@ -37,7 +38,7 @@ FOUND = 3  # exit status: something can be done about a group
 @click.option("--drain", metavar="TIME",
               help=f"Report a group that cannot read all lag within this time (15m); {options.BARE}.")  # fmt: skip
 @options.capacity
-@click.option("--at-least", type=click.FloatRange(0), metavar="MESSAGES", default=0.0, show_default=True,
+@click.option("--at-least", type=FloatRange(0), metavar="MESSAGES", default=0.0, show_default=True,
               help="Do not report a rebalance that recovers less.")  # fmt: skip
 @options.balance
 @options.stickiness

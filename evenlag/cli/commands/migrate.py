@@ -14,7 +14,7 @@ from evenlag.cli.catalogue import Word, command
 from evenlag.cli.ending import FAILED, end, notes_of
 from evenlag.cli.groups_input import READING, READING_LIMIT, GroupsInput, reading_groups
 from evenlag.cli.terminal import print_json, show, show_notes, working
-from evenlag.errors import InvalidProblemError
+from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.interrupt import Watch, ending_searches
 from evenlag.model.literals import BrokerWord
 
@@ -56,11 +56,13 @@ def migrate(source: GroupsInput, group_time_limit: float, as_json: bool, **param
             failed.append(f"group {each.name!r} is left out: {each.found}")
             continue
         notes += each.found.notes if len(seen) == 1 else ()
-        with ending_searches() as watch, working(f"solving {each.name}"):
-            found.append(
-                evenlag.migrate(each.found.problem, topic_ids=topic_ids, time_limit=group_time_limit, **parameters)
-            )
-        ended = watch
+        try:
+            with ending_searches() as ended, working(f"solving {each.name}"):
+                found.append(
+                    evenlag.migrate(each.found.problem, topic_ids=topic_ids, time_limit=group_time_limit, **parameters)
+                )
+        except InfeasibleError as error:
+            failed.append(f"group {each.name!r} is left out: {error}")
         if ended.interrupted:
             break
     if failed and not (found or ended.interrupted):

@@ -46,6 +46,8 @@ def replay(
     """
     if out is None:
         options.refuse_without_out("--format", "--overwrite")
+    else:
+        tables.replay_files(out, form, overwrite)  # checked here because a replay takes minutes
     source.keep(plot)
     how = compare.simulation.ReplayOptions.of(time_limit=group_time_limit, horizon=source.horizon, **parameters)
     history, notes = source.read_history()

@@ -9,6 +9,7 @@ import click
 from evenlag import live, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
+from evenlag.cli.decorators import FloatRange
 from evenlag.cli.ending import FAILED
 from evenlag.cli.options import OnSpark
 from evenlag.cli.terminal import print_json, say
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--once", is_flag=True, help="Read what the topic holds now, treat every snapshot as complete, and exit.")
 @click.option("--read-every", "interval", type=options.POSITIVE, metavar="SECONDS",
               help="Seconds between reads of the topic; default: 10, with --from-commits 60.")  # fmt: skip
-@click.option("--settle", type=click.FloatRange(0), metavar="SECONDS",
+@click.option("--settle", type=FloatRange(0), metavar="SECONDS",
               help="Seconds without new rows after which a snapshot counts as complete; default: 300.")  # fmt: skip
 @click.option("--from-commits", is_flag=True,
               help="Read the topic __consumer_offsets, from which evenlag makes the snapshots itself.")  # fmt: skip

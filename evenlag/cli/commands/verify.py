@@ -10,6 +10,7 @@ import evenlag
 from evenlag import model
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.decorators import FloatRange
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import print_json, say, working
 
@@ -22,7 +23,7 @@ STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
 @options.horizon_or_auto
 @options.capacity
 @click.option(
-    "--effort", type=click.FloatRange(0, min_open=True), metavar="FACTOR", default=1.0, show_default=True,
+    "--effort", type=FloatRange(0, min_open=True), metavar="FACTOR", default=1.0, show_default=True,
     help="Multiply the work that the check may do to prove the bound.",
 )  # fmt: skip
 @options.as_json

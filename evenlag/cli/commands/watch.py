@@ -9,6 +9,7 @@ import click
 
 from evenlag.cli import options
 from evenlag.cli.catalogue import command
+from evenlag.cli.decorators import FloatRange
 from evenlag.cli.ending import FAILED
 from evenlag.cli.groups_input import MOST_GROUPS, GroupsInput, Questions, questions, reading_groups
 from evenlag.cli.loop_options import LoopOptions, publishing
@@ -93,7 +94,7 @@ class Address(click.ParamType):  # type: ignore[type-arg, unused-ignore] # not g
 )
 @click.option(
     "--stale-after",
-    type=click.FloatRange(1),
+    type=FloatRange(1),
     metavar="N",
     default=3.0,
     show_default=True,
