@@ -88,6 +88,12 @@ def page(*data: dict[str, Any], following: str | None = None) -> str:
     return json.dumps({"kind": "KafkaConsumerLagList", "metadata": {"next": following}, "data": data})
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_confluents_lags_one_per_line_are_no_rows_of_a_table(count: int, tmp_path: Path) -> None:
+    (tmp_path / "lags.jsonl").write_text("".join(json.dumps(lag_of(number)) + "\n" for number in range(count)))
+    assert form_of(tmp_path / "lags.jsonl") == "confluent"
+
+
 def test_confluents_command_and_its_rest_api_agree() -> None:
     names = {"cluster_id": "cluster", "consumer_group_id": "consumer_group", "topic_name": "topic"}
     names |= {"partition_id": "partition", "consumer_id": "consumer", "instance_id": "instance", "client_id": "client"}

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import evenlag
 from evenlag.errors import SourceError
 from evenlag.tables import files
 from evenlag.tables.columns import MEMBERS, OFFSETS, TABLES, TableKind
@@ -172,6 +173,17 @@ def test_json_may_omit_nulls(tmp_path: Path) -> None:
         offsets_row(group="g", topic="t", partition=0),
         offsets_row(group="g", lag=3),
     ]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.txt", "a"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_rows_without_a_group_are_read_as_json_lines_by_any_name(tmp_path: Path, name: str, count: int) -> None:
+    rows = [{"topic_name": "t", "partition": p, "lag": 5, "owner": "a"} for p in range(count)]
+    (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    problem = evenlag.read(tmp_path / name, group="billing")
+    assert (problem.group, problem.lags.tolist(), problem.members) == ("billing", [5] * count, ("a",))
+    with pytest.raises(SourceError, match=r"no column group; .* name the group of a table without"):
+        evenlag.read(tmp_path / name)
 
 
 @pytest.mark.slow
