@@ -106,6 +106,17 @@ def test_written_tables_read_back_unchanged(tmp_path: Path, suffix: str, kind: T
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_names_with_separators_and_ends_of_lines_read_back_unchanged(tmp_path: Path, suffix: str) -> None:
+    lists = [[], [""], ["-"], ["a;b", ""], [" a "], ["[a"], ["a\r", "b\n"]]
+    rows = [
+        offsets_row(group="g\r", topic="a,b", partition=p, client_id='"\n', replica_racks=each)
+        for p, each in enumerate(lists)
+    ]
+    write_table(tmp_path / f"a.{suffix}", rows, OFFSETS)
+    assert list(read_table(tmp_path / f"a.{suffix}", "offsets")) == rows
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_a_folder_of_part_files(tmp_path: Path, suffix: str) -> None:
     for part, row in zip(("part-1", "part-0", "_part-2", ".part-3"), ROWS["members"] * 2, strict=False):
         write_table(tmp_path / f"{part}.{suffix}", [row], MEMBERS)
