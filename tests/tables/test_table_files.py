@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import evenlag
-from evenlag.errors import SourceError
+from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.tables import files
 from evenlag.tables.columns import MEMBERS, OFFSETS, TABLES, TableKind
 from evenlag.tables.formats import describe
@@ -152,6 +152,14 @@ def test_csv_values_get_the_type_of_their_column_or_stay(tmp_path: Path) -> None
         ("1_0", "g", "t", "9" * 41, "٣"),
         (4, "007", None, None, None),
     ]
+
+
+@pytest.mark.parametrize("cell", ["0", '"0"'])
+def test_lines_of_blanks_in_csv_are_skipped(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "offsets.csv"
+    path.write_text(f"\ufeff\r\n  \r\ngroup,topic,partition,lag\r\n \t\r\ng,t,{cell},x\r\n   ")
+    with pytest.raises(InvalidProblemError, match=r"offsets\.csv, line 5: t-0: lag is not a whole number"):
+        evenlag.read(path)
 
 
 def test_members_are_read_from_csv(tmp_path: Path) -> None:
