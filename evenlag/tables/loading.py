@@ -82,7 +82,8 @@ def _is_csv_header(line: str, suffix: str) -> bool:
     names = [name.strip() for name in cells]
     if ", " in line and line.isupper() and suffix != ".csv":  # as kafka-consumer-groups 0.8 and 0.9 print it
         return False
-    return len(_ALIKE.intersection(map(plain, names))) > (1 if suffix == ".csv" else 2)
+    known = len(_ALIKE.intersection(map(plain, names)))
+    return known > 2 or (known == 2 and (suffix == ".csv" or len(names) == 2))  # a members table may have just two
 
 
 def _is_table_row(line: str) -> bool:

@@ -164,9 +164,20 @@ def test_lines_of_blanks_in_csv_are_skipped(tmp_path: Path, cell: str) -> None:
 
 def test_members_are_read_from_csv(tmp_path: Path) -> None:
     path = tmp_path / "members.csv"
-    path.write_text("group,consumer_id,topics,weight\ng,a,x; y;,1e1\ng,b,,nan\ng,c,;,1_0\n")
+    path.write_text('group,consumer_id,topics,weight\ng,a,x; y;,1e1\ng,b,,nan\ng,c,;,1_0\ng,d," [""x""]",\n')
     rows = [(row["topics"], row["weight"]) for row in read_table(path, "members")]
-    assert rows == [(["x", "y"], 10.0), (None, None), ([], "1_0")]
+    assert rows == [(["x", "y"], 10.0), (None, None), ([], "1_0"), (["x"], None)]
+
+
+@pytest.mark.parametrize("header", ["group,consumer_id", "Group; Member", "consumer_id,topics"])
+def test_a_table_of_two_columns_is_csv_by_any_name(tmp_path: Path, header: str) -> None:
+    rows = "g,a\ng,b\n" if "roup" in header else "a,t\nb,t\n"
+    text = f"{header}\n{rows}".replace(",", ";" if ";" in header else ",")
+    offsets = "group,topic,partition,lag\ng,t,0,5\n"
+    for members in (text, tmp_path / "members", tmp_path / "members.txt"):
+        if isinstance(members, Path):
+            members.write_text(text)
+        assert evenlag.read(offsets, members=members, group="g").members == ("a", "b")
 
 
 def test_json_values_get_the_type_of_their_column_or_stay(tmp_path: Path) -> None:
@@ -286,7 +297,7 @@ def broken(name: str, content: bytes | str, message: str) -> object:
         broken("a.csv.gz", b"no gzip", r"cannot be read, or is cut short: Not a gzipped file"),
         broken("a.parquet", b"PAR1 and no more", r"broken Parquet"),
         broken("a.parquet", b"", r"broken Parquet"),
-        broken("a.xls", "group,topic\n", r"unknown format; give the file a suffix of \.csv, \.txt"),
+        broken("a.xls", "group,other\n", r"unknown format; give the file a suffix of \.csv, \.txt"),
         broken(
             "a.txt", "GROUP TOPIC\n", r"no header with TOPIC, PARTITION, CURRENT-OFFSET, LOG-END-OFFSET, LAG; give the"
         ),
