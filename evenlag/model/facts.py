@@ -192,9 +192,12 @@ def facts_of(document: Any, assignor: Any) -> Facts:
     assumed = given.get("assumed") or None
     if not isinstance(assumed, Mapping | None):
         raise InvalidProblemError(f"facts: 'assumed' must be an object of sentences; got {kind(assumed)}")
+    left_over = given.get("left_over") or []
+    if not isinstance(left_over, Sequence):
+        raise InvalidProblemError(f"facts: 'left_over' must be a list; got {kind(left_over)}")
     return Facts(
         assignor=None if assignor is None else check_name(assignor, "the assignor"),
-        left_over=tuple(map(_left_over, given.get("left_over") or ())),
+        left_over=tuple(map(_left_over, left_over)),
         assumed=assumed and {str(name): str(text) for name, text in assumed.items()},
         **texts,
         **counts,

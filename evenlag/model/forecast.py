@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Index
+from evenlag.model.arrays import Bools, Index, Whole
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.rates import SECOND
 
@@ -419,15 +419,45 @@ def _latest(
 
 
 def _merged(weighted: list[tuple[float, Table]]) -> list[tuple[float, Table]]:
-    """Return at most `MOST_SCENARIOS`, by merging those that differ least in direction, relative to their weights."""
-    while len(weighted) > MOST_SCENARIOS:
-        weights = np.array([weight for weight, _ in weighted])
-        vectors = np.array([vector for _, vector in weighted])
-        lengths = np.linalg.norm(vectors, axis=1)
-        cosines = (vectors @ vectors.T) / np.outer(lengths, lengths)
-        cost = (1 - cosines) * np.minimum.outer(weights * lengths, weights * lengths)
-        np.fill_diagonal(cost, np.inf)
-        i, j = sorted(int(place) for place in np.unravel_index(cost.argmin(), cost.shape))
-        both = (float(weights[i] + weights[j]), weights[[i, j]] @ vectors[[i, j]] / (weights[i] + weights[j]))
-        weighted = [each for place, each in enumerate(weighted) if place not in (i, j)] + [both]
-    return weighted
+    """Return at most `MOST_SCENARIOS`, by merging those that differ least in direction, relative to their weights.
+
+    Ties go to the first pair; a merged scenario comes last. Each scenario keeps the least cost of a pair with a later
+    one, or a lower bound until that is needed: hundreds of topics have one each.
+    """
+    weights = np.array([weight for weight, _ in weighted])
+    vectors = np.array([vector for _, vector in weighted])
+    left = np.arange(len(weights))
+    if len(left) <= MOST_SCENARIOS:
+        return weighted
+    dots = vectors @ vectors.T
+    least, nearest, known = np.full(len(left), -np.inf), left.copy(), np.zeros(len(left), dtype=bool)
+    least[-1] = np.inf  # none comes after the last one
+    while len(left) > MOST_SCENARIOS:
+        place = int(least[left].argmin())
+        i, after = int(left[place]), left[place + 1 :]
+        if not known[i]:
+            costs = _costs(i, after, weights, dots)
+            least[i], nearest[i], known[i] = costs.min(), after[costs.argmin()], True
+            continue
+        pair = np.array([i, nearest[i]])
+        others = left[~np.isin(left, pair)]
+        known[others[np.isin(nearest[others], pair)]] = False
+        shares = weights[pair] / weights[pair].sum()
+        vectors[i], dots[i] = shares @ vectors[pair], shares @ dots[pair]
+        dots[i, i] = shares @ dots[i, pair]
+        dots[:, i] = dots[i]
+        weights[i], least[i], nearest[i] = weights[pair].sum(), np.inf, i
+        costs = _costs(i, others, weights, dots)
+        closer = costs < least[others]
+        rows = others[closer]
+        least[rows], nearest[rows], known[rows] = costs[closer], i, True
+        left = np.append(others, i)
+    return [(float(weights[row]), vectors[row]) for row in left.tolist()]
+
+
+def _costs(one: int, others: Whole, weights: Table, dots: Table) -> Table:
+    """Return the costs of merging a scenario with others: 1 − cosine, times the smaller of their weighted lengths."""
+    length, lengths = np.sqrt(dots[one, one]), np.sqrt(dots[others, others])
+    apart = 1 - dots[one, others] / (length * lengths)
+    costs: Table = apart * np.minimum(weights[one] * length, weights[others] * lengths)
+    return costs

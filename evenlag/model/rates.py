@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import MAX_LAG
+from evenlag.model.values import exact, shown
 
 SECOND = 1_000_000  # microseconds
 LONGEST_HORIZON = 365 * 86_400 * SECOND
@@ -97,14 +98,17 @@ def horizon_micros(horizon: float | str, name: str = "horizon", also: str = "") 
     InvalidProblemError
         The value is not such a time, is negative, or exceeds a year.
     """
-    text = f"{horizon:.6f}" if isinstance(horizon, int | float) and not isinstance(horizon, bool) else horizon
-    match = _HORIZON.fullmatch(text) if isinstance(text, str) else None
-    if match is not None:
+    seconds, micros = exact(horizon), -1
+    if seconds is not None and seconds >= 0:
+        micros = round(seconds * SECOND)
+    elif match := _HORIZON.fullmatch(horizon) if isinstance(horizon, str) else None:
         unit = _UNITS[match[3]]
         micros = int(match[1]) * unit + int((match[2] or "0").ljust(6, "0")) * unit // SECOND
-        if micros <= LONGEST_HORIZON:
-            return micros
-    raise InvalidProblemError(f'{name} must be seconds or a time such as "10m", at most 365d{also}, not {horizon!r}')
+    if 0 <= micros <= LONGEST_HORIZON:
+        return micros
+    raise InvalidProblemError(
+        f'{name} must be seconds or a time such as "10m", at most 365d{also}, not {shown(horizon)}'
+    )
 
 
 def time_micros(text: object) -> int | None:

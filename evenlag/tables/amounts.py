@@ -10,10 +10,10 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.figures import quantity
 from evenlag.model.problem import Problem
 from evenlag.model.problem_files import read_json
-from evenlag.model.values import parse_partition_number
-from evenlag.tables.columns import Numbered
+from evenlag.model.values import check_name, parse_partition_number
+from evenlag.tables.column_names import matched
+from evenlag.tables.columns import OFFSETS, Numbered
 from evenlag.tables.files import open_text, reading, table_rows
-from evenlag.tables.typed_values import plain_value
 
 MOVE_SIZES, TRAFFIC = "move_sizes", "traffic"
 COLUMNS = {MOVE_SIZES: "move_size", TRAFFIC: "traffic"}
@@ -85,10 +85,13 @@ def read_amounts(path: Path, name: str) -> dict[str, dict[int, Any]]:
         return _of_document(path, read_json(path))
     found: dict[str, dict[int, Any]] = {}
     for number, row in _rows(path, COLUMNS[name]):
-        topic, partition = row["topic"], plain_value(row["partition"], "integer")
-        amount = plain_value(row[COLUMNS[name]], "integer")
+        topic, amount = row["topic"], row[COLUMNS[name]]
         if amount is None:
             continue
+        try:
+            partition = parse_partition_number(check_name(topic, "a topic"), row["partition"])
+        except InvalidProblemError as error:
+            raise SourceError(f"{path}, row {number}: {error}") from error
         known = found.setdefault(topic, {})
         if known.setdefault(partition, amount) != amount:
             raise SourceError(
@@ -133,12 +136,14 @@ def _rows(path: Path, column: str) -> Iterator[Numbered]:
     wanted = (*_PLACE, column)
 
     def choice(headings: Sequence[str]) -> Mapping[str, str]:
+        names = matched(headings, "offsets", str(path))
         for name in wanted:
-            if name not in headings:
+            if name not in names:
                 raise SourceError(f"{path}: no column {name}; the table needs {', '.join(wanted)}")
-        return {name: name for name in wanted}
+        return {name: names[name] for name in wanted}
 
-    return table_rows(path, "parquet" if path.suffix.lower() == ".parquet" else "csv", choice).raw()
+    rows = table_rows(path, "parquet" if path.suffix.lower() == ".parquet" else "csv", choice)
+    return rows.typed([each for each in OFFSETS if each.name in wanted])
 
 
 def _of_group(

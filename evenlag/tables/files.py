@@ -110,21 +110,26 @@ def separator_of(header: str) -> str:
 
 
 def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
-    """Read a CSV file with a header, which may be repeated; the number of a row is that of its first line."""
+    """Read a CSV file with a header, which may be repeated; the number of a row is that of its first line.
+
+    Lines of blanks are skipped, as Spark does.
+    """
     import pyarrow as pa
 
     from evenlag.tables.rows import Rows
 
-    first = text.partition("\n")[0]
+    lines = io.StringIO(text, newline="")
+    first = next((line.rstrip("\r\n") for line in lines if line.strip()), "")
+    lines.seek(0)
     mark = separator_of(first)
     spaced = f"{mark} " in first  # blanks after the separators of the header are not part of a value
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=spaced, delimiter=mark)
+    reader = csv.reader(lines, strict=True, skipinitialspace=spaced, delimiter=mark)
     rows: list[list[str]] = []
     numbers: list[int] = []
     try:
-        header = [name.strip() for name in next(reader, [])]
+        header = [name.strip() for name in next(filter(_has_text, reader), [])]
         place = {column: header.index(heading) for column, heading in choice(header).items()}
-        is_plain = not spaced and f"\n{first}" not in text
+        is_plain = not spaced and text.startswith(first) and f"\n{first}" not in text
         if is_plain and (quick := _without_quotes(text, len(header), place, mark)) is not None:
             return quick
         begins = reader.line_num + 1
@@ -134,7 +139,7 @@ def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
             elif len(fields) == len(header):
                 rows.append(fields)
                 numbers.append(begins)
-            elif fields:
+            elif _has_text(fields):
                 where = f"{path}, line {reader.line_num}"
                 raise SourceError(f"{where}: {len(fields)} fields, but the header has {len(header)}; fix the line")
             begins = reader.line_num + 1
@@ -142,6 +147,10 @@ def _csv_rows(path: File, text: str, choice: Choice) -> Rows:
         raise SourceError(f"{path}, line {reader.line_num}: broken CSV ({error}); fix it or export it again") from error
     columns = {column: pa.array([fields[at] for fields in rows], pa.string()) for column, at in place.items()}
     return Rows.of_columns(columns, numbers)
+
+
+def _has_text(fields: Sequence[str]) -> bool:
+    return len(fields) > 1 or any(field.strip() for field in fields)
 
 
 def _without_quotes(text: str, width: int, place: Mapping[str, int], separator: str) -> Rows | None:

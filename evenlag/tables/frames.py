@@ -72,7 +72,7 @@ def _column(series: Any) -> Any:
     """Return a column as an Arrow array, or as a list of objects where Arrow has no type that holds them all."""
     try:
         return series.to_arrow()
-    except (TypeError, ValueError, OverflowError):  # of Arrow too
+    except (TypeError, ValueError, OverflowError, NotImplementedError):  # of Arrow too
         nulls = series.is_null().to_list()
         return [None if null else value for null, value in zip(nulls, series.to_list(), strict=True)]
 

@@ -82,17 +82,30 @@ def _is_csv_header(line: str, suffix: str) -> bool:
     names = [name.strip() for name in cells]
     if ", " in line and line.isupper() and suffix != ".csv":  # as kafka-consumer-groups 0.8 and 0.9 print it
         return False
-    return len(_ALIKE.intersection(map(plain, names))) > (1 if suffix == ".csv" else 2)
+    known = len(_ALIKE.intersection(map(plain, names)))
+    return known > 2 or (known == 2 and (suffix == ".csv" or len(names) == 2))  # a members table may have just two
 
 
 def _is_table_row(line: str) -> bool:
-    """Return whether a line is a row of a snapshot table in JSON Lines."""
+    """Return whether a line is a row of a snapshot table in JSON Lines that names its group."""
     try:
-        row = json.loads(line)
+        names = _fields(json.loads(line))
     except (ValueError, RecursionError):
         return False
-    names = {plain(name) for name, value in row.items() if not isinstance(value, list)} if isinstance(row, dict) else {}
     return "group" in names and not _OF_ROWS.isdisjoint(names)
+
+
+def _is_unnamed_row(document: object) -> bool:
+    """Return whether a document in no other format is a row without `group`: with as many columns as a header has."""
+    names = _fields(document)
+    return len(_ALIKE & names) > 2 and not _OF_ROWS.isdisjoint(names)
+
+
+def _fields(document: object) -> set[str]:
+    """Return the plain names of an object's fields that are not lists."""
+    if not isinstance(document, dict):
+        return set()
+    return {plain(name) for name, value in document.items() if not isinstance(value, list)}
 
 
 def _json_form(path: File, text: str) -> str | None:
@@ -107,7 +120,9 @@ def _json_form(path: File, text: str) -> str | None:
         )
     is_problem = _is_problem(document)
     found = PROBLEM if is_problem and {"topics", "members"} <= set(document) else _recognised(text)
-    if found is None and _suffix(path) in _LINES and _has_columns(document, _suffix(path)):
+    if found is None and (
+        _is_unnamed_row(document) or (_suffix(path) in _LINES and _has_columns(document, _suffix(path)))
+    ):
         return "jsonl"
     if found is None and not is_problem:
         raise _unread_json(path, document)
@@ -144,20 +159,23 @@ def _text_form(path: File, text: str) -> str | None:
     found, suffix = _recognised(text), _suffix(path)
     if found is not None:
         return found
-    if (other := _other_json(text, suffix)) is not None:
-        raise _unread_json(path, other)
+    first = _first_object(text)
+    if _is_unnamed_row(first):
+        return "jsonl"
+    if first is not None and not _has_columns(first, suffix):
+        raise _unread_json(path, first)
     if suffix in JSON_SUFFIXES:
         return PROBLEM if suffix == ".json" else "jsonl"
     return {".csv": "csv", ".txt": "describe", "": "describe"}.get(suffix)
 
 
-def _other_json(text: str, suffix: str) -> object:
-    """Return the object in the first line if it is not a row of a snapshot table; None for any other line."""
+def _first_object(text: str) -> dict[str, object] | None:
+    """Return the JSON object in the first line; None for any other line."""
     try:
         document = json.loads(text.split("\n", 1)[0])
     except (ValueError, RecursionError):
         return None
-    return document if isinstance(document, dict) and not _has_columns(document, suffix) else None
+    return document if isinstance(document, dict) else None
 
 
 def _recognised(text: str) -> str | None:

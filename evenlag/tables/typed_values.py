@@ -134,7 +134,7 @@ def _whole_number(value: Any) -> Any:
 
 def _names(text: str, blanks: bool) -> Any:
     """Split names joined by `;` or in a JSON array; keep empty names only with `blanks`, and other JSON unchanged."""
-    if not text.startswith("["):
+    if not text.lstrip().startswith("["):
         names = [name.strip(" ") for name in text.split(";")]
         return names if blanks else list(filter(None, names))
     try:

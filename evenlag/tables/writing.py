@@ -15,6 +15,7 @@ from evenlag.model.problem_files import written_aside
 from evenlag.tables.columns import Column, Table
 from evenlag.tables.files import JSON_SUFFIXES, open_text, reading, reason, shown_files
 from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, replay_row
+from evenlag.tables.typed_values import plain_value
 
 
 def write_table(path: str | Path, rows: Iterable[Mapping[str, object]], columns: Sequence[Column]) -> None:
@@ -84,9 +85,13 @@ def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns
     names = [column.name for column in columns]
     if path.suffix == ".csv":
         with part.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(names)
-            writer.writerows([_csv_field(row.get(name)) for name in names] for row in rows)
+            plain = csv.writer(file, lineterminator="\n")
+            quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+            plain.writerow(names)
+            for row in rows:
+                fields = [_csv_field(row.get(column.name), column.kind) for column in columns]
+                with_returns = any(isinstance(field, str) and "\r" in field for field in fields)
+                (quoted if with_returns else plain).writerow(fields)  # csv itself quotes no carriage return here
     elif path.suffix in JSON_SUFFIXES:
         with part.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps({n: row.get(n) for n in names}, ensure_ascii=False) + "\n" for row in rows)
@@ -102,9 +107,10 @@ def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns
         raise SourceError(f"{path}: unknown format; give the file the suffix .csv, .jsonl or .parquet")
 
 
-def _csv_field(value: object) -> object:
+def _csv_field(value: object, kind: str) -> object:
     if isinstance(value, list | tuple):
-        return ";".join(map(str, value)) or ";"  # an empty field would be null, which means all topics
+        joined = ";".join(map(str, value)) or ";"  # an empty field would be null, which means all topics
+        return joined if plain_value(joined, kind) == [*value] else json.dumps(value, ensure_ascii=False)
     return str(value).lower() if isinstance(value, bool) else value
 
 

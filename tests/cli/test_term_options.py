@@ -152,7 +152,7 @@ def test_sizes_and_traffic_come_from_files(plain: Path, tmp_path: Path, form: st
         rows = [("t", p, int(amount)) for p, amount in enumerate(amounts)] + [("other", 0, 5)]
         path = tmp_path / f"{column}.{form if form in ('csv', 'parquet') else 'json'}"
         if form == "csv":
-            lines = [f"topic,partition,group,{column}", *(f"{topic},{p},g,{amount}" for topic, p, amount in rows)]
+            lines = [f"Topic,Partition,group,{column}", *(f"{topic},{p},g,{amount}" for topic, p, amount in rows)]
             path.write_text("\n".join(lines))
         elif form == "parquet":
             columns = dict(zip(("topic", "partition", column), map(list, zip(*rows, strict=True)), strict=True))
@@ -190,6 +190,9 @@ def test_partitions_missing_from_a_file_are_reported(plain: Path, tmp_path: Path
     [
         ("topic,partition\nt,0\n", "no column move_size; the table needs"),
         ("topic,partition,move_size\nt,0,3\nt,0,4\n", "t-0 has a move_size of 4 here, but of 3 in an earlier row"),
+        ("topic,partition,move_size\nt,0,3\nt,x,4\n", "row 3: topic 't': 'x' is not a partition number"),
+        ("topic,partition,move_size\nt,-1,3\n", "row 2: topic 't': -1 is not a partition number"),
+        ("topic,partition,move_size\n,0,3\n", "row 2: a topic needs a name"),
         ("topic,partition,move_size\nt,0,2.5\n", "--move-sizes of t-0: must be a whole number >= 0, not '2.5'"),
         ("topic,partition,move_size\nt,0,-1\n", "must lie between 0 and 2^53 - 1, not -1"),
         ('{"t": 3}', "topic 't' must have a list, or an object of partition to number"),

@@ -65,6 +65,7 @@ def test_problem_files_keep_the_facts() -> None:
         ({"members": -1}, "facts: members: must be a whole number >= 0, not -1"),
         ({"members": "2"}, "facts: members: must be a whole number >= 0"),
         ({"left_over": [{"topic": "t"}]}, "facts: left_over: must have topic, partitions, lag"),
+        ({"left_over": 0.5}, "'left_over' must be a list; got float"),
         ({"assumed": ["x"]}, "'assumed' must be an object"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -248,6 +249,46 @@ def test_the_order_of_partitions_does_not_matter(of: Record, seed: int) -> None:
     if found is not None and other is not None:
         assert np.allclose(found.rates[:, order], other.rates, rtol=1e-6, atol=1e-6)
         assert found.latest_share == pytest.approx(other.latest_share, abs=1e-6)
+
+
+def merged_one_by_one(weighted: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
+    """Merge the pair of least cost, of all pairs, until few enough are left; the merged one comes last."""
+    while len(weighted) > MOST_SCENARIOS:
+        best = min(combinations(range(len(weighted)), 2), key=lambda pair: cost(weighted, *pair))
+        (v, one), (w, other) = (weighted[place] for place in best)
+        rest = [each for place, each in enumerate(weighted) if place not in best]
+        weighted = [*rest, (v + w, (v * one + w * other) / (v + w))]
+    return weighted
+
+
+def cost(weighted: list[tuple[float, Any]], i: int, j: int) -> float:
+    (v, one), (w, other) = weighted[i], weighted[j]
+    lengths = float(np.linalg.norm(one)), float(np.linalg.norm(other))
+    return (1 - float(one @ other) / (lengths[0] * lengths[1])) * min(v * lengths[0], w * lengths[1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_most_alike_scenarios_are_merged_first(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    axes = np.eye(26) * 8 if seed % 2 else rng.random((26, 26))  # as those of topics, which all differ alike; or any
+    weighted = [(float(rng.integers(1, 3)) if seed % 2 else rng.random(), axis) for axis in axes]
+    wanted = merged_one_by_one(weighted)
+    found = rules._merged(weighted)
+    assert [weight for weight, _ in found] == pytest.approx([weight for weight, _ in wanted])
+    assert np.allclose([vector for _, vector in found], [vector for _, vector in wanted])
+
+
+def test_a_thousand_topics_are_merged_without_comparing_all_pairs_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, compared = 1_000, []
+    plain = rules._costs
+    monkeypatch.setattr(rules, "_costs", lambda one, others, *rest: compared.append(len(others)) or plain(
+        one, others, *rest))  # fmt: skip
+    rng = np.random.default_rng(0)
+    topic_of = np.arange(count, dtype=np.int32)
+    times = np.array([0, 60]) * SECOND
+    found = expected(Record(times, rng.integers(1, 100, (1, count)).astype(float), topic_of, np.zeros(0, np.int64)))
+    assert len(scenarios(found, rng.integers(0, 1000, count), topic_of, 10)) == MOST_SCENARIOS
+    assert sum(compared) < 10 * count**2  # of all pairs each time: count**3 / 6
 
 
 def snapshots_of(rng: random.Random, count: int, every: int = 600) -> list[Snapshot]:

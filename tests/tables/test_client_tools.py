@@ -28,6 +28,11 @@ def panel(*lines: tuple[object, ...], times: str = "Time", mark: str = ",") -> s
     return text.getvalue()
 
 
+def changed(field: str, value: object) -> str:
+    """Return kafkactl's JSON with another value of a field."""
+    return json.dumps(json.loads(DOCUMENT) | {field: value})
+
+
 def test_kaf_shows_offsets_and_holders_of_each_topic() -> None:
     reading = read(KAF)
     assert rows(reading, "current_offset", "log_end_offset", "consumer_id") == [
@@ -92,6 +97,10 @@ def test_two_members_with_one_client_id_on_one_host_are_two() -> None:
         (TABLES.replace("80       800", "80       801"), "line 2: lag 801 of orders-0 does not follow"),
         (f"{TABLES}\n{TABLES}", "line 10: a second group, and the text names none"),
         (DOCUMENT.replace('"Lag": 800', '"Lag": "800"'), "item 1: not a partition with its offsets"),
+        (changed("Topics", 0.5), "text: must be a list of topics, partitions or members: 0.5"),
+        (changed("Members", 7), "text: must be a list of topics, partitions or members: 7"),
+        (changed("Topics", [{"Name": "t", "Partitions": 7}]), "text: must be a list of topics"),
+        (changed("Members", [{"assignedPartitions": 7}]), "item 3: must be a list of topics"),
     ],
 )
 def test_damaged_texts_of_kafkactl_are_refused(text: str, message: str) -> None:

@@ -11,6 +11,7 @@ from evenlag.tables.formats import describe
 from evenlag.tables.formats.describe.lines import lines_of
 from evenlag.tables.formats.describe.stamps import stamp_of
 from evenlag.tables.read import read_group, read_snapshots
+from evenlag.tables.times_of_names import time_in_name
 
 HEADER = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -194,3 +195,24 @@ def test_zones_without_an_offset_are_reported() -> None:
 def test_other_lines_are_no_times(line: str) -> None:
     (found,) = map(stamp_of, lines_of(line))
     assert found is None
+
+
+@pytest.mark.parametrize(
+    ("name", "time"),
+    [
+        ("2026-01-31T12:00:00-0500", "17:00:00"),
+        ("2026-01-31T12:00-05:00", "17:00:00"),
+        ("20260131T120000-0330", "15:30:00"),
+        ("20260131T120000+02", "10:00:00"),
+        ("20260131T120000-0001", "12:00:00"),
+        ("2026-01-31_12-00-00-02", "12:00:00"),
+        ("20260131T120000Z-2", "12:00:00"),
+        ("2026-01-31", "00:00:00"),
+    ],
+)
+def test_names_have_times_in_any_zone(name: str, time: str) -> None:
+    assert time_in_name(name) == f"2026-01-31T{time}Z"
+
+
+def test_an_hour_without_minutes_in_a_name_is_not_midnight() -> None:
+    assert time_in_name("2026-01-31T12") is None

@@ -92,6 +92,8 @@ def test_errors_and_unnamed_members_are_reported() -> None:
             document(PARTITION, PARTITION | {"owner": "b"}),
             "text, item 2: column consumer_id appears twice (member_id, owner)",
         ),
+        (document(PARTITION | {"topic": ["t"]}), "text, item 1: topic must be a text, not ['t']"),
+        (document(PARTITION, members=[{"id": 1, "member_id": []}]), "text, item 1: consumer_id must be a text, not []"),
         (f"{document(PARTITION)}\n[1]", "text, line 2: no group with partitions: [1]"),
     ],
 )

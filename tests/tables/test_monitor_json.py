@@ -67,6 +67,8 @@ def test_burrows_answers_of_several_groups_may_follow_one_another() -> None:
             "no lag by partition",
         ),
         (burrow(partition(0, current_lag=1.5)), "item 1: t-0: offset and lag must be whole numbers"),
+        (burrow(partition(0, owner=["a"])), "item 1: t-0: owner must be a text, not ['a']"),
+        (burrow(partition(0, client_id=7), partition(1)), "item 1: t-0: client_id must be a text, not 7"),
         (burrow(partition(0, end=4)), "item 1: t-0: `end` must be an offset"),
         (burrow(partition(0), partition(1, topic=7)), "item 2: has no topic and partition"),
         (burrow(partition(0), []), "item 2: not a partition: []"),
@@ -86,6 +88,12 @@ def lag_of(number: int, lag: int | None = 5, **fields: Any) -> dict[str, Any]:
 
 def page(*data: dict[str, Any], following: str | None = None) -> str:
     return json.dumps({"kind": "KafkaConsumerLagList", "metadata": {"next": following}, "data": data})
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_confluents_lags_one_per_line_are_no_rows_of_a_table(count: int, tmp_path: Path) -> None:
+    (tmp_path / "lags.jsonl").write_text("".join(json.dumps(lag_of(number)) + "\n" for number in range(count)))
+    assert form_of(tmp_path / "lags.jsonl") == "confluent"
 
 
 def test_confluents_command_and_its_rest_api_agree() -> None:
@@ -131,7 +139,7 @@ def test_the_table_of_confluents_command_is_read() -> None:
         (page(lag_of(0), {"topic_name": "t"}), "item 2: not the lag of a partition"),
         (page(lag_of(0)) + page(lag_of(1, cluster_id="d")), "item 2: group 'g' is in cluster 'd'"),
         (page(lag_of(0, topic_name=3)), "item 1: has no group, topic and partition"),
-        (page(lag_of(0), lag_of(1, consumer_id=3)), "item 2: consumer_id of t-1 must be a text, not 3"),
+        (page(lag_of(0), lag_of(1, consumer_id=3)), "item 2: t-1: consumer_id must be a text, not 3"),
         (page(lag_of(0, lag=None, log_end_offset=None)), "has neither lag nor log_end_offset"),
         (page(lag_of(0)) + '{"a": 1, "a": 2}', "'a' is given twice"),
         (page(lag_of(0)) + "{}", "not a list of lags"),

@@ -4,6 +4,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,6 +81,8 @@ def test_the_predicted_lag_is_rounded_up_and_never_below_todays(
         (0, 0),
         (90, 90),
         (0.5, 0.5),
+        (np.int64(90), 90),
+        (Fraction(1, 2), 0.5),
         ("90", 90),
         ("30s", 30),
         ("10m", 600),
@@ -95,7 +98,8 @@ def test_horizons_are_read_in_seconds(text: Any, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "-1m", -1, "366d", "1e3", "10 minutes", "10 mi", "min", None, True, math.nan, math.inf]
+    "text",
+    ["", "soon", "-1m", -1, "366d", "1e3", "10 minutes", "10 mi", "min", None, True, math.nan, math.inf, 10**400],
 )
 def test_invalid_horizons_are_refused(text: Any) -> None:
     with pytest.raises(InvalidProblemError, match='horizon must be seconds or a time such as "10m"'):

@@ -38,6 +38,11 @@ def test_a_frame_without_any_owner_is_a_group_without_members() -> None:
     assert evenlag.read(LAGS.assign(consumer_id=None)).members == ()
 
 
+def test_a_column_of_a_type_that_arrow_lacks_is_read_value_by_value() -> None:
+    with pytest.raises(InvalidProblemError, match=r"the DataFrame, row 0: a-0: lag is not a whole number: \(5\+0j\)"):
+        evenlag.read(LAGS.assign(lag=LAGS["lag"].astype(complex)), members=["x"])
+
+
 def test_a_text_in_one_long_line_is_refused() -> None:
     with pytest.raises(SourceError, match="no header with TOPIC"):
         evenlag.read("x" * 140_000 + "\n")

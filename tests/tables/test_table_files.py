@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evenlag.errors import SourceError
+import evenlag
+from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.tables import files
 from evenlag.tables.columns import MEMBERS, OFFSETS, TABLES, TableKind
 from evenlag.tables.formats import describe
@@ -105,6 +106,17 @@ def test_written_tables_read_back_unchanged(tmp_path: Path, suffix: str, kind: T
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_names_with_separators_and_ends_of_lines_read_back_unchanged(tmp_path: Path, suffix: str) -> None:
+    lists = [[], [""], ["-"], ["a;b", ""], [" a "], ["[a"], ["a\r", "b\n"]]
+    rows = [
+        offsets_row(group="g\r", topic="a,b", partition=p, client_id='"\n', replica_racks=each)
+        for p, each in enumerate(lists)
+    ]
+    write_table(tmp_path / f"a.{suffix}", rows, OFFSETS)
+    assert list(read_table(tmp_path / f"a.{suffix}", "offsets")) == rows
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_a_folder_of_part_files(tmp_path: Path, suffix: str) -> None:
     for part, row in zip(("part-1", "part-0", "_part-2", ".part-3"), ROWS["members"] * 2, strict=False):
         write_table(tmp_path / f"{part}.{suffix}", [row], MEMBERS)
@@ -142,11 +154,30 @@ def test_csv_values_get_the_type_of_their_column_or_stay(tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.parametrize("cell", ["0", '"0"'])
+def test_lines_of_blanks_in_csv_are_skipped(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "offsets.csv"
+    path.write_text(f"\ufeff\r\n  \r\ngroup,topic,partition,lag\r\n \t\r\ng,t,{cell},x\r\n   ")
+    with pytest.raises(InvalidProblemError, match=r"offsets\.csv, line 5: t-0: lag is not a whole number"):
+        evenlag.read(path)
+
+
 def test_members_are_read_from_csv(tmp_path: Path) -> None:
     path = tmp_path / "members.csv"
-    path.write_text("group,consumer_id,topics,weight\ng,a,x; y;,1e1\ng,b,,nan\ng,c,;,1_0\n")
+    path.write_text('group,consumer_id,topics,weight\ng,a,x; y;,1e1\ng,b,,nan\ng,c,;,1_0\ng,d," [""x""]",\n')
     rows = [(row["topics"], row["weight"]) for row in read_table(path, "members")]
-    assert rows == [(["x", "y"], 10.0), (None, None), ([], "1_0")]
+    assert rows == [(["x", "y"], 10.0), (None, None), ([], "1_0"), (["x"], None)]
+
+
+@pytest.mark.parametrize("header", ["group,consumer_id", "Group; Member", "consumer_id,topics"])
+def test_a_table_of_two_columns_is_csv_by_any_name(tmp_path: Path, header: str) -> None:
+    rows = "g,a\ng,b\n" if "roup" in header else "a,t\nb,t\n"
+    text = f"{header}\n{rows}".replace(",", ";" if ";" in header else ",")
+    offsets = "group,topic,partition,lag\ng,t,0,5\n"
+    for members in (text, tmp_path / "members", tmp_path / "members.txt"):
+        if isinstance(members, Path):
+            members.write_text(text)
+        assert evenlag.read(offsets, members=members, group="g").members == ("a", "b")
 
 
 def test_json_values_get_the_type_of_their_column_or_stay(tmp_path: Path) -> None:
@@ -172,6 +203,17 @@ def test_json_may_omit_nulls(tmp_path: Path) -> None:
         offsets_row(group="g", topic="t", partition=0),
         offsets_row(group="g", lag=3),
     ]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.txt", "a"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_rows_without_a_group_are_read_as_json_lines_by_any_name(tmp_path: Path, name: str, count: int) -> None:
+    rows = [{"topic_name": "t", "partition": p, "lag": 5, "owner": "a"} for p in range(count)]
+    (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    problem = evenlag.read(tmp_path / name, group="billing")
+    assert (problem.group, problem.lags.tolist(), problem.members) == ("billing", [5] * count, ("a",))
+    with pytest.raises(SourceError, match=r"no column group; .* name the group of a table without"):
+        evenlag.read(tmp_path / name)
 
 
 @pytest.mark.slow
@@ -255,7 +297,7 @@ def broken(name: str, content: bytes | str, message: str) -> object:
         broken("a.csv.gz", b"no gzip", r"cannot be read, or is cut short: Not a gzipped file"),
         broken("a.parquet", b"PAR1 and no more", r"broken Parquet"),
         broken("a.parquet", b"", r"broken Parquet"),
-        broken("a.xls", "group,topic\n", r"unknown format; give the file a suffix of \.csv, \.txt"),
+        broken("a.xls", "group,other\n", r"unknown format; give the file a suffix of \.csv, \.txt"),
         broken(
             "a.txt", "GROUP TOPIC\n", r"no header with TOPIC, PARTITION, CURRENT-OFFSET, LOG-END-OFFSET, LAG; give the"
         ),

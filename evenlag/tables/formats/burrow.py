@@ -7,7 +7,7 @@ from typing import Any
 from evenlag.errors import SourceError
 from evenlag.model.values import shown
 from evenlag.tables.formats.base import Format, Reading
-from evenlag.tables.formats.json_texts import documents, first_document, whole_number
+from evenlag.tables.formats.json_texts import check_texts, documents, first_document, whole_number
 from evenlag.tables.formats.owners import add_owners
 from evenlag.tables.formats.remarks import Remarks
 
@@ -101,6 +101,7 @@ def _row(partition: Any, place: str) -> dict[str, Any]:
             raise SourceError(f"{place}: {topic}-{number}: offset and lag must be whole numbers: {shown(partition)}")
     elif end is not None:
         raise SourceError(f"{place}: {topic}-{number}: `end` must be an offset, not {shown(end)}")
+    check_texts(partition, ("owner", "client_id"), f"{place}: {topic}-{number}")
     host, client = partition.get("owner") or None, partition.get("client_id") or None
     return {
         "topic": topic,

@@ -9,7 +9,7 @@ from typing import Any
 from evenlag.errors import SourceError
 from evenlag.model.values import shown
 from evenlag.tables.formats.base import Format, Reading
-from evenlag.tables.formats.json_texts import documents, first_document, whole_number
+from evenlag.tables.formats.json_texts import check_texts, documents, first_document, whole_number
 from evenlag.tables.formats.owners import add_owners
 from evenlag.tables.formats.remarks import Remarks
 
@@ -152,9 +152,7 @@ def _row(lag: Any, place: str) -> dict[str, Any]:
     elif end is None and numbers["lag"] is None:
         raise SourceError(f"{place}: {label} has neither lag nor log_end_offset: {shown(lag)}")
     texts = {name: row[name] or None for name in ("consumer_id", "client_id", "group_instance_id")}
-    for name, text in texts.items():
-        if not isinstance(text, str | None):
-            raise SourceError(f"{place}: {name} of {label} must be a text, not {shown(text)}")
+    check_texts(texts, texts, f"{place}: {label}")
     return row | texts | numbers | {"partition": partition, "cluster": str(row["cluster"])}
 
 

@@ -15,7 +15,7 @@ from evenlag.tables.column_names import matched, plain
 from evenlag.tables.columns import TABLES, TableKind
 from evenlag.tables.formats import rpk
 from evenlag.tables.formats.base import Format, Reading
-from evenlag.tables.formats.json_texts import documents, first_document, whole_number
+from evenlag.tables.formats.json_texts import check_texts, documents, first_document, whole_number
 
 _NAMES = ("group", "groupid", "groupname", "consumergroup", "consumergroupid")  # fields with a group's name
 _NUMBERS = {column.name for column in TABLES["offsets"] if column.kind == "integer"}
@@ -120,7 +120,7 @@ def _row(item: Any, kind: TableKind, place: str) -> dict[str, Any]:
     Raises
     ------
     SourceError
-        The item is not an object, or lacks a required field.
+        The item is not an object, lacks a required field, or has a name that is not a text.
     """
     if not isinstance(item, dict):
         raise SourceError(f"{place}: not an object: {shown(item)}")
@@ -129,6 +129,7 @@ def _row(item: Any, kind: TableKind, place: str) -> dict[str, Any]:
     lacking = [name for name in needed if row.get(name) in (None, "")]
     if lacking:
         raise SourceError(f"{place}: no {', '.join(lacking)}: {shown(item)}")
+    check_texts(row, ("topic", "consumer_id"), place)
     return {name: None if value == "" else value for name, value in row.items()}
 
 

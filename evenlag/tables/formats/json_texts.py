@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.problem_files import unique
+from evenlag.model.values import shown
 
 _SPACE = " \t\r\n\ufeff"
 _DECODER = json.JSONDecoder(object_pairs_hook=unique)
@@ -57,6 +58,19 @@ def documents(text: str, source: str) -> Iterator[tuple[int, Any]]:
         yield line + 1, document
         line += text.count("\n", begin, end)
         at = end
+
+
+def check_texts(item: Mapping[str, Any], names: Iterable[str], place: str) -> None:
+    """Raise an error unless these fields of an item are texts, null or absent.
+
+    Raises
+    ------
+    SourceError
+        The message names the place and the field.
+    """
+    for name in names:
+        if not isinstance(item.get(name), str | None):
+            raise SourceError(f"{place}: {name} must be a text, not {shown(item[name])}")
 
 
 def whole_number(value: object) -> int | None:

@@ -92,7 +92,7 @@ def _hold(clients: list[Client], number: int, match: re.Match[str]) -> None:
 def _add_document(reading: Reading, document: dict[str, Any], source: str) -> None:
     item = len(reading.offsets) + len(reading.members)
     rows: list[Numbered] = []
-    for topic, each in _partitions(document["Topics"]):
+    for topic, each in _partitions(document["Topics"], source):
         item += 1
         place = f"{source}, item {item}"
         numbers = [whole_number(each.get(name)) for name in _NUMBERS] if isinstance(each, dict) else [None]
@@ -102,11 +102,12 @@ def _add_document(reading: Reading, document: dict[str, Any], source: str) -> No
         partition, newest, oldest, current, lag = known
         rows.append((item, _offsets(topic, partition, newest, oldest, current, lag, place)))
     members, clients = document.get("Members"), list[Client]()
-    for member in members or []:
+    for member in _listed(members, source):
         item += 1
+        place = f"{source}, item {item}"
         if not isinstance(member, dict):
-            raise SourceError(f"{source}, item {item}: not a member: {shown(member)}")
-        held = [*_partitions(member.get("assignedPartitions"))]
+            raise SourceError(f"{place}: not a member: {shown(member)}")
+        held = [(topic, whole_number(each)) for topic, each in _partitions(member.get("assignedPartitions"), place)]
         clients.append(Client(item, str(member.get("clientId") or ""), str(member.get("clientHost") or ""), held))
     facts = Facts(state=document.get("State") or None, assignor=document.get("Protocol") or None)
     add_group(
@@ -114,12 +115,25 @@ def _add_document(reading: Reading, document: dict[str, Any], source: str) -> No
     )
 
 
-def _partitions(topics: Any) -> Iterator[tuple[str, Any]]:
+def _partitions(topics: Any, place: str) -> Iterator[tuple[str, Any]]:
     """Yield each partition in a list of topics, with the name of its topic."""
-    for topic in topics or []:
+    for topic in _listed(topics, place):
         if isinstance(topic, dict):
-            for each in topic.get("Partitions") or []:
+            for each in _listed(topic.get("Partitions"), place):
                 yield str(topic.get("Name")), each
+
+
+def _listed(value: Any, place: str) -> list[Any]:
+    """Return a list; null is the empty list.
+
+    Raises
+    ------
+    SourceError
+        The value is neither.
+    """
+    if not isinstance(value, list | None):
+        raise SourceError(f"{place}: must be a list of topics, partitions or members: {shown(value)}")
+    return value or []
 
 
 def _offsets(

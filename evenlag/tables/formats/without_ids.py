@@ -19,7 +19,7 @@ class Client:
     number: int
     client_id: str
     host: str = ""
-    held: list[tuple[str, int]] = field(default_factory=list)
+    held: list[tuple[str, int | None]] = field(default_factory=list)
 
 
 def names_of(clients: Sequence[Client]) -> list[str]:
