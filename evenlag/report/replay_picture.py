@@ -9,7 +9,7 @@ from typing import Any
 
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.compare.simulation import EVENLAG, START
-from evenlag.figures import duration, number
+from evenlag.figures import duration, number, quantity
 from evenlag.model.rates import SECOND, time_micros
 from evenlag.report.picture import BEST, GREY, LINE, TODAY, blank_figure, head, save
 
@@ -120,4 +120,4 @@ def _by_strategy(axes: Any, replayed: Replay) -> None:
 
 def _remark(row: ReplaySummary) -> str:
     above = "" if row.seconds_above is None else f" · {duration(row.seconds_above)}"
-    return f"{number(row.mean_spread)} · {row.moves:,} moves{above}"
+    return f"{number(row.mean_spread)} · {quantity(row.moves or 0, 'move')}{above}"

@@ -160,7 +160,7 @@ class Caution:
         if not sight.pays:
             return Decision(Reason.NOT_WORTH, f"no plan pays; the best one found: {sight.gain}")
         if self.max_moves is not None and sight.moves > self.max_moves:
-            return Decision(Reason.TOO_MANY_MOVES, f"{sight.gain}; at most {self.max_moves} are allowed")
+            return Decision(Reason.TOO_MANY_MOVES, f"{sight.gain}; --max-moves is {self.max_moves:,}")
         return None
 
     def with_place(self, sight: Sight, place: Published, now: float) -> Decision:
