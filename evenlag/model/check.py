@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from evenlag.figures import quantity
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
@@ -20,7 +18,8 @@ def plan_violation(plan: Plan) -> str | None:
     held = member_of != NOBODY
     if held.any() and not (member_of[held].min() >= 0 and member_of[held].max() < len(problem.members)):
         return "the plan names a member that does not exist"
-    for p in (held & ~problem.subscribed[problem.topic_of, np.maximum(member_of, 0)]).nonzero()[0][:1]:
+    given = held.nonzero()[0]
+    for p in given[~problem.subscribed[problem.topic_of[given], member_of[given]]][:1]:
         return f"{_name(plan, p)} goes to {problem.members[member_of[p]]!r}, which does not subscribe to its topic"
     for p in (~held & problem.assignable).nonzero()[0][:1]:
         return f"{_name(plan, p)} has no member, though it has subscribers"
