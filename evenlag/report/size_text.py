@@ -137,7 +137,7 @@ def _sentences(found: Size) -> list[str]:
         )
     for row, less in found.slower[:MOST_NAMED]:
         sentences.append(
-            f"{row.members} members are slower than {less.members} while counts must be even: at least "
+            f"{quantity(row.members, 'member')} are slower than {less.members:,} while counts must be even: at least "
             f"{duration(row.bound_seconds)}, compared with {duration(less.drain_seconds)}."
         )
     if found.handover is not None:
@@ -182,7 +182,7 @@ def _costs(found: Size) -> list[str]:
         else:
             runs.append([row])
     return [
-        f"{run[0].members}{f'–{run[-1].members}' if len(run) > 1 else ''} ({duration(run[0].rule_seconds)})"
+        f"{run[0].members:,}{f'–{run[-1].members:,}' if len(run) > 1 else ''} ({duration(run[0].rule_seconds)})"
         for run in runs
     ]
 
@@ -195,7 +195,7 @@ def _of_published(found: Size) -> str:
         if members is None:
             never.append(name)
         else:
-            made.append(f"{name} needs {members}")
+            made.append(f"{name} needs {members:,}")
     parts = [f"among the sizes tried, {joined(made)}"] if made else []
     if never:
         names = " or ".join(filter(None, [", ".join(never[:-1]), never[-1]]))
@@ -211,7 +211,7 @@ def _within(time: Time | None, found: Size) -> bool:
 def _missing(found: Size) -> list[str]:
     if not found.not_reached:
         return []
-    counts = listed([f"{members}" for members in found.not_reached[:MOST_NAMED]], len(found.not_reached))
+    counts = listed([f"{members:,}" for members in found.not_reached[:MOST_NAMED]], len(found.not_reached))
     return [f"there was no time to try {counts} members; raise --time-limit"]
 
 

@@ -222,7 +222,7 @@ def _audit_table(audit: Audit, title: str, price: TrafficPrice | None) -> Sheet:
         counts = spread = excess = bound_excess = "–"  # if nobody reads the group
         bound = ""
         if row.count_min is not None:
-            counts, bound = f"{row.count_min}–{row.count_max}", f", bound {number(row.bound)}"
+            counts, bound = f"{row.count_min:,}–{row.count_max:,}", f", bound {number(row.bound)}"
             spread, excess, bound_excess = map(number, (row.spread, row.excess, row.bound_excess))
         proof = f"{row.status}{bound}" if row.strategy == OPTIMAL else ""
         wrong = row.error or row.violation

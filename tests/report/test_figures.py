@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import evenlag
 from evenlag.figures import duration, number
+from evenlag.model.problem import Problem
+from evenlag.report import audit_report, plain_text, whatif_report
 
 UNITS = {"d": 86_400, "h": 3_600, "min": 60, "s": 1}
 
@@ -45,3 +48,12 @@ def test_durations_are_right_to_half_of_their_smaller_unit(seconds: float) -> No
     assert abs(shown - seconds) <= UNITS[units[largest + 1]] / 2
     assert all(count > 0 for count, _ in parts)
     assert largest == 0 or parts[0][0] * UNITS[parts[0][1]] < UNITS[units[largest - 1]]
+
+
+def test_counts_of_partitions_have_separators_in_every_report() -> None:
+    problem = Problem.from_lags({"t": [1] * 2400}, ["a", "b"])
+    audited = evenlag.audit(problem, time_limit=5)
+    changed = evenlag.whatif(problem, evenlag.Change(members=2), time_limit=5)
+    for text in (plain_text(audit_report(audited)), audited._repr_html_(), plain_text(whatif_report(changed))):
+        assert "1,200–1,200" in text
+        assert "1200" not in text
