@@ -10,13 +10,16 @@ from numbers import Rational
 
 
 def number(value: int | float | Fraction | str | None) -> str:
-    """Format a number with thousands separators; whole numbers and those from 1,000 up have no decimals."""
+    """Format a number with thousands separators; whole numbers and those from 1,000 up have no decimals.
+
+    In pages, `page.js` follows the same rule.
+    """
     if value is None:
         return "–"
     if isinstance(value, Rational) and (value.denominator == 1 or abs(value) >= 1000):
         return f"{round(value):,}"  # exact: floats have no whole numbers beyond 2^53
     value = float(value)
-    return f"{value:,.0f}" if value.is_integer() or abs(value) >= 1000 else f"{value:,.2f}"
+    return f"{value:,.0f}" if value.is_integer() or abs(value) >= 999.995 else f"{value:,.2f}"
 
 
 def at_least(value: int | Fraction) -> str:
@@ -68,13 +71,14 @@ def span(fewest: int, most: int, what: str) -> str:
 
 
 def duration(seconds: Fraction | float | None) -> str:
-    """Return a duration in at most two units, rounded to whole seconds; below a minute to three digits."""
+    """Return a duration in at most two units, rounded to the smaller; below a minute in seconds of three digits."""
     if seconds is None:
         return "–"
     if seconds == math.inf:
         return "never"
     seconds = float(seconds)
-    seconds = seconds if seconds >= 60 else float(f"{seconds:.3g}")
+    grain = 3_600 if seconds >= 86_400 else 60 if seconds >= 3_600 else 1
+    seconds = round(seconds / grain) * grain if seconds >= 60 else float(f"{seconds:.3g}")  # may reach the next unit
     for size, unit, part, smaller in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
         if seconds >= size:
             whole, rest = divmod(round(seconds / part), size // part)

@@ -133,11 +133,14 @@ class Questions:
         InvalidProblemError
             A parameter has an invalid value.
         """
-        from evenlag.watch.standing import Asked  # imports NumPy, which help does not need
+        # They import NumPy, which help does not need.
+        from evenlag.compare.history import Capacity
+        from evenlag.watch.standing import Asked
 
+        given = Capacity.of_user(self.capacity)
         asked = Asked(
             solving=solving, past=self.past.measured, pause=self.past.pause, only_if_better=self.only_if_better,
-            capacity=None if self.capacity is None else Fraction(str(self.capacity)), drain_seconds=self.deadline,
+            capacity=None if given is None else given.rate, drain_seconds=self.deadline,
             weighing=self.weighing, horizon=horizon,
         )  # fmt: skip
         asked.check()

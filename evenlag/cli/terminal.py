@@ -63,10 +63,12 @@ def print_json(document: Any) -> None:
 
 def show(*reports: RenderableType) -> None:
     """Print reports on stdout."""
+    from evenlag.report.plain import Harmless  # imports Rich; see `_stdout`
+
     with _reader_may_leave(sys.stdout):
         console = _stdout()
         for each in reports:
-            console.print(each, crop=False)
+            console.print(Harmless(each), crop=False)
 
 
 def show_notes(notes: Iterable[str]) -> None:
@@ -74,7 +76,7 @@ def show_notes(notes: Iterable[str]) -> None:
     with _reader_may_leave(sys.stdout):
         console = _stdout()
         for note in notes:
-            console.print(f"note: {note}", style="yellow")
+            console.print(f"note: {printable(note)}", style="yellow")
 
 
 def warn(notes: Iterable[str]) -> None:

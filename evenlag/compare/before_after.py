@@ -15,7 +15,7 @@ from evenlag.compare.catch_up import UNKNOWN_PACE, Pace, pace_of
 from evenlag.compare.change import Change, NewPartitions, carried_out
 from evenlag.compare.history import Snapshot
 from evenlag.errors import EvenlagError, InvalidProblemError
-from evenlag.figures import duration, number, quantity
+from evenlag.figures import duration, messages, number, quantity
 from evenlag.model.drain_time import in_messages
 from evenlag.model.explanation.reasons import outcome_of
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
@@ -147,7 +147,7 @@ class WhatIf:
         before, after, today = self.before.plan, self.after.plan, self.today
         load, now = before.makespan, self.in_unit(after.makespan)
         weighted = not (before.problem.equal_weights and after.problem.equal_weights)
-        text = f"{_changed(before.problem, after.problem)}, the busiest member has {number(now)} messages"
+        text = f"{_changed(before.problem, after.problem)}, the busiest member has {messages(now)}"
         text += f"{' for its weight' if weighted else ''} under evenlag's plan"
         if not before.problem.active.any():
             text += " (before, no member reads)"

@@ -87,10 +87,13 @@ class Pace:
         ]
 
     def seconds(self, plan: Plan) -> Fraction | None:
-        """Return the seconds until the last member of a plan has caught up; see `member_seconds`.
+        """Return the seconds until a plan has read all lag: until its last member has caught up (`member_seconds`).
 
-        Return None if some member receives more than it can read, or if the capacity is unknown.
+        Return None if that is never, because a member receives more than it can read or a partition that some member
+        could read has none, or if the capacity is unknown.
         """
+        if (plan.problem.assignable & (plan.member_of == NOBODY)).any():
+            return None
         longest = max(self.member_seconds(plan) or [NEVER], default=Fraction(0))
         return longest if isinstance(longest, Fraction) else None
 

@@ -12,7 +12,7 @@ import numpy as np
 from evenlag.compare.built_in import LEAST_SAVED as LEAST
 from evenlag.compare.case import Case, Measure
 from evenlag.compare.drain import NEVER
-from evenlag.figures import duration, number, percent, quantity
+from evenlag.figures import duration, messages, number, percent, quantity
 from evenlag.model.explanation.phrases import listed, named, partition
 from evenlag.model.facts import MEMBERSHIP
 from evenlag.model.names import Name
@@ -114,7 +114,7 @@ def _stuck(case: Case) -> Finding | None:
     share = f" ({percent(lag / total)} of all lag)" if total else ""
     verb, its = ("Member {} commits", "its") if len(case.stuck) == 1 else ("Members {} commit", "their")
     return Finding(
-        Cause.STUCK_MEMBER, f"{verb.format(names)} nothing while {its} lag grows, {number(lag)} messages now{share}",
+        Cause.STUCK_MEMBER, f"{verb.format(names)} nothing while {its} lag grows, {messages(lag)} now{share}",
         Measure.DRAIN if case.pace.capacity is not None else Measure.SPREAD,
     )  # fmt: skip
 
@@ -221,7 +221,7 @@ def _busiest(case: Case) -> tuple[str, dict[str, Any]]:
     loads = [(int(case.today.loads[m]), case.problem.members[m]) for m in np.flatnonzero(case.problem.active).tolist()]
     most, name = max(loads, key=lambda pair: pair[0])
     mean = number(round(float(case.problem.mean_load)))
-    what = f"{named(name)} has {number(most)} messages, where the mean is {mean}"
+    what = f"{named(name)} has {messages(most)}, where the mean is {mean}"
     return what, {"busiest": name, "busiest_lag": most}
 
 
@@ -239,7 +239,7 @@ def _count_balance(case: Case) -> Finding | None:
     best, free = case.solved.plan.spread, case.unruled.plan.spread if _uneven(case) else None
     if free is None or best - free < LEAST * best:
         return None
-    costs = f"with it the best spread is {number(best)} messages, without it {number(free)}"
+    costs = f"with it the best spread is {messages(best)}, without it {number(free)}"
     return Finding(Cause.COUNT_BALANCE, f"The count balance holds the group up: {costs}")
 
 
@@ -250,7 +250,7 @@ def _hot(case: Case) -> Finding | None:
     lag, total = int(case.problem.lags[p]), case.problem.whole_lag
     if lag <= mean or case.solved.plan.makespan - lag > LEAST * lag:
         return None
-    has = f"{percent(lag / total)} of all lag ({number(lag)} messages)"
+    has = f"{percent(lag / total)} of all lag ({messages(lag)})"
     return Finding(
         Cause.HOT_PARTITION,
         f"Partition {partition(case.problem.partitions[p])} alone has {has}, and no assignment divides it",
@@ -275,10 +275,10 @@ def _even(case: Case) -> Finding:
     gain = today.spread - best.spread
     if _is_even(case):
         above = percent(float(today.makespan / case.problem.mean_load) - 1)
-        return Finding(Cause.EVEN, f"The busiest member has {number(today.makespan)} messages, {above} above the mean")
-    what = f"The busiest member has {number(today.makespan)} messages, where the mean is "
+        return Finding(Cause.EVEN, f"The busiest member has {messages(today.makespan)}, {above} above the mean")
+    what = f"The busiest member has {messages(today.makespan)}, where the mean is "
     what += number(round(float(case.problem.mean_load)))
-    worth = f", and the best plan found saves only {number(gain)} of {number(today.spread)} messages of spread"
+    worth = f", and the best plan found saves only {number(gain)} of {messages(today.spread)} of spread"
     found = ", and no better assignment was found" + (" in the time limit" if case.cut_short else "")
     return Finding(Cause.EVEN, what + (worth if gain > 0 else found))
 

@@ -24,7 +24,7 @@ def audit_card(audit: Audit) -> str:
     for row, names, balances in audit.distinct:
         proof = f"{row.status}, gap {percent(row.gap)}" if row.gap is not None else ""
         wrong = row.error or row.violation
-        counts = "–" if row.count_min is None else f"{row.count_min}–{row.count_max}"
+        counts = "–" if row.count_min is None else f"{row.count_min:,}–{row.count_max:,}"
         spread, bar = Figure(number(row.spread)), Bars(float(row.spread or 0) / highest)
         moves, remark = Figure("–" if row.moves is None else f"{row.moves:,}"), Remark(wrong or proof, not wrong)
         cells: list[Cell] = [joined(names), balances, Figure(counts), spread, bar, Figure(number(row.excess))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenlag.compare.comparison_cards import frontier_card
-from evenlag.figures import number, percent, quantity
+from evenlag.figures import messages, number, percent, quantity
 from evenlag.model.explanation.reasons import outcome_of_nothing
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
@@ -123,10 +123,12 @@ class Frontier:
         if first is last:
             found = "" if first.bound == first.spread else " found"
             of = "moves" if self.against == MOVES else f"budget of {self.cost_name}"
-            return f"No {of}{found} {'lower' if self.against == MOVES else 'lowers'} the spread of {_messages(first)}."
+            verb = "lower" if self.against == MOVES else "lowers"
+            return f"No {of}{found} {verb} the spread of {messages(first.spread)}."
         verb = "bring" if self.against == MOVES and chosen.cost != 1 else "brings"
         budget = self._budget(chosen.cost)
-        text = f"{budget[0].upper()}{budget[1:]} {verb} the spread from {number(first.spread)} to {_messages(chosen)}"
+        text = f"{budget[0].upper()}{budget[1:]} {verb} the spread"
+        text += f" from {number(first.spread)} to {messages(chosen.spread)}"
         if chosen is last:
             return f"{text}."
         share = percent(float(first.spread - chosen.spread) / float(first.spread - last.spread))
@@ -144,9 +146,9 @@ class Frontier:
         fewest = f"the rules take at least {quantity(first.cost, 'move')}"
         if today <= last.spread:
             change = "stays at" if today == last.spread else f"rises from {number(today)} to"
-            return f"The spread {change} {_messages(last)}: {fewest}."
+            return f"The spread {change} {messages(last.spread)}: {fewest}."
         verb = "brings" if chosen.cost == 1 else "bring"
-        text = f"{quantity(chosen.cost, 'move')} {verb} the spread from {number(today)} to {_messages(chosen)}"
+        text = f"{quantity(chosen.cost, 'move')} {verb} the spread from {number(today)} to {messages(chosen.spread)}"
         if chosen is not last:
             share = percent(float(today - chosen.spread) / float(today - last.spread))
             text += f", {share} of the gain of {quantity(last.cost, 'move')}"
@@ -196,10 +198,6 @@ class Frontier:
     def costs(self, plan: Plan) -> dict[str, int]:
         """Return a plan's units of each known cost of pairs."""
         return costs_of(plan.problem, plan.member_of)
-
-
-def _messages(point: FrontierPoint) -> str:
-    return f"{number(point.spread)} messages"
 
 
 class Curve:

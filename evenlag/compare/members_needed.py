@@ -14,6 +14,7 @@ from evenlag.compare.resized import Staff, growing_steps
 from evenlag.compare.size_moves import Handover, least_handover
 from evenlag.compare.size_verdict import size_verdict
 from evenlag.errors import InvalidProblemError
+from evenlag.figures import quantity
 from evenlag.model.balance import Balance
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable
 from evenlag.model.literals import BalanceWord
@@ -543,7 +544,8 @@ class _Sizing:
         """Return a note on sizes that were asked for but not tried."""
         if self.given is None or self.given <= self.top:
             return []
-        return [f"sizes above {self.top:,} members are not tried: there is no partition for them, so they would idle"]
+        top = quantity(self.top, "member")
+        return [f"sizes above {top} are not tried: there is no partition for them, so they would idle"]
 
     def _needed_capacity(self) -> Fraction | None:
         """Return the rate at which a member would have to read the hottest partition, if it misses the deadline."""
@@ -585,7 +587,7 @@ def _rates(problem: Problem, rates: Sequence[float | Fraction] | None) -> list[F
         raise InvalidProblemError(f"rates must be a list of messages per second; got {kind(rates)}")
     if len(rates) != len(problem.lags):
         raise InvalidProblemError(
-            f"rates needs one number for each of the {len(problem.lags):,} partitions, not {len(rates)}"
+            f"rates needs one number for each of the {quantity(len(problem.lags), 'partition')}, not {len(rates)}"
         )
     return [
         positive(f"{topic}-{p}: rate", rate, "messages per second >= 0", zero=True)

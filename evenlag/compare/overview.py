@@ -12,6 +12,7 @@ from evenlag.compare.case import Case
 from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.curve import Frontier
 from evenlag.compare.diagnosis import Diagnosis, diagnosis_of
+from evenlag.compare.drain import NEVER
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.compare.members_needed import Size, size
 from evenlag.compare.strategies import Audit, audit
@@ -170,7 +171,7 @@ def _size(
 
 
 def times_ahead(plans: Sequence[Plan], pace: Pace) -> list[Fraction]:
-    """Return the times, in seconds, at which a forecast shows these plans: until the slowest has caught up."""
-    ends = [pace.seconds(plan) for plan in plans]
-    end = min(max((LONGEST if each is None else each for each in ends), default=LONGEST), LONGEST)
+    """Return the times, in seconds, at which a forecast shows these plans: until the slowest member has caught up."""
+    longest = max((time for plan in plans for time in pace.member_seconds(plan) or [NEVER]), default=NEVER)
+    end = longest if isinstance(longest, Fraction) and longest < LONGEST else LONGEST
     return [end * step / STEPS for step in range(STEPS + 1)] if end else []

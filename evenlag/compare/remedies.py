@@ -162,8 +162,9 @@ def _of_plan(
     drain = case.drain(plan) if drain is None else drain
     share = _recovered(case, finding, spread, drain) if recovers else None
     sentence = f"{step.change[:1].upper()}{step.change[1:]}"
+    noun = "message" if makespan == 1 else "messages"
     parts = [
-        f"the busiest member {_change(case, number(case.today.makespan), number(makespan))} messages",
+        f"the busiest member {_change(case, number(case.today.makespan), number(makespan))} {noun}",
         f"spread {_change(case, number(case.today.spread), number(spread))}",
     ]
     if drain is not None and case.drain_today is not None:

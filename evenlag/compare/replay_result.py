@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenlag.compare.history import Capacity
-from evenlag.figures import duration, number, percent
+from evenlag.figures import duration, messages, number, percent
 from evenlag.model.explanation.phrases import listed
 from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.figure_tables import GROUP, Figure, FigureTable, figures_of, values_of
@@ -208,7 +208,7 @@ class Replay:
         head = f"{names} {'serves the group best' if self.best else 'tie as the best'} in this replay"
         if recorded is None or recorded.error is not None:
             return f"{head}."
-        parts = [f"a mean spread of {number(best.cost)} messages with moves paid, {_change(best.cost, recorded.cost)}"]
+        parts = [f"a mean spread of {messages(best.cost or 0)} with moves paid, {_change(best.cost, recorded.cost)}"]
         then, now = duration(recorded.seconds_above), duration(best.seconds_above)
         if then != now:
             parts.insert(0, f"{now} above the limit instead of {then}")

@@ -18,7 +18,7 @@ from evenlag.compare.built_in import begins_anew, built_in
 from evenlag.compare.comparison_cards import audit_card
 from evenlag.compare.judge import Judge, Key, without_moves
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidPlanError
-from evenlag.figures import number
+from evenlag.figures import messages, number
 from evenlag.heuristics import PROMISED_BALANCE, published_name
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
@@ -229,7 +229,7 @@ def _balances(rows: Iterable[AuditRow]) -> str:
 
 def _of_today(today: AuditRow | None, best: Result) -> str:
     """Return the words on today's assignment, next to the best plan."""
-    spread = f"a spread of {number(best.spread)} messages"
+    spread = f"a spread of {messages(best.spread)}"
     if today is None:
         return f"Nothing is assigned today; the best plan has {spread}"
     if today.violation is not None or today.objective is None:
@@ -244,7 +244,7 @@ def _of_today(today: AuditRow | None, best: Result) -> str:
 def _above(objective: float | Fraction, best: Result) -> str:
     """Return the distance of an objective from the best objective, with its unit."""
     of = "spread" if best.objective == best.spread else "objective"
-    return f"{number(objective - best.objective)} messages of {of}"
+    return f"{messages(objective - best.objective)} of {of}"
 
 
 def _closer(audit: Audit, best: Result) -> list[str]:

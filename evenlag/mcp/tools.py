@@ -18,7 +18,7 @@ from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.history import Snapshot
 from evenlag.compare.speeds import speeds
 from evenlag.door import is_text, read_groups, read_recorded
-from evenlag.errors import InvalidProblemError
+from evenlag.errors import InvalidProblemError, printable
 from evenlag.figures import quantity
 from evenlag.mcp.access import Access
 from evenlag.mcp.cutting import LEFT_OUT
@@ -197,7 +197,7 @@ def _groups(given: dict[str, Any]) -> Answer:
         for row in rows
     ]
     lines += [f"{name}: cannot be used: {error}" for name, error in errors.items()]
-    return Answer({"groups": rows, "errors": errors}, "\n".join(lines))
+    return Answer({"groups": rows, "errors": errors}, "\n".join(map(printable, lines)))
 
 
 def _row(problem: Problem) -> dict[str, Any]:
@@ -279,7 +279,7 @@ def _verify(group: Group, result: dict[str, Any] | str, effort: float = 1.0) -> 
             "that evenlag plan --out writes"
         )
     verdict = evenlag.verify(given, group.problem, effort=effort)
-    return Answer(verdict.to_dict(), f"{verdict.outcome}: {verdict.reason}")
+    return Answer(verdict.to_dict(), printable(f"{verdict.outcome}: {verdict.reason}"))
 
 
 def _read_result(result: str, access: Access) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from evenlag.figures import quantity
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective

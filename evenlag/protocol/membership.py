@@ -274,7 +274,7 @@ class GroupRecords:
             for each in currents
         )
         if self.rebalances[-1].generation == self._assignment_epoch and all(done):
-            self.rebalances[-1].settled_seconds = (millis - self.rebalances[-1].millis) / 1000
+            self.rebalances[-1].settled_seconds = max(millis - self.rebalances[-1].millis, 0) / 1000
 
     def _identity(self, name: str) -> str:
         return str(self._members.get(name, {}).get("instanceId") or name)

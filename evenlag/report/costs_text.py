@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from evenlag.compare.traffic_price import TrafficPrice
-from evenlag.figures import number, quantity
+from evenlag.figures import messages, number, quantity
 from evenlag.model.explanation.phrases import priced
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES, units_of
 from evenlag.model.plan import Plan
@@ -51,7 +51,7 @@ def cost_lines(result: Result, price: TrafficPrice | None = None) -> Iterator[st
     if result.cost_bounds:
         yield f"first: {'; '.join(_criterion(result, name) for name in result.first)}"
     if result.max_load is not None:
-        yield f"no member has more than {number(result.max_load)} messages (max_load)"
+        yield f"no member has more than {messages(result.max_load)} (max_load)"
 
 
 def _crossings(plan: Plan, cost: int) -> str:

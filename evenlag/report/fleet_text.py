@@ -12,7 +12,7 @@ from rich.text import Text
 
 from evenlag.compare.replay_result import RECORDED
 from evenlag.compare.traffic_price import TrafficPrice
-from evenlag.figures import number, percent, quantity
+from evenlag.figures import messages, number, percent, quantity
 from evenlag.model.explanation.phrases import joined
 from evenlag.report.costs_text import months_document, traffic_fields
 from evenlag.report.replay_text import fleet_table
@@ -89,7 +89,7 @@ class FleetAudit:
         if not found["groups"]:
             return f"No plan is better than today's assignments of {quantity(found['compared'], 'group')}{without}."
         better = f"{found['groups']:,} of {quantity(found['compared'], 'group')} can be balanced better"
-        saved = f"the best plans recover {number(found['saved'])} of {number(found['today'])} messages of spread"
+        saved = f"the best plans recover {number(found['saved'])} of {messages(found['today'])} of spread"
         return f"{better}: {saved}{without}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -343,24 +343,25 @@ class FleetReplays:
 def batch_line(batch: Any) -> str:
     """Return one line on a batch of a stream."""
     parts = [
-        f"batch {batch.number}: {batch.rows:,} rows received, {batch.snapshots:,} group snapshots audited",
-        f"{batch.plans:,} rows of plans",
+        f"batch {batch.number}: {quantity(batch.rows, 'row')} received",
+        f"{quantity(batch.snapshots, 'group snapshot')} audited",
+        f"{quantity(batch.plans, 'row')} of plans",
         f"{batch.rejects:,} rejected",
         f"{batch.waiting:,} waiting",
     ]
-    parts += [f"{batch.short:,} snapshots incomplete"] if batch.short else []
+    parts += [f"{quantity(batch.short, 'snapshot')} incomplete"] if batch.short else []
     parts += [f"{batch.failed:,} failed"] if batch.failed else []
     return ", ".join(parts) + f"; {batch.seconds:.1f} s"
 
 
 def commit_batch_line(batch: Any) -> str:
     """Return one line on a batch of a stream of commits."""
-    parts = [f"batch {batch.number}: {batch.records:,} records read, {batch.kept:,} kept"]
+    parts = [f"batch {batch.number}: {quantity(batch.records, 'record')} read, {batch.kept:,} kept"]
     parts += [f"{batch.records - batch.used:,} passed over"] if batch.records > batch.used else []
     if batch.snapshot_ts is not None:
         parts.append(
-            f"snapshot {batch.snapshot_ts}: {batch.groups:,} groups audited, {batch.plans:,} rows of plans, "
-            f"{batch.rejects:,} rejected"
+            f"snapshot {batch.snapshot_ts}: {quantity(batch.groups, 'group')} audited, "
+            f"{quantity(batch.plans, 'row')} of plans, {batch.rejects:,} rejected"
         )
     parts += [f"{batch.failed:,} failed"] if batch.failed else []
     return ", ".join(parts) + f"; {batch.seconds:.1f} s"

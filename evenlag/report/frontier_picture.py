@@ -11,7 +11,7 @@ from evenlag.figures import number
 from evenlag.model.check import plan_violation
 from evenlag.model.objective import CROSSINGS, MOVED_SIZE, units_of
 from evenlag.model.plan import current_plan
-from evenlag.report.picture import BEST, GREY, LINE, MARKED, TODAY, blank_figure, head, save
+from evenlag.report.picture import BEST, GREY, LINE, MARKED, TODAY, blank_figure, head, save, tick_label
 
 FAR = 2  # if today's spread exceeds the curve's highest by this factor, it becomes a note at the edge
 BEYOND = 0.04  # share of the width by which the line goes on after the last plan
@@ -84,7 +84,7 @@ def _frame(axes: Any, curve: Frontier, price: TrafficPrice | None) -> None:
     axes.set_xlabel(f"budget of {cost}")
     axes.set_ylabel("spread, messages")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axis.set_major_formatter(tick_label)
     axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     if price is not None and curve.against == CROSSINGS:
         by = float(price.month(1)) or 1.0

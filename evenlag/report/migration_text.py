@@ -62,7 +62,8 @@ def _kept(found: Migration) -> Iterator[Text]:
     if best is None or found.online is Online.NOT_KAFKAS or found.problem.facts.application == STREAMS:
         return
     if found.kept:
-        yield Text(f"once evenlag's plan is in force, uniform would move {found.kept:,} partitions away from it")
+        away = f"{quantity(found.kept, 'partition')} away from it"
+        yield Text(f"once evenlag's plan is in force, uniform would move {away}")
     else:
         yield Text("once evenlag's plan is in force, uniform keeps it until members, topics or partitions change")
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from evenlag.compare.catch_up import Pace
-from evenlag.figures import duration, messages, number, percent
+from evenlag.figures import duration, messages, percent
 from evenlag.model.check import plan_violation
 from evenlag.model.payoff import Payoff
 from evenlag.model.plan import current_plan
@@ -46,7 +46,7 @@ def _lines(worth: Payoff, pace: Pace, pause_assumed: bool) -> Iterator[str]:
     if comparable:
         gain = worth.today - worth.planned
         share = f" ({percent(float(gain / worth.today))})" if gain > 0 else ""
-        saved = f"saves {number(gain)} messages" if gain >= 0 else f"adds {number(-gain)} messages"
+        saved = f"saves {messages(gain)}" if gain >= 0 else f"adds {messages(-gain)}"
         found = "" if worth.pays is not False else "the plan that was found "
         yield f"{found}{saved} of {worth.what}{share}"
     if pace.capacity is not None and comparable:
@@ -55,7 +55,8 @@ def _lines(worth: Payoff, pace: Pace, pause_assumed: bool) -> Iterator[str]:
     if worth.moves:
         still = f"{worth.moves:,} partition{' is' if worth.moves == 1 else 's are'} not read during the pause"
         pause = f"{float(worth.pause):g} s{', assumed' if pause_assumed else ''}"
-        coming = "" if worth.pause_cost is None else f", in which {number(worth.pause_cost)} messages arrive"
+        arrive = "arrives" if worth.pause_cost == 1 else "arrive"
+        coming = "" if worth.pause_cost is None else f", in which {messages(worth.pause_cost)} {arrive}"
         yield f"its moves cost {messages(worth.move_cost)}, and {still} ({pause}){coming}"
 
 

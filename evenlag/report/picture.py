@@ -94,6 +94,11 @@ def head(axes: Any, group: str, what: str, pad: float | None = None) -> None:
     axes.set_title(f"{name}: {what}", loc="left", fontsize=11, pad=pad, parse_math=False)
 
 
+def tick_label(value: float, _: object) -> str:
+    """Return the label of a tick; ticks below 1,000 may be fractions."""
+    return f"{value:,.0f}" if value % 1 == 0 or abs(value) >= 1000 else f"{value:.4g}"
+
+
 def render(figure: Any, out: Any, **how: Any) -> None:
     """Write a figure to a file, with a font for names that matplotlib's own font lacks, if one is installed.
 
@@ -146,7 +151,7 @@ def _members(axes: Any, loads: Loads) -> None:
     axes.set_xticks([])
     axes.set_xlabel("members, the busiest first", fontsize=10)
     axes.set_ylabel("messages to read", fontsize=10)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(tick_label)
     axes.legend(frameon=False, fontsize=11)
 
 

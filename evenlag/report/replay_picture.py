@@ -9,9 +9,9 @@ from typing import Any
 
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.compare.simulation import EVENLAG, START
-from evenlag.figures import duration, number
+from evenlag.figures import duration, number, quantity
 from evenlag.model.rates import SECOND, time_micros
-from evenlag.report.picture import BEST, GREY, LINE, TODAY, blank_figure, head, save
+from evenlag.report.picture import BEST, GREY, LINE, TODAY, blank_figure, head, save, tick_label
 
 OWN = "#2ca02c"  # evenlag's line
 MOST_POINTS = 1_500  # points per line; more could not be told apart
@@ -55,7 +55,7 @@ def _over_time(axes: Any, replayed: Replay) -> None:
             axes.axvline(_time(step.since), ymax=0.02, color=GREY, linewidth=0.8)
     axes.set_yscale("symlog", linthresh=_threshold(by_strategy))
     axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(tick_label)
     head(axes, replayed.group, "spread of lag over time", pad=24)
     axes.set_ylabel("messages between the most and the least loaded member")
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
@@ -106,8 +106,8 @@ def _by_strategy(axes: Any, replayed: Replay) -> None:
         )  # fmt: skip
     axes.set_yticks(range(len(rows)), [row.strategy for row in rows])
     axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    above = "" if replayed.lag_limit is None else f" · time above {replayed.lag_limit:,.0f}"
+    axes.xaxis.set_major_formatter(tick_label)
+    above = "" if replayed.lag_limit is None else f" · time above {number(replayed.lag_limit)}"
     axes.annotate(
         f"mean · moves{above}", (1, len(rows) - 0.3), xycoords=("axes fraction", "data"), xytext=(6, 0),
         textcoords="offset points", va="bottom", fontsize=8, color=GREY, annotation_clip=False,
@@ -120,4 +120,4 @@ def _by_strategy(axes: Any, replayed: Replay) -> None:
 
 def _remark(row: ReplaySummary) -> str:
     above = "" if row.seconds_above is None else f" · {duration(row.seconds_above)}"
-    return f"{number(row.mean_spread)} · {row.moves:,} moves{above}"
+    return f"{number(row.mean_spread)} · {quantity(row.moves or 0, 'move')}{above}"

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from evenlag.compare.history import Capacity
 from evenlag.compare.replay_result import RECORDED, Replay
-from evenlag.figures import duration, number, percent
+from evenlag.figures import duration, messages, number, percent, quantity
 from evenlag.report.sheet import Sheet
 from evenlag.report.text import capacity_origin, facts_lines
 
@@ -19,7 +19,8 @@ def replay_report(replayed: Replay) -> RenderableType:
     """Return the verdict, the record, the table of strategies, the check of the model, and notes."""
     verdict = Text(replayed.verdict, style="bold green" if replayed.best else "bold")
     head = Text(f"{replayed.group}", style="bold")
-    head.append(f"  {replayed.snapshots:,} snapshots from {replayed.since} to {replayed.until}\n", style="not bold")
+    snapshots = quantity(replayed.snapshots, "snapshot")
+    head.append(f"  {snapshots} from {replayed.since} to {replayed.until}\n", style="not bold")
     head.append(capacity_line(replayed.capacity), style="not bold")
     model = next((row.mean_lag for row in replayed.summary if row.strategy == RECORDED), None)
     check = f"check of the model: mean lag {number(replayed.recorded_lag)} as recorded, {number(model)} replayed"
@@ -29,7 +30,7 @@ def replay_report(replayed: Replay) -> RenderableType:
 
 def capacity_line(capacity: Capacity) -> str:
     """Return a sentence with the members' rate of reading and its source."""
-    return f"members read {number(float(capacity.rate))} messages per second (weight 1): {capacity_origin(capacity)}"
+    return f"members read {messages(float(capacity.rate))} per second (weight 1): {capacity_origin(capacity)}"
 
 
 def strategies_table(replayed: Replay) -> Sheet:

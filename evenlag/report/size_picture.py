@@ -54,7 +54,7 @@ def size_figure(found: Size) -> Any:
         axes.plot([row.members], [float(row.drain_seconds)], "o", color=LINE, markersize=8, zorder=5)
         first = row.members == counts[0]  # elsewhere the falling curve leaves room on the left
         axes.annotate(
-            f"{row.members} {'meets' if row.members == 1 else 'meet'} it", (row.members, float(row.drain_seconds)),
+            f"{row.members:,} {'meets' if row.members == 1 else 'meet'} it", (row.members, float(row.drain_seconds)),
             xytext=(8, 6) if first else (-6, -14), ha="left" if first else "right", textcoords="offset points",
             color=LINE,
         )  # fmt: skip
@@ -86,9 +86,11 @@ def _frame(axes: Any, found: Size, times: list[Time | None]) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: duration(float(f"{value:.3g}")))
     if found.binding_from is not None and found.row(found.binding_from) is not None:
         axes.axvline(found.binding_from, color=GREY, linewidth=0.8, linestyle=":")
+        first = found.binding_from == found.sizes[0].members
         axes.annotate(
             "the hottest\npartition decides", (found.binding_from, 0.97), xycoords=("data", "axes fraction"),
-            xytext=(-4, 0), textcoords="offset points", ha="right", va="top", fontsize=8, color=GREY,
+            xytext=(4 if first else -4, 0), textcoords="offset points", ha="left" if first else "right", va="top",
+            fontsize=8, color=GREY,
         )  # fmt: skip
     axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     head(axes, found.problem.group, "time until everything is read")

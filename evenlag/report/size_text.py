@@ -14,7 +14,7 @@ from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.members_needed import Size, SizeRow
 from evenlag.compare.size_moves import Handover
 from evenlag.compare.speeds import Speeds
-from evenlag.figures import duration, number, quantity
+from evenlag.figures import duration, messages, number, quantity
 from evenlag.model.explanation.phrases import joined, listed
 from evenlag.model.problem import Problem
 from evenlag.report.sheet import Sheet
@@ -33,7 +33,7 @@ def size_report(found: Size, sources: Sequence[str] = ()) -> RenderableType:
     members = quantity(len(problem.members), "member")
     head.append(
         f"  {quantity(len(problem.lags), 'partition')}, {members} today, "
-        f"{number(problem.total_lag)} messages to be read within {duration(found.deadline)}",
+        f"{messages(problem.total_lag)} to be read within {duration(found.deadline)}",
         style="not bold",
     )
     style = "bold green" if found.fewest is not None and found.proven else "bold yellow"
@@ -52,10 +52,10 @@ def size_report(found: Size, sources: Sequence[str] = ()) -> RenderableType:
 def speed_lines(known: Speeds, problem: Problem) -> list[str]:
     """Return a sentence each on the source of the capacity and of the incoming rates."""
     weights = "" if problem.equal_weights else " for each unit of weight"
-    rate, incoming = (number(float(each)) for each in (known.capacity.rate, sum(known.rates, Fraction(0))))
+    rate, incoming = (float(each) for each in (known.capacity.rate, sum(known.rates, Fraction(0))))
     return [
-        f"A member reads {rate} messages per second{weights} ({capacity_origin(known.capacity)}).",
-        f"Meanwhile {incoming} messages per second arrive, as {_period(known)}."
+        f"A member reads {messages(rate)} per second{weights} ({capacity_origin(known.capacity)}).",
+        f"Meanwhile {messages(incoming)} per second {'arrives' if incoming == 1 else 'arrive'}, as {_period(known)}."
         if known.recorded
         else "No messages are assumed to arrive meanwhile, because a single snapshot has no rates. For rates, read the "
         "past from the brokers: kafka://HOST:PORT as INPUT, with --since 1d.",
@@ -137,7 +137,7 @@ def _sentences(found: Size) -> list[str]:
         )
     for row, less in found.slower[:MOST_NAMED]:
         sentences.append(
-            f"{row.members} members are slower than {less.members} while counts must be even: at least "
+            f"{quantity(row.members, 'member')} are slower than {less.members:,} while counts must be even: at least "
             f"{duration(row.bound_seconds)}, compared with {duration(less.drain_seconds)}."
         )
     if found.handover is not None:
@@ -167,7 +167,7 @@ def _divides(found: Size) -> str:
     """Return the reason, if all these sizes leave a remainder when they divide the number of partitions."""
     partitions = len(found.problem.lags)
     uneven = all(partitions % row.members for row in found.costly)
-    return f", because {partitions:,} partitions cannot be divided evenly among them" if uneven else ""
+    return f", because {quantity(partitions, 'partition')} cannot be divided evenly among them" if uneven else ""
 
 
 def _costs(found: Size) -> list[str]:
@@ -182,7 +182,7 @@ def _costs(found: Size) -> list[str]:
         else:
             runs.append([row])
     return [
-        f"{run[0].members}{f'–{run[-1].members}' if len(run) > 1 else ''} ({duration(run[0].rule_seconds)})"
+        f"{run[0].members:,}{f'–{run[-1].members:,}' if len(run) > 1 else ''} ({duration(run[0].rule_seconds)})"
         for run in runs
     ]
 
@@ -195,7 +195,7 @@ def _of_published(found: Size) -> str:
         if members is None:
             never.append(name)
         else:
-            made.append(f"{name} needs {members}")
+            made.append(f"{name} needs {members:,}")
     parts = [f"among the sizes tried, {joined(made)}"] if made else []
     if never:
         names = " or ".join(filter(None, [", ".join(never[:-1]), never[-1]]))
@@ -211,7 +211,7 @@ def _within(time: Time | None, found: Size) -> bool:
 def _missing(found: Size) -> list[str]:
     if not found.not_reached:
         return []
-    counts = listed([f"{members}" for members in found.not_reached[:MOST_NAMED]], len(found.not_reached))
+    counts = listed([f"{members:,}" for members in found.not_reached[:MOST_NAMED]], len(found.not_reached))
     return [f"there was no time to try {counts} members; raise --time-limit"]
 
 

@@ -13,7 +13,7 @@ from evenlag.compare.curve import Frontier
 from evenlag.compare.history import Capacity
 from evenlag.compare.strategies import MOST_NAMED, OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.compare.traffic_price import TrafficPrice
-from evenlag.figures import number, percent, quantity, some
+from evenlag.figures import messages, number, percent, quantity, some
 from evenlag.model.cards import nobody_takes, why_empty
 from evenlag.model.explanation.phrases import listed
 from evenlag.model.facts import Facts
@@ -30,7 +30,7 @@ MOST_ROWS = 30  # members or moves listed before the rest are counted
 # by `Capacity.source`: with all snapshots at hand, and with a past of commits
 _SOURCES = {
     "given": "as given",
-    "backlog": "the median of {cases:,} times that a member had a backlog",
+    "backlog": "the median of {cases} that a member had a backlog",
     "highest": "the highest rate seen; no member ever had a backlog, so they may be faster",
 }
 _IN_PAST = {
@@ -44,7 +44,7 @@ def capacity_origin(capacity: Capacity) -> str:
     """Return the source of the capacity, in words."""
     if capacity.place:
         return _IN_PAST[capacity.source].format(cases=quantity(capacity.cases, "minute"), place=capacity.place)
-    return _SOURCES[capacity.source].format(cases=capacity.cases)
+    return _SOURCES[capacity.source].format(cases=quantity(capacity.cases, "time"))
 
 
 def plan_report(
@@ -201,7 +201,7 @@ def _in_use(row: AuditRow, audit: Audit) -> Text:
     elif row.excess is not None:
         (best,) = (each for each in audit.rows if each.strategy == OPTIMAL and each.balance == row.balance)
         share = percent(float(row.excess) / max(float(best.makespan or 0), 1.0))
-        above = f"{number(row.excess)} messages above the best plan of its balance, {share} of that plan's largest load"
+        above = f"{messages(row.excess)} above the best plan of its balance, {share} of that plan's largest load"
         finding, style = f", {above if row.excess > 0 else 'at the best plan of its balance'}", "bold"
     return Text(row.strategy + finding, style=style)
 
@@ -222,7 +222,7 @@ def _audit_table(audit: Audit, title: str, price: TrafficPrice | None) -> Sheet:
         counts = spread = excess = bound_excess = "–"  # if nobody reads the group
         bound = ""
         if row.count_min is not None:
-            counts, bound = f"{row.count_min}–{row.count_max}", f", bound {number(row.bound)}"
+            counts, bound = f"{row.count_min:,}–{row.count_max:,}", f", bound {number(row.bound)}"
             spread, excess, bound_excess = map(number, (row.spread, row.excess, row.bound_excess))
         proof = f"{row.status}{bound}" if row.strategy == OPTIMAL else ""
         wrong = row.error or row.violation

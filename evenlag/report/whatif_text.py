@@ -135,7 +135,7 @@ def _members(found: WhatIf) -> Sheet:
 
 def _counts(plan: Plan) -> str:
     counts = plan.counts[plan.problem.active]
-    return f"{counts.min()}–{counts.max()}" if len(counts) else "–"
+    return f"{counts.min():,}–{counts.max():,}" if len(counts) else "–"
 
 
 def _pair(sides: list[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evenlag.compare.drain import NEVER, Time
-from evenlag.figures import duration, number, percent, quantity
+from evenlag.figures import duration, messages, number, percent, quantity
 from evenlag.model.facts import NO_FACTS, Facts
 from evenlag.model.names import Name
 from evenlag.watch.group_figures import Figures
@@ -58,7 +58,7 @@ def findings(
         yield Finding(group, Kind.UNSETTLED, f"not judged: {facts.unsettled}")
         return
     if not figures.members and figures.lag_messages:
-        held = f"{number(figures.lag_messages)} messages in {quantity(figures.partitions, 'partition')}"
+        held = f"{messages(figures.lag_messages)} in {quantity(figures.partitions, 'partition')}"
         why = "its consumers are stopped, or assign partitions to themselves, as Flink and Spark do"
         yield Finding(group, Kind.UNREAD, f"no members, with {held}: {why}")
     elif figures.unowned_partitions and figures.spread_messages is not None:
@@ -70,8 +70,8 @@ def findings(
     if figures.rebalance_pays and today and gained and gained >= at_least:
         share = percent(float(Fraction(gained) / Fraction(today)))
         moves = quantity(figures.plan_moves, "move")
-        text = f"{moves} {'recovers' if figures.plan_moves == 1 else 'recover'} {number(gained)} of {number(today)}"
-        yield Finding(group, Kind.REBALANCE, f"{text} messages of spread ({share})")
+        text = f"{moves} {'recovers' if figures.plan_moves == 1 else 'recover'} {number(gained)} of {messages(today)}"
+        yield Finding(group, Kind.REBALANCE, f"{text} of spread ({share})")
     drain = figures.drain_seconds
     if deadline is not None and drain is not None and drain > deadline:
         yield Finding(group, Kind.DRAIN, f"{_late(drain, deadline)}: {_remedy(figures, deadline)}")
@@ -84,7 +84,7 @@ def _remedy(figures: Figures, deadline: Fraction) -> str:
         return f"after a rebalance {duration(best)}"
     if fewest is not None:
         needed, more = quantity(fewest, "member"), fewest > figures.members
-        return f"it takes {needed}, {figures.members:,} are there" if more else f"{needed} can, with another assignment"
+        return f"it takes {needed}, not {figures.members:,}" if more else f"{needed} can, with another assignment"
     if figures.fewest_members_proven:
         return "no number of members is enough; members must read faster, or partitions be split"
     return "no assignment was found that is fast enough"

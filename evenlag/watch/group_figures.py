@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from evenlag.model.plan import Number
+from evenlag.model.plan import Number, plain
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,9 @@ class Figures:
         known = ((name, getattr(self, name)) for name in FIGURES)
         return {name: float(value) for name, value in known if value is not None}
 
-    def document(self) -> dict[str, float | None]:
+    def document(self) -> dict[str, int | float | None]:
         """Return all figures for JSON: whole numbers as integers; unknown and infinite ones null."""
-        values = self.values()
-        return {name: _plain(values.get(name)) for name in FIGURES}
+        return {name: _finite(getattr(self, name)) for name in FIGURES}
 
 
 FIGURES = {
@@ -109,7 +108,5 @@ FIGURES = {
 """The help text of each metric, by the figure's name, in the order of the docs."""
 
 
-def _plain(value: float | None) -> float | None:
-    if value is None or not math.isfinite(value):
-        return None
-    return int(value) if value == int(value) else value
+def _finite(value: Number | float | None) -> Any:
+    return None if isinstance(value, float) else plain(value)  # the only float is infinity

@@ -133,7 +133,7 @@ class FileInput:
     def read(self, choice: Choice, warn: Callable[[str], None]) -> Iterator[Seen]:
         """Yield the chosen groups, once all files are whole."""
         before = self._settled()
-        offsets_at = max(changed for file, (changed, _) in before.items() if file != self.members) / 1e9
+        offsets_at = max(changed for file, (changed, _) in before.items() if not self._is_of_members(file)) / 1e9
         groups: Iterator[Found]
         ts = time_text(datetime.fromtimestamp(offsets_at, UTC))
         if is_problem(self.path, self.form):
@@ -160,11 +160,14 @@ class FileInput:
             _check_whole(part, form)
         return read_file(path, kind, form, self._latest)
 
+    def _is_of_members(self, file: Path) -> bool:
+        return self.members is not None and self.members in (file, *file.parents)
+
     @property
     def _latest(self) -> int | None:
         return None if self.whole else LATEST
 
-    def _stamps(self) -> dict[File, tuple[int, int]]:
+    def _stamps(self) -> dict[Path, tuple[int, int]]:
         """Return the time of change, in nanoseconds, and the size of each file."""
         paths = [self.path, *([] if self.members is None else [self.members])]
         try:
@@ -175,7 +178,7 @@ class FileInput:
             raise SourceError(f"{error.filename or self.path}: cannot be read: {error.strerror}") from error
         return {part: (stat.st_mtime_ns, stat.st_size) for part, stat in stats.items()}
 
-    def _settled(self) -> dict[File, tuple[int, int]]:
+    def _settled(self) -> dict[Path, tuple[int, int]]:
         """Wait until no file has changed for `quiet` seconds; return the state of the files."""
         until = time.monotonic() + LONGEST_WAIT
         while True:
@@ -187,7 +190,7 @@ class FileInput:
                 raise SourceError(f"{self.path}: is being written for more than {LONGEST_WAIT:g} s; {_RENAME}")
             time.sleep(PAUSE)
 
-    def _check_unchanged(self, before: Mapping[File, tuple[int, int]]) -> None:
+    def _check_unchanged(self, before: Mapping[Path, tuple[int, int]]) -> None:
         if self._stamps() != before:
             raise SourceError(f"{self.path}: was written while it was read; {_RENAME}")
 

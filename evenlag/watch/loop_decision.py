@@ -126,10 +126,11 @@ class Caution:
         """Note groups that were read now, and watch anew those whose last reading was too long ago.
 
         Followers may have died since: a commit that is new at this reading shows only that they lived after the last
-        one. One round of two may fail, if rounds are `every` seconds apart.
+        one. One round of two may fail, if rounds are `every` seconds apart. A clock that was set back
+        counts as such a gap.
         """
         for group in groups:
-            if now - self._read.get(group, now) > 2 * every + LEASE:
+            if not 0 <= now - self._read.get(group, now) <= 2 * every + LEASE:
                 self._since.pop(group, None)
             self._read[group] = now
 
@@ -160,7 +161,7 @@ class Caution:
         if not sight.pays:
             return Decision(Reason.NOT_WORTH, f"no plan pays; the best one found: {sight.gain}")
         if self.max_moves is not None and sight.moves > self.max_moves:
-            return Decision(Reason.TOO_MANY_MOVES, f"{sight.gain}; at most {self.max_moves} are allowed")
+            return Decision(Reason.TOO_MANY_MOVES, f"{sight.gain}; --max-moves is {self.max_moves:,}")
         return None
 
     def with_place(self, sight: Sight, place: Published, now: float) -> Decision:
@@ -173,7 +174,8 @@ class Caution:
             against = _not_taken_up(sight, place.plan) or self._too_early(sight.group, place.plan.version, now)
             if against is not None:
                 return against
-        if now < self._shown.get(sight.group, -self.least) + self.least:
+        shown = self._shown.get(sight.group)
+        if shown is not None and 0 <= now - shown < self.least:
             return Decision(Reason.INTERVAL, f"a plan would have been published less than {duration(self.least)} ago")
         if self.dry_run:
             self._shown[sight.group] = now
@@ -192,11 +194,11 @@ class Caution:
         """
         known = self._versions.get(group)
         if known is None:
-            known = version, min(version / 1000, now)
+            known = version, version / 1000
         elif known[0] != version:
             known = version, now
-        self._versions[group] = known
-        age = max(now - known[1], 0)
+        self._versions[group] = known = known[0], min(known[1], now)  # a time to come would delay plans
+        age = now - known[1]
         if age >= self.least:
             return None
         return Decision(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from evenlag.errors import EvenlagError, InvalidProblemError, in_words
-from evenlag.figures import some
+from evenlag.figures import quantity, some
 from evenlag.model.interrupt import Watch, ending_searches, interrupted
 from evenlag.watch.board import NAMED, Board, Entry
 from evenlag.watch.inputs import Input, Seen
@@ -165,7 +165,9 @@ class Watcher:
         yield from (f"group '{name}': {why}" for name, why in board.failures.items())
         yield from (f"{pattern}: {board.no_match(pattern)}" for pattern in board.unmatched)
         if names := board.left_out:
-            yield f"{len(names)} groups beyond the limit of {board.most} are left out: {some(names, NAMED)}"
+            are = "is" if len(names) == 1 else "are"
+            beyond = f"{quantity(len(names), 'group')} beyond the limit of {board.most:,}"
+            yield f"{beyond} {are} left out: {some(names, NAMED)}"
 
     def _log_once(self, warning: str) -> None:
         """Log a warning unless the previous round had it too."""

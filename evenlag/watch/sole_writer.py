@@ -5,6 +5,7 @@ Both end with the process that holds them, and a loop that waits takes over.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,7 +46,9 @@ class FileWriter:
         import fcntl  # Windows has none
 
         if self._file is not None:
-            return None
+            if self._is_in_place(self._file):
+                return None
+            self.close()  # another loop may have locked the file that is there now
         try:
             file = self._lock.open("a")
         except OSError as error:
@@ -59,6 +62,13 @@ class FileWriter:
             return f"{self._lock}: cannot be locked ({(error.strerror or str(error)).lower()})"
         self._file = file
         return None
+
+    def _is_in_place(self, file: IO[str]) -> bool:
+        """Return whether the locked file has not been removed or replaced."""
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), self._lock.stat())
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Unlock the file."""

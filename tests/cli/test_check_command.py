@@ -148,5 +148,10 @@ def test_an_error_names_the_option_that_was_given(table: Path) -> None:
     refused(evenlag("check", table, "--only-if-better", "20"), "--only-if-better must be")
 
 
+@pytest.mark.parametrize("rate", ["nan", "inf", "1e-300", "1e19"])
+def test_a_capacity_is_limited_as_in_other_commands(table: Path, rate: str) -> None:
+    refused(evenlag("check", table, "--capacity", rate), "--capacity must be messages per second > 0 and < 2^63, not")
+
+
 def test_a_source_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     refused(evenlag("check", tmp_path / "none.csv"), "no such file or folder")

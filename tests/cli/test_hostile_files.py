@@ -134,3 +134,15 @@ def test_random_tables_end_in_a_result_or_one_line(tmp_path: Path) -> None:
         name, *options = random.choice(COMMANDS)
         statuses[assert_ends_well(name, *words, *options)] += 1
     assert min(statuses[0], statuses[1]) > len(seeds(CALLS)) / 6, statuses
+
+
+@pytest.mark.parametrize("command", ["plan", "audit", "frontier", "explain", "diagnose", "migrate"])
+def test_control_characters_of_names_do_not_reach_a_terminal(command: str, tmp_path: Path) -> None:
+    odd = "\x1b[31mred\u202e\x9b"
+    members = {odd: {"topics": [odd], "owned": [[odd, 0], [odd, 1]]}, "b": {"topics": [odd]}}
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps({"group": odd, "topics": {odd: [5, 3]}, "members": members}))
+    done = evenlag(command, path)
+    assert done.returncode == 0, done.stderr
+    assert r"\x1b[31mred\u202e\x9b" in done.stdout
+    assert [char for char in done.stdout + done.stderr if not char.isprintable() and char != "\n"] == []

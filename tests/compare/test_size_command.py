@@ -86,7 +86,7 @@ def test_capacity_and_rates_come_from_the_record(record: Path) -> None:
     assert [each["drain_seconds"] for each in report["sizes"][:2]] == [4500 / 5, 4200 / 8]
     assert (report["fewest"], report["binding_from"]) == (1, 2)
     output = run("size", record, "--drain", "30m").stdout
-    assert "the median of 1 times that a member had a backlog" in output
+    assert "the median of 1 time that a member had a backlog" in output
     assert "Meanwhile 5 messages per second arrive" in output
     later = json.loads(run("size", record, "--drain", "30m", "--horizon", "100s", "--json").stdout)
     assert [each["drain_seconds"] for each in later["sizes"][:2]] == [5000 / 5, 4400 / 8]

@@ -5,6 +5,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ MODULES = sorted(ROOT.glob("evenlag/**/*.py"))
 BEGINNINGS = re.compile(r"(What(?!-if)|Whether|How|Who|Which|Of|So|That|Those|Say|Tell)\b")
 SENTENCES = re.compile(r"(?:\n\s+|[.:] )(What(?!-if)|Whether|How|Who|Whose|Which|Why|Of)\b")
 TOLD = re.compile(r"\b(un)?told\b")
+COUNTED = re.compile(r" (messages|partitions|members|groups|moves|rows|records|snapshots|topics|units|times)\b(?!/s)")
 
 
 @cache
@@ -34,6 +36,20 @@ def comments(path: Path) -> Iterator[str]:
         for token in tokenize.tokenize(file.readline):
             if token.type == tokenize.COMMENT:
                 yield token.string.lstrip("# ").split(" # ")[0]
+
+
+def always_plural(path: Path) -> Iterator[str]:
+    """Yield a formatted number with the plural noun after it, in functions that do not ask whether the number is 1."""
+    for function in ast.walk(ast.parse(path.read_text())):
+        nodes = list(ast.walk(function)) if isinstance(function, ast.FunctionDef) else []
+        if any(isinstance(node, ast.Compare) for node in nodes if "1" in ast.unparse(node)):
+            continue
+        for text in (node for node in nodes if isinstance(node, ast.JoinedStr)):
+            for figure, after in pairwise(text.values):
+                shown = ast.unparse(figure) if isinstance(figure, ast.FormattedValue) else ""
+                noun = COUNTED.match(after.value) if isinstance(after, ast.Constant) else None
+                if noun and (shown.startswith("{number(") or shown.endswith(":,}")):
+                    yield shown + noun[0]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -56,6 +72,16 @@ def test_docstrings_and_comments_avoid_phrases_that_need_a_second_reading(path: 
 def test_messages_avoid_phrases_that_need_a_second_reading(path: Path) -> None:
     found = [(text, PHRASES.search(text) or TOLD.search(text)) for text in texts_of(path)[1]]
     assert [text for text, phrase in found if phrase] == []
+
+
+ROOMS = ("cli", "compare", "model", "report", "watch")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_one_of_a_thing_is_written_in_the_singular(room: str) -> None:
+    """`quantity` and `messages` choose the noun."""
+    modules = ROOT.glob(f"evenlag/{room}/**/*.py")
+    assert [found for path in modules for found in always_plural(path)] == []
 
 
 def test_old_sentences_are_found() -> None:

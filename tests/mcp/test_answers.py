@@ -78,6 +78,13 @@ def test_a_group_with_bad_rows_is_listed_with_its_error(assistant: Assistant) ->
     assert "lag is not a whole number" in found["errors"]["h"]
 
 
+def test_control_characters_of_names_are_escaped_in_texts(assistant: Assistant) -> None:
+    lines = [{"group": "g\x1b[31m\nh", "topic": "t", "partition": p, "lag": 5, "consumer_id": "a"} for p in (0, 1)]
+    source = "".join(json.dumps({"snapshot_ts": "2026-01-01T00:00:00Z", **row}) + "\n" for row in lines)
+    text = assistant.call("groups", source=source).content[0].text
+    assert text == r"g\x1b[31m\nh: 2 partitions, 1 member, 10 messages of lag"
+
+
 def test_a_text_is_a_source_and_sentences_are_the_text(assistant: Assistant) -> None:
     result = assistant.call("diagnose", source=BILLING.read_text())
     assert result.structured_content["verdict"] in result.content[0].text.replace("\n", " ")

@@ -24,7 +24,7 @@ def test_groups_that_gain_most_come_first_with_their_figures() -> None:
 
 def test_the_first_sentence_counts_what_can_be_gained() -> None:
     assert two_groups()["headline"] == (
-        "1 of 2 groups gains from another assignment: their busiest members would lag 60 messages less in all."
+        "1 of 2 groups gains from another assignment: its busiest member would lag 60 messages less."
     )
     assert report.fleet_document([], [], [], [], "out")["headline"] == "The tables hold no group."
 

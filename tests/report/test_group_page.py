@@ -153,6 +153,16 @@ def test_without_a_rate_the_page_says_how_to_give_one() -> None:
     assert "--capacity N" in report.group_page(seen, document, MADE)
 
 
+def test_an_assignment_that_never_catches_up_is_said_to() -> None:
+    problem = Problem.from_lags({"t": [60, 30, 1]}, ["a", "b"], owned={"a": [("t", 0)], "b": [("t", 1)]})
+    seen, document = seen_and_document(problem, capacity=1.0)
+    assert (document["drain"]["planned_seconds"], document["drain"]["today_seconds"]) == (60, None)
+    page = report.group_page(seen, document, MADE)
+    assert "Members read 1 message per second each (as given)." in page
+    assert "The plan reads all lag in 1 min; today's assignment never reads all lag." in page
+    assert "<dt>time to drain</dt><dd>1 min, today never</dd>" in page
+
+
 def test_a_forecast_ends_when_the_slowest_has_caught_up() -> None:
     _, document = seen_and_document(owned_group(), capacity=2.0)
     ahead = document["forecast"]

@@ -1,6 +1,7 @@
 """Pages in a real browser, where there is one: slider, search, sort and drill-down by keyboard; a silent console."""
 
 import html
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from evenlag import report
-from evenlag.figures import number
+from evenlag.figures import messages, number, quantity
 from evenlag.model.problem import Problem
 from tests.support.browser import PATH, Page, browser
 from tests.support.pages import (
@@ -87,8 +88,16 @@ def test_members_are_drawn_with_their_plan(group: tuple[Path, dict[str, Any]], p
     labels = bar_labels(page.open(path))
     for row in document["members"]:
         planned, today = row["planned"], row["today"]
-        said = f"{planned['partitions']} partitions, {number(planned['lag'])} messages"
+        said = f"{quantity(planned['partitions'], 'partition')}, {messages(planned['lag'])}"
         assert labels[row["member"]] == f"{said}; today {today['partitions']}, {number(today['lag'])}"
+
+
+def test_figures_are_written_as_by_python(group: tuple[Path, dict[str, Any]], page: Page) -> None:
+    values = [0, 1, 0.5, 12.5, 0.125, 999.99, 999.996, 1000.5, 1001.5, 2**53, None]
+    assert page.open(group[0]).value(f"{json.dumps(values)}.map(figure)") == [*map(number, values)]
+    counts = [0, 1, 2, 1000]
+    texts = page.value(f"{counts}.map((count) => quantity(count, 'move'))")
+    assert texts == [quantity(count, "move") for count in counts]
 
 
 def test_arrow_keys_move_the_slider_and_draw_the_plan_of_each_point(
@@ -104,13 +113,15 @@ def test_arrow_keys_move_the_slider_and_draw_the_plan_of_each_point(
         if place:
             page.press("ArrowRight")
         said = page.value("document.getElementById('chosen').textContent")
-        start = "the plan" if place == 0 and said.startswith("the plan") else f"{point['moves']} move"
+        start = (
+            "the plan" if place == 0 and said.startswith("the plan") else f"{quantity(point['moves'], 'move')}: spread"
+        )
         assert said.startswith(start)
         holder = dict(enumerate(owners)) | dict(point["changes"])
         labels = bar_labels(page)
         for m, row in enumerate(document["members"]):
             load = sum(lag for p, lag in enumerate(lags) if holder[p] == m)
-            assert f", {number(load)} messages; today" in f", {labels[row['member']].split(', ', 1)[1]}"
+            assert f", {messages(load)}; today" in f", {labels[row['member']].split(', ', 1)[1]}"
         assert page.value("document.getElementById('point').getAttribute('aria-valuetext')") == said
     page.press("ArrowLeft")
     assert f"{points[-2]['moves']} move" in page.value("document.getElementById('chosen').textContent")
@@ -123,7 +134,10 @@ def test_space_on_the_button_shows_the_plan_again(group: tuple[Path, dict[str, A
     assert tab_to(page, "reset")["tag"] == "BUTTON"
     page.press(" ")
     moves, spread = document["result"]["moves"], number(document["result"]["spread"])
-    assert page.value("document.getElementById('chosen').textContent") == f"the plan: {moves} moves, spread {spread}"
+    assert (
+        page.value("document.getElementById('chosen').textContent")
+        == f"the plan: {quantity(moves, 'move')}, spread {spread}"
+    )
     planned = {row["member"]: row["planned"]["lag"] for row in document["members"]}
     assert all(f", {number(planned[name])} messages" in label for name, label in bar_labels(page).items())
 
@@ -147,7 +161,7 @@ def test_the_members_beyond_the_first_are_shown_by_keyboard(tmp_path: Path, page
     page.open(path)
     assert len(bar_labels(page)) == 40
     assert len(bar_labels(page.look(390).open(path))) == 15
-    tab_to(page, "Show the other 35 members")
+    tab_to(page, "Show 35 other members")
     page.press("Enter")
     assert len(bar_labels(page)) == 50
     assert focused(page)["id"] == "bars"

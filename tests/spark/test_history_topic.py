@@ -25,7 +25,9 @@ def by_key(rows: list[dict[str, Any]], key: tuple[str, ...], names: tuple[str, .
 
 
 @pytest.mark.broker
+@pytest.mark.usefixtures("kafka_spark")
 def test_the_last_snapshot_is_what_the_brokers_describe(broker: Broker, tmp_path: Path) -> None:
+    """In a session to which the connector was added: threads of their own must find its classes too."""
     bootstrap, topic = broker.bootstrap, "history-orders"
     create_topics(bootstrap, {topic: 4})
     produce(bootstrap, topic, [30, 0, 50, 70])
@@ -56,7 +58,7 @@ def test_the_last_snapshot_is_what_the_brokers_describe(broker: Broker, tmp_path
     assert len(members) == 4
 
     # The same log ends, and those of earlier times, as the command asks for them itself.
-    done = evenlag("history", f"kafka://{bootstrap}", "--since", "30s", "--every", "5s", "--out", tmp_path / "since")
+    done = evenlag("history", f"kafka://{bootstrap}", "--since", "30s", "--every", "1s", "--out", tmp_path / "since")
     assert done.returncode == 0, done.stderr
     rows = [row for row in pq.read_table(tmp_path / "since" / "offsets").to_pylist() if row["topic"] == topic]
     times = sorted({row["snapshot_ts"] for row in rows})

@@ -325,6 +325,20 @@ def test_a_second_loop_waits_for_the_end_of_the_first(tmp_path: Path) -> None:
     second.writer.close()
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_one_loop_writes_after_the_lock_was_removed(tmp_path: Path, replaced: bool) -> None:
+    path, lock = tmp_path / "g.json", tmp_path / "g.json.lock"
+    first, second = FileWriter(path), FileWriter(path)
+    assert (first.objection(), second.objection() is None) == (None, False)
+    lock.unlink()
+    if replaced:
+        lock.touch()
+    assert (second.objection(), first.objection() is None) == (None, False)
+    assert second.objection() is None
+    for each in (first, second):
+        each.close()
+
+
 def test_a_lock_that_cannot_be_made_is_a_reason(tmp_path: Path) -> None:
     writer = FileWriter(tmp_path / "nowhere" / "g.json")
     assert writer.objection() == f"{tmp_path}/nowhere/g.json.lock: cannot be written (no such file or directory)"

@@ -243,6 +243,24 @@ def test_a_version_in_the_future_delays_by_one_interval() -> None:
     assert decided(caution, SIGHT, place, START + LEAST).reason is None
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_clock_that_is_set_back_delays_by_one_interval(dry_run: bool) -> None:
+    caution = Caution(LEAST, dry_run=dry_run)
+    for now in (START - LEASE, START):
+        caution.note_read(["billing"], now, 60.0)
+        decision = decided(caution, SIGHT, ITS_PLACE, now)
+    assert decision.reason is (Reason.DRY_RUN if dry_run else None)
+    caution.published("billing", version(START), START)
+    place = Published(replace(IN_FORCE, version=version(START)))
+    back = START - 1_000_000
+    seen = []
+    for seconds in (0.0, LEASE - 1, LEASE, LEAST, LEAST + LEASE):
+        caution.note_read(["billing"], back + seconds, LEAST)
+        seen.append(decided(caution, SIGHT, place, back + seconds).reason)
+    last = Reason.DRY_RUN if dry_run else None
+    assert seen == [Reason.WATCHING, Reason.WATCHING, Reason.INTERVAL, Reason.INTERVAL, last]
+
+
 def test_a_plan_that_somebody_else_publishes_starts_an_interval_whatever_its_version() -> None:
     caution = Caution(LEAST)
     caution.at_sight(SIGHT, START - LEASE)

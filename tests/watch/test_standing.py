@@ -92,6 +92,12 @@ def test_a_partition_that_nobody_holds_is_never_drained() -> None:
     assert found.best_drain_seconds == 11
 
 
+def test_the_document_has_every_digit_of_a_lag() -> None:
+    """A float has only those of 2^53."""
+    found = standing(of_lags([2**53 + 2, 1], "ab")).document()
+    assert (found["lag_messages"], found["spread_messages"]) == (2**53 + 3, 2**53 + 1)
+
+
 def test_without_any_owner_today_is_unknown() -> None:
     members = "group,consumer_id,client_id\ng,a,\ng,b,\n"
     lines = "".join(f",g,orders,{p},,,,{lag},\n" for p, lag in enumerate([5, 3]))

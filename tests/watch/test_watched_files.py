@@ -180,6 +180,21 @@ def test_data_of_a_dead_writer_go_stale(tmp_path: Path) -> None:
     assert watched.log == ["group 'orders': its figures are older than 180 s and are no longer served"]
 
 
+@pytest.mark.parametrize("in_folders", [False, True])
+def test_members_written_later_do_not_make_old_offsets_fresh(tmp_path: Path, in_folders: bool) -> None:
+    places = [tmp_path / kind for kind in ("offsets", "members")]
+    files = [place / "2026-01-01T00-00-00Z.csv" if in_folders else place.with_suffix(".csv") for place in places]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+    files[0].write_text(HEADER + ORDERS)
+    files[1].write_text("group,consumer_id,topics\norders,c,orders\norders,d,orders\n")
+    old = time.time() - 1000
+    os.utime(files[0], (old, old))
+    watched = Watched(*(places if in_folders else files), lifetime=300.0)
+    assert watched.round() is None
+    assert watched.log[-1] == "group 'orders': its figures are older than 300 s and are no longer served"
+
+
 def test_one_bad_group_leaves_the_others(tmp_path: Path) -> None:
     path = tmp_path / "offsets.csv"
     path.write_text(HEADER + BILLING + rows("orders", [7, 7], "cd").replace(",7,d", ",many,d"))

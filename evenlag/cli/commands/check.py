@@ -16,7 +16,7 @@ from evenlag.cli.groups_input import READING_LIMIT, GroupsInput, Questions, ques
 from evenlag.cli.past_options import past_or_pause
 from evenlag.cli.terminal import print_json, say, show_notes, working
 from evenlag.errors import InvalidProblemError, printable
-from evenlag.figures import number, quantity
+from evenlag.figures import messages, quantity
 
 if TYPE_CHECKING:
     from evenlag.watch.findings import Finding
@@ -124,8 +124,6 @@ def _report(found: list[Finding], standings: Mapping[str, Standing], notes: list
         say(f"{printable(each.group)}: {'failed: ' if each.kind == 'failed' else ''}{printable(each.text)}")
     judged = [each.figures.lag_messages for name, each in standings.items() if name not in unsettled]
     if len(unsettled) == len(found) and not quiet and (judged or not standings):
-        say(
-            f"nothing to report: {quantity(len(judged), 'group')} checked, with a lag of {number(sum(judged))} messages"
-        )
+        say(f"nothing to report: {quantity(len(judged), 'group')} checked, with a lag of {messages(sum(judged))}")
     reported = {f"{each.group}: {each.text}" for each in found}
     show_notes(note for note in notes if not note.startswith("group ") and note not in reported)

@@ -104,9 +104,10 @@ def _term(name: str, units: int, price: Number) -> str:
     """Return the price of one term, and its units."""
     each = f"{priced(price)} message{'' if price == 1 else 's'} for"
     if name in ("moves", "crossings"):
-        one = name.removesuffix("s")
-        return f"{each} 1 {one}" if units == 1 else f"{each} each of {quantity(units, one)}"
-    return f"{each} each of {number(units)} units of {name.replace('_', ' ')}"
+        what = quantity(units, name.removesuffix("s"))
+    else:
+        what = f"{quantity(units, 'unit')} of {name.replace('_', ' ')}"
+    return f"{each} {what}" if units == 1 else f"{each} each of {what}"
 
 
 _PROOFS = {

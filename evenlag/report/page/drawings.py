@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evenlag.report.picture import BEST, GREY, TODAY, blank_figure, head
+from evenlag.report.picture import BEST, GREY, TODAY, blank_figure, head, tick_label
 
 # least span, length and name of a unit of time, in seconds
 UNITS = ((172_800.0, 86_400.0, "days"), (7_200.0, 3_600.0, "hours"), (120.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
@@ -34,7 +34,7 @@ def forecast_figure(forecast: Mapping[str, Any], group: str) -> Any:
     axes.set_ylim(bottom=0)
     axes.set_xlabel(f"{name} from now")
     axes.set_ylabel("messages")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(tick_label)
     axes.legend(frameon=False, fontsize=9)
     return figure
 

@@ -8,7 +8,7 @@ from statistics import quantiles
 from typing import Any
 
 from evenlag.compare.strategies import CURRENT, OPTIMAL, TODAY
-from evenlag.figures import number, quantity
+from evenlag.figures import messages, number, quantity
 
 Row = Mapping[str, Any]
 TOTALS = ("partitions", "lag", "moves")
@@ -134,9 +134,9 @@ def _headline(groups: Sequence[Row]) -> str:
     if not gaining:
         return f"No group gains from another assignment.{more}"
     total = sum(row["makespan_saved"] for row in gaining)
-    verb = "gains" if len(gaining) == 1 else "gain"
-    less = f"their busiest members would lag {number(total)} messages less in all"
+    verb, who = ("gains", "its busiest member") if len(gaining) == 1 else ("gain", "their busiest members")
+    less = f"{who} would lag {messages(total)} less"
     if len(gaining) > 1:
         most = max(gaining, key=lambda row: float(row["makespan_saved"]))
-        less += f", {number(most['makespan_saved'])} of them in {most['group']}"
+        less += f" in all, {number(most['makespan_saved'])} of them in {most['group']}"
     return f"{of} {verb} from another assignment: {less}.{more}"

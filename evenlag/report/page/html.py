@@ -13,7 +13,7 @@ from typing import Any
 from evenlag import __version__
 from evenlag.compare.overview import Overview
 from evenlag.errors import SourceError, to_get
-from evenlag.figures import duration, number, percent, quantity
+from evenlag.figures import duration, messages, number, percent, quantity
 from evenlag.report.frontier_picture import frontier_figure
 from evenlag.report.page.drawings import forecast_figure, strategies_figure
 from evenlag.report.past_text import readable
@@ -109,9 +109,10 @@ def _filled(
 
 
 _FILTERS: Mapping[str, Callable[..., str]] = {
-    "number": number, "percent": percent, "quantity": quantity,
+    "number": number, "percent": percent, "quantity": quantity, "messages": messages,
     "pause": lambda seconds: duration(readable(seconds)),
     "duration": lambda seconds: "never" if seconds is None else duration(seconds),
+    "drained": lambda seconds: "never reads all lag" if seconds is None else f"reads all lag in {duration(seconds)}",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from pyspark import InheritableThread, StatusTracker
 from pyspark.sql import DataFrame, SparkSession
@@ -127,8 +128,15 @@ class ClassicDriver(Driver):
             watcher.join()
 
     def tag(self, tag: str) -> None:
-        """Add a tag to all jobs that this thread starts."""
+        """Add a tag to all jobs that this thread starts, and let them find classes of the jars of `ADD JAR`.
+
+        Spark does the latter only in the thread that adds a jar.
+        """
         self._context.addJobTag(tag)
+        java: Any = self._spark
+        java._jvm.java.lang.Thread.currentThread().setContextClassLoader(
+            java._jsparkSession.sharedState().jarClassLoader()
+        )
 
     def cancel(self, tag: str) -> None:
         """Cancel the jobs with a tag."""

@@ -22,7 +22,7 @@
       if (i === 0) return make("th", {scope: "row"}, make("a", {href: link(row)}, value));
       return make("td", {class: column.className}, column.className === "n" ? figure(value) : text(value));
     }))));
-    found.textContent = `${figure(rows.length)} of ${figure(groups.length)} groups`;
+    found.textContent = `${figure(rows.length)} of ${quantity(groups.length, "group")}`;
     more.hidden = rows.length <= shown;
     for (const column of columns) column.setAttribute("aria-sort", column.dataset.by !== by ? "none" : down ? "descending" : "ascending");
   };
@@ -47,15 +47,15 @@
     const title = document.getElementById("one");
     title.textContent = row.group;
     document.getElementById("about").textContent = row.error ? `failed: ${row.error}`
-      : `${row.status}, ${figure(row.partitions)} partitions, snapshot of ${row.snapshot_ts}: spread today ${figure(row.today)}, at best ${figure(row.best)}, proven bound ${figure(row.bound)}` +
-        (row.members > row.loads.length ? `; the ${figure(row.loads.length)} most loaded of ${figure(row.members)} members` : "") +
+      : `${row.status}, ${quantity(row.partitions, "partition")}, snapshot of ${row.snapshot_ts}: spread today ${figure(row.today)}, at best ${figure(row.best)}, proven bound ${figure(row.bound)}` +
+        (row.members > row.loads.length ? `; the ${figure(row.loads.length)} most loaded of ${quantity(row.members, "member")}` : "") +
         (row.binding.length ? `; limited by ${row.binding.join(", ")}` : "");
     document.getElementById("own").textContent = `evenlag report INPUT --group ${/^[\w.@%+=:,/-]+$/.test(row.group) ? row.group : `'${row.group.replaceAll("'", `'\\''`)}'`} --out group.html`;
     const highest = Math.max(1, ...row.loads.flatMap(([, today, planned]) => [today, planned]));
     const track = (load, kind) => make("div", {class: `track ${kind}`}, make("i", {style: `width:${100 * load / highest}%`}));
     document.getElementById("bars").replaceChildren(...row.loads.map(([member, today, planned]) => make("div", {class: "member"},
       make("span", {class: "name", title: member}, member),
-      make("div", {class: "tracks", role: "img", "aria-label": `${member}: ${figure(planned)} messages planned, ${figure(today)} today`}, track(today, "was"), track(planned, "")),
+      make("div", {class: "tracks", role: "img", "aria-label": `${member}: ${quantity(planned, "message")} planned, ${figure(today)} today`}, track(today, "was"), track(planned, "")),
       make("span", {class: "sum"}, figure(planned)))));
     const head = make("thead", {}, make("tr", {}, ...["strategy", "spread", "above the best", "moves"].map((each, i) => make("th", {scope: "col", class: i ? "n" : ""}, each))));
     document.getElementById("others").replaceChildren(make("table", {}, head, make("tbody", {}, ...row.strategies.map(([i, spread, excess, moves]) =>

@@ -31,7 +31,7 @@ if (document.getElementById("bars")) {
     const rows = order.slice(0, all ? order.length : MOST).map((m) => {
       const load = lagOf(held[m]), before = lagOf(today[m]);
       const tracks = make("div", {class: "tracks", role: "img", "aria-label":
-        `${members[m].member}: ${held[m].length} partitions, ${figure(load)} messages` + (owned ? `; today ${today[m].length}, ${figure(before)}` : "")});
+        `${members[m].member}: ${quantity(held[m].length, "partition")}, ${quantity(load, "message")}` + (owned ? `; today ${today[m].length}, ${figure(before)}` : "")});
       if (owned) tracks.append(make("div", {class: "track was"}, make("i", {style: `width:${100 * before / highest}%`})));
       tracks.append(make("div", {class: "track"}, ...held[m].map((p) => segment(p, owners[p] === m || !owned ? "" : owners[p] < 0 ? "new" : "moved"))));
       if (even) tracks.append(make("b", {style: `left:${100 * mean / highest}%`}));
@@ -39,14 +39,14 @@ if (document.getElementById("bars")) {
     });
     bars.replaceChildren(...rows);
     if (!all && order.length > MOST) {
-      const more = make("button", {type: "button"}, `Show the other ${figure(order.length - MOST)} members`);
+      const more = make("button", {type: "button"}, `Show ${quantity(order.length - MOST, "other member")}`);
       more.addEventListener("click", () => { all = true; draw(); bars.focus({preventScroll: true}); });
       bars.append(more);
     }
   };
   if (chooser && points.length > 1) {
     const slider = document.getElementById("point"), said = document.getElementById("chosen");
-    const plan = () => { shown = planned; said.textContent = `the plan: ${figure(result.moves)} moves, spread ${figure(result.spread)}`; slider.setAttribute("aria-valuetext", said.textContent); draw(); };
+    const plan = () => { shown = planned; said.textContent = `the plan: ${quantity(result.moves, "move")}, spread ${figure(result.spread)}`; slider.setAttribute("aria-valuetext", said.textContent); draw(); };
     const nearest = points.reduce((best, point, i) => Math.abs(point.moves - result.moves) < Math.abs(points[best].moves - result.moves) ? i : best, 0);
     slider.max = points.length - 1;
     slider.value = nearest;
@@ -54,7 +54,7 @@ if (document.getElementById("bars")) {
       const point = points[slider.value];
       shown = owners.slice();
       for (const [p, m] of point.changes) shown[p] = m;
-      said.textContent = `${figure(point.moves)} moves: spread ${figure(point.spread)}, proven at least ${figure(point.bound)}`;
+      said.textContent = `${quantity(point.moves, "move")}: spread ${figure(point.spread)}, proven at least ${figure(point.bound)}`;
       slider.setAttribute("aria-valuetext", said.textContent);
       draw();
     });

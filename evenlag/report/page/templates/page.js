@@ -1,7 +1,11 @@
 "use strict";
 const evenlag = JSON.parse(document.getElementById("data").textContent);
-const figure = (value) => value === null || value === undefined ? "–"
-  : value.toLocaleString("en", {maximumFractionDigits: Math.abs(value) < 1000 ? 2 : 0});
+const figure = (value) => { // as `number` in figures.py
+  if (value === null || value === undefined) return "–";
+  const digits = Number.isInteger(value) || Math.abs(value) >= 999.995 ? 0 : 2;
+  return value.toLocaleString("en", {minimumFractionDigits: digits, maximumFractionDigits: digits, roundingMode: "halfEven"});
+};
+const quantity = (count, noun) => `${figure(count)} ${noun}${count === 1 ? "" : "s"}`;
 const make = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
