@@ -18,7 +18,7 @@ def plan_violation(plan: Plan) -> str | None:
     held = member_of != NOBODY
     if held.any() and not (member_of[held].min() >= 0 and member_of[held].max() < len(problem.members)):
         return "the plan names a member that does not exist"
-    places = np.flatnonzero(held)
+    places = held.nonzero()[0]
     for p in places[~problem.subscribed[problem.topic_of[places], member_of[places]]][:1]:
         return f"{_name(plan, p)} goes to {problem.members[member_of[p]]!r}, which does not subscribe to its topic"
     for p in (~held & problem.assignable).nonzero()[0][:1]:
