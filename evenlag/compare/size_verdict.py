@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from evenlag.compare.drain import NEVER
-from evenlag.figures import duration, number
+from evenlag.figures import duration, number, quantity
 from evenlag.model.explanation.phrases import listed
 
 if TYPE_CHECKING:
@@ -58,5 +58,5 @@ def _not_enough(found: Size, deadline: str) -> str:
         )
     if found.proven:
         return f"No group size up to {found.most:,} meets the deadline of {deadline}: that is proven."
-    found_none = f"No plan was found that meets the deadline of {deadline} with up to {found.most:,} members"
+    found_none = f"No plan was found that meets the deadline of {deadline} with up to {quantity(found.most, 'member')}"
     return f"{found_none}; whether one exists is open."
