@@ -129,6 +129,7 @@ def _answer(board: Board, path: str) -> tuple[int, Any]:
     document = document_of(board, name, now)
     if document is not None:
         return 200, document
-    if name in board.failures:
-        return 503, {"error": f"group {name!r} could not be read or planned: {board.failures[name]}"}
+    failure = board.failures.get(name)  # looked up once: a round in another thread may remove it
+    if failure is not None:
+        return 503, {"error": f"group {name!r} could not be read or planned: {failure}"}
     return 404, {"error": f"there are no figures of group {name!r}, or none that are fresh; see {GROUPS}"}
