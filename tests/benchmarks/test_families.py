@@ -51,11 +51,12 @@ def test_each_instance_is_solved_verified_and_kept(checkout: Path, monkeypatch: 
 @pytest.mark.usefixtures("checkout")
 def test_what_is_left_open_may_be_tried_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     table.FOUND.write_text(f"{table.HEAD}\nplanted open.txt 5 2 - 16 15 9.00 no\nplanted known.txt 4 2 5 5 5 9.00 no\n")
-    assert not any("left open, drawn" in line for line in table.families(0))
+    assert not any("left open, with" in line for line in table.families(0))
     monkeypatch.setenv("PCMAX_LONGER", "all")
     lines = list(table.families(0))
-    place = next(n for n, line in enumerate(lines) if line.startswith("\n1 of those left open, drawn"))
+    place = next(n for n, line in enumerate(lines) if line.startswith("\n1 of the 1 left open, with 60 s"))
     assert lines[place + 3] == "| planted | 1 | 1 | 1 | 0.0e+00 |"
+    assert lines[place + 5] == "\nWith one limit or the other, 1 of the 1 are proven."
     assert [table.outcome_of(line).name for line in table.FOUND_LONGER.read_text().splitlines()[1:]] == ["open.txt"]
 
 
