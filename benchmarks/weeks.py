@@ -185,7 +185,7 @@ def _read(work: NDArray[np.int64], owner: NDArray[np.int32], speeds: NDArray[np.
 
 # ---- the table -------------------------------------------------------------------------------------------------------
 
-HISTORIES = 20
+HISTORIES = 30
 HORIZONS = (AUTO, "0", "1h", "6h")  # of evenlag
 PUBLISHED = tuple(name for name in STRATEGIES if name != EVENLAG)
 SECONDS = 0.3  # of work for a rebalance; as it comes it is 1
