@@ -27,6 +27,7 @@ from evenlag.model.result import Result, Status
 
 MOST_TIMES = 32  # times the partitions of today that a topic may get
 MOST_NAMED = 3
+ASSUMED_GAP = 0.05  # of the mean load, of plans for partitions that do not exist yet: how keys hash is assumed
 
 
 class Kind(Name):
@@ -406,7 +407,7 @@ def _split(case: Case, topic: str, size: int) -> tuple[Result, Time | None] | No
         after, _ = carried_out(case.problem, change)
     except InvalidProblemError:  # partitions are missing
         return None
-    found = case.solve(after)
+    found = case.solve(after, gap=max(case.options.gap, ASSUMED_GAP))
     course = case.course(after, _rehashed_rates(case, after, topic))
     drain = None if course is None else course.of_plan(found.plan)
     return found, drain

@@ -10,8 +10,11 @@ import pytest
 
 import evenlag
 from evenlag.compare.case import DEADLINE
+from evenlag.compare.remedies import ASSUMED_GAP
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
 from tests.support.problems import seeds
 
 MINUTES = 10
@@ -296,3 +299,18 @@ def test_the_command_to_delete_offsets_quotes_names_and_counts_the_rest() -> Non
     rows = "".join(f"a b,old{n},0,1000,\n" for n in range(5))
     found = evenlag.diagnose(evenlag.read(StringIO(f"group,topic,partition,lag,consumer_id\na b,live,0,10,a\n{rows}")))
     assert "--delete-offsets --group 'a b' --topic old0 --topic old1 --topic old2 and 2 more)" in found.verdict
+
+
+def test_plans_for_assumed_partitions_are_not_searched_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[int, float] = {}
+
+    def noted(problem: Problem, options: SolveOptions, **how: Any) -> evenlag.Result:
+        asked[len(problem.lags)] = options.gap
+        return search(problem, options, **how)
+
+    monkeypatch.setattr("evenlag.compare.case.search", noted)
+    found = GROUPS["hot-partition"][1]()
+    there = len(found.case.problem.lags)
+    assert asked.pop(there) < ASSUMED_GAP
+    assert asked
+    assert set(asked.values()) == {ASSUMED_GAP}
