@@ -97,8 +97,8 @@ def fleet(seed: int) -> Iterator[str]:
     """Groups a second on local Spark and in a plain loop, in turns; memory; what one huge group adds."""
     yield f"# A fleet on Spark: {GROUPS:,} groups × {PARTITIONS} partitions × {MEMBERS} members, lognormal\n"
     yield (
-        f"`evenlag.spark.audit` from Parquet on local[{CORES}]: every strategy and the optimum under every "
-        f"balance, gap {GAP:g}, at most {LIMIT:g} s a group. {RUNS} runs, each in a new process, timed after "
+        f"`evenlag.spark.audit` from Parquet on local[{CORES}]: every strategy, the optimum under every balance "
+        f"and a diagnosis, gap {GAP:g}, at most {LIMIT:g} s a group. {RUNS} runs, each in a new process, timed after "
         "the session has started. The loop does the same work on the same groups in memory, on one core, in "
         f"{RUNS + 1} parts before, between and after the runs.\n"
     )
