@@ -169,7 +169,7 @@ class Interval:
         return new_lags, owner
 
     def renumbered(self, values: Ints, new: int) -> Ints:
-        """Return values of the partitions of `before` for those of `after`; new partitions have the value `new`."""
+        """Return one value per partition of `after`, from one per partition of `before`; `new` for new partitions."""
         return np.append(values, values.dtype.type(new))[self.source]  # NOBODY is -1, the last place
 
 

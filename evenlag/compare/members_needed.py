@@ -545,7 +545,7 @@ class _Sizing:
         if self.given is None or self.given <= self.top:
             return []
         top = quantity(self.top, "member")
-        return [f"sizes above {top} are not tried: there is no partition for them, so they would idle"]
+        return [f"sizes above {top} are not tried: further members would get no partition"]
 
     def _needed_capacity(self) -> Fraction | None:
         """Return the rate at which a member would have to read the hottest partition, if it misses the deadline."""

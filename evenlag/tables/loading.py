@@ -96,7 +96,7 @@ def _is_table_row(line: str) -> bool:
 
 
 def _is_unnamed_row(document: object) -> bool:
-    """Return whether a document in no other format is a row without `group`: with as many columns as a header has."""
+    """Return whether a document of no other format is a table row without `group`: it has three known columns."""
     names = _fields(document)
     return len(_ALIKE & names) > 2 and not _OF_ROWS.isdisjoint(names)
 

@@ -29,9 +29,9 @@ def check_diagnosis(diagnosis: Given, problem: Given) -> list[Verdict]:
     -------
     list of Verdict
         One for the cause with today's figures, then one for each remedy. "verified": all figures that follow from the
-        group are right; that a remedy is the best of its kind (`proven`) is not one, `verify` checks such a claim for a
-        result. "plan verified": spread, makespan and moves are right, but a time that rests on a record is not checked
-        again. "refused": something is wrong.
+        group are right. "plan verified": spread, makespan and moves are right, but a time that rests on a record is not
+        checked again. "refused": something is wrong. `proven` is not checked: the claim that no assignment of a
+        remedy's kind is better has no certificate here.
 
     Raises
     ------

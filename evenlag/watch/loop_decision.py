@@ -126,8 +126,8 @@ class Caution:
         """Note groups that were read now, and watch anew those whose last reading was too long ago.
 
         Followers may have died since: a commit that is new at this reading shows only that they lived after the last
-        one. One round of two may fail, if rounds are `every` seconds apart. A clock that was set back
-        counts as such a gap.
+        one. One round of two may fail, if rounds are `every` seconds apart. A clock that was set back counts as such a
+        gap.
         """
         for group in groups:
             if not 0 <= now - self._read.get(group, now) <= 2 * every + LEASE:

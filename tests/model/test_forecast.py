@@ -270,7 +270,7 @@ def cost(weighted: list[tuple[float, Any]], i: int, j: int) -> float:
 @pytest.mark.parametrize("seed", range(20))
 def test_the_most_alike_scenarios_are_merged_first(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    axes = np.eye(26) * 8 if seed % 2 else rng.random((26, 26))  # as those of topics, which all differ alike; or any
+    axes = np.eye(26) * 8 if seed % 2 else rng.random((26, 26))  # one topic in each scenario, or random directions
     weighted = [(float(rng.integers(1, 3)) if seed % 2 else rng.random(), axis) for axis in axes]
     wanted = merged_one_by_one(weighted)
     found = rules._merged(weighted)

@@ -93,7 +93,7 @@ def test_a_partition_that_nobody_holds_is_never_drained() -> None:
 
 
 def test_the_document_has_every_digit_of_a_lag() -> None:
-    """A float has only those of 2^53."""
+    """Beyond 2^53, floats skip whole numbers."""
     found = standing(of_lags([2**53 + 2, 1], "ab")).document()
     assert (found["lag_messages"], found["spread_messages"]) == (2**53 + 3, 2**53 + 1)
 
